@@ -1,0 +1,1 @@
+//! The embedded model catalogue, parsed for one provider at a time.

@@ -1,0 +1,282 @@
+//! Content blocks of messages.
+//!
+//! Every block keeps fields it does not know, and every list keeps blocks of a type it does not
+//! know, so that a file written by a newer pi survives a round trip.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::json::JsonObject;
+
+/// A run of text.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextContent {
+    /// The text.
+    pub text: String,
+    /// Opaque provider data that identifies this text when it is sent back to the same model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_signature: Option<String>,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: JsonObject,
+}
+
+impl TextContent {
+    /// Creates a plain text block.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// An image, as base64.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageContent {
+    /// The image file, base64-encoded.
+    pub data: String,
+    /// Its media type, such as `image/png`.
+    pub mime_type: String,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: JsonObject,
+}
+
+impl ImageContent {
+    /// Creates an image block from base64 data.
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self {
+            data: data.into(),
+            mime_type: mime_type.into(),
+            extra: JsonObject::new(),
+        }
+    }
+}
+
+/// Thinking the model showed, or an opaque stand-in for it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThinkingContent {
+    /// The readable part; empty when the provider shows none.
+    pub thinking: String,
+    /// Opaque provider data that must accompany the thinking when it is replayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_signature: Option<String>,
+    /// The provider withheld the text; the signature holds the encrypted payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<bool>,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: JsonObject,
+}
+
+impl ThinkingContent {
+    /// Tells whether the provider withheld the text.
+    pub fn is_redacted(&self) -> bool {
+        self.redacted == Some(true)
+    }
+}
+
+/// A call the model wants made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    /// The provider's id of the call; the result names it.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments, not yet validated.
+    #[serde(default)]
+    pub arguments: JsonObject,
+    /// Opaque provider data that ties the call to the thinking before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought_signature: Option<String>,
+    /// The Responses-API namespace of a dynamically loaded tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: JsonObject,
+}
+
+/// A block a user message or a tool result may hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum InputBlock {
+    /// Text.
+    Text(TextContent),
+    /// An image.
+    Image(ImageContent),
+    /// A block of a type this version does not know; kept, never sent.
+    #[serde(untagged)]
+    Unknown(JsonObject),
+}
+
+impl InputBlock {
+    /// Creates a text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// Returns the text of a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(block) => Some(&block.text),
+            Self::Image(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// A block an assistant message may hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum AssistantBlock {
+    /// Text for the user.
+    Text(TextContent),
+    /// Thinking.
+    Thinking(ThinkingContent),
+    /// A tool call.
+    ToolCall(ToolCall),
+    /// A block of a type this version does not know; kept, never sent.
+    #[serde(untagged)]
+    Unknown(JsonObject),
+}
+
+impl AssistantBlock {
+    /// Creates a text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// Returns the text of a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(block) => Some(&block.text),
+            Self::Thinking(_) | Self::ToolCall(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the call of a tool-call block.
+    pub fn as_tool_call(&self) -> Option<&ToolCall> {
+        match self {
+            Self::ToolCall(call) => Some(call),
+            Self::Text(_) | Self::Thinking(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// The content of a system or user message: a bare string or a list of blocks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// A bare string.
+    Text(String),
+    /// A list of blocks.
+    Blocks(Vec<InputBlock>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Blocks(Vec::new())
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Vec<InputBlock>> for Content {
+    fn from(blocks: Vec<InputBlock>) -> Self {
+        Self::Blocks(blocks)
+    }
+}
+
+impl Content {
+    /// Joins the text of all text blocks with newlines.
+    pub fn joined_text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Blocks(blocks) => join_text(blocks),
+        }
+    }
+
+    /// Tells whether there is neither text nor block.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::Blocks(blocks) => blocks.is_empty(),
+        }
+    }
+}
+
+/// Joins the text of the text blocks with newlines.
+pub fn join_text(blocks: &[InputBlock]) -> String {
+    let texts: Vec<&str> = blocks.iter().filter_map(InputBlock::as_text).collect();
+    texts.join("\n")
+}
+
+/// Old session files hold `null` where content was missing.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Lenient {
+            Text(String),
+            Blocks(Vec<InputBlock>),
+            Missing(()),
+        }
+        Ok(match Lenient::deserialize(deserializer)? {
+            Lenient::Text(text) => Self::Text(text),
+            Lenient::Blocks(blocks) => Self::Blocks(blocks),
+            Lenient::Missing(()) => Self::default(),
+        })
+    }
+}
+
+/// Reads a list of blocks that an old file may hold as `null` or as a bare string.
+pub(crate) fn lenient_blocks<'de, D, Block>(deserializer: D) -> Result<Vec<Block>, D::Error>
+where
+    D: Deserializer<'de>,
+    Block: Deserialize<'de> + FromText,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Lenient<Block> {
+        Blocks(Vec<Block>),
+        Text(String),
+        Missing(()),
+    }
+    Ok(match Lenient::deserialize(deserializer)? {
+        Lenient::Blocks(blocks) => blocks,
+        Lenient::Text(text) => vec![Block::from_text(text)],
+        Lenient::Missing(()) => Vec::new(),
+    })
+}
+
+/// A block that a bare string can stand for.
+pub(crate) trait FromText {
+    /// Wraps the string in a block.
+    fn from_text(text: String) -> Self;
+}
+
+impl FromText for InputBlock {
+    fn from_text(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl FromText for AssistantBlock {
+    fn from_text(text: String) -> Self {
+        Self::text(text)
+    }
+}

@@ -1,0 +1,1 @@
+//! Credentials: their stored shape, where they come from, and in which order.

@@ -1,0 +1,115 @@
+//! The world outside the request: environment variables and the clock.
+//!
+//! Everything that would read the process environment or the wall clock takes an [`Env`], so that
+//! tests run with their own and requests can carry provider-scoped overrides.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Access to environment variables and time.
+#[derive(Clone)]
+pub struct Env {
+    variables: Variables,
+    overrides: Arc<BTreeMap<String, String>>,
+    now: Arc<dyn Fn() -> i64 + Send + Sync>,
+}
+
+#[derive(Clone)]
+enum Variables {
+    Process,
+    Fixed(Arc<BTreeMap<String, String>>),
+}
+
+impl std::fmt::Debug for Env {
+    // Values may be secrets; only their number is shown.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Env")
+            .field("overrides", &self.overrides.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Self::process()
+    }
+}
+
+impl Env {
+    /// The environment and clock of this process.
+    pub fn process() -> Self {
+        Self {
+            variables: Variables::Process,
+            overrides: Arc::default(),
+            now: Arc::new(|| jiff::Timestamp::now().as_millisecond()),
+        }
+    }
+
+    /// An environment of exactly these variables, with the process clock.
+    pub fn fixed<Name, Value>(variables: impl IntoIterator<Item = (Name, Value)>) -> Self
+    where
+        Name: Into<String>,
+        Value: Into<String>,
+    {
+        let variables = variables
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        Self {
+            variables: Variables::Fixed(Arc::new(variables)),
+            ..Self::process()
+        }
+    }
+
+    /// The same environment with another clock, in milliseconds since the epoch.
+    #[must_use]
+    pub fn with_clock(mut self, now: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        self.now = Arc::new(now);
+        self
+    }
+
+    /// The same environment with some variables replaced.
+    #[must_use]
+    pub fn with_overrides(&self, overrides: &BTreeMap<String, String>) -> Self {
+        if overrides.is_empty() {
+            return self.clone();
+        }
+        let mut merged = (*self.overrides).clone();
+        merged.extend(
+            overrides
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        Self {
+            overrides: Arc::new(merged),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a variable; an empty one counts as unset.
+    pub fn var(&self, name: &str) -> Option<String> {
+        let value = match self.overrides.get(name) {
+            Some(value) => Some(value.clone()),
+            None => match &self.variables {
+                Variables::Process => std::env::var(name).ok(),
+                Variables::Fixed(variables) => variables.get(name).cloned(),
+            },
+        };
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// Returns the user's home directory.
+    pub fn home_dir(&self) -> Option<PathBuf> {
+        match &self.variables {
+            Variables::Process => std::env::home_dir(),
+            Variables::Fixed(_) => self.var("HOME").map(PathBuf::from),
+        }
+    }
+
+    /// Returns the time in milliseconds since the epoch.
+    pub fn now_ms(&self) -> i64 {
+        (self.now)()
+    }
+}

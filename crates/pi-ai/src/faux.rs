@@ -1,0 +1,1 @@
+//! A scripted provider for tests, demos and offline work.

@@ -1,0 +1,108 @@
+//! JSON text as the TypeScript pi writes it, and lenient reading of its numbers.
+//!
+//! Session files, RPC lines and events are compared and parsed by programs that expect what
+//! `JSON.stringify` produces: `0`, not `0.0`; `0.000021`, not `2.1e-5`. Everything that leaves the
+//! process as JSON goes through [`to_string`] or [`to_vec`].
+
+use std::io;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::ser::Formatter;
+
+/// A JSON object that keeps the order of its keys.
+pub type JsonObject = serde_json::Map<String, serde_json::Value>;
+
+/// Formats compact JSON with numbers spelled as JavaScript spells them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JsFormatter;
+
+impl Formatter for JsFormatter {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        // `JSON.stringify(-0)` is `0`; ryu-js already agrees, and non-finite numbers never get
+        // here because serde_json writes them as `null`.
+        writer.write_all(ryu_js::Buffer::new().format_finite(value).as_bytes())
+    }
+
+    fn write_f32<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f32) -> io::Result<()> {
+        self.write_f64(writer, f64::from(value))
+    }
+}
+
+/// Serializes a value to compact JSON bytes in the style of `JSON.stringify`.
+pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = Vec::with_capacity(128);
+    value.serialize(&mut serde_json::Serializer::with_formatter(
+        &mut bytes,
+        JsFormatter,
+    ))?;
+    Ok(bytes)
+}
+
+/// Serializes a value to compact JSON text in the style of `JSON.stringify`.
+pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
+    let bytes = to_vec(value)?;
+    String::from_utf8(bytes).map_err(serde::ser::Error::custom)
+}
+
+/// Renders a JSON value as compact text; a [`serde_json::Value`] has no way to fail.
+pub fn value_to_string(value: &serde_json::Value) -> String {
+    to_string(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// Counts the UTF-16 code units of a text, which is what JavaScript calls its length.
+pub fn utf16_length(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// Reads an unsigned count that a JavaScript program may have written as a float or left `null`.
+pub(crate) fn lenient_u64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, which is the wanted reading of an out-of-range count"
+    )]
+    Ok(Option::<f64>::deserialize(deserializer)?.map_or(0, |number| number as u64))
+}
+
+/// Reads an optional count leniently; see [`lenient_u64`].
+pub(crate) fn lenient_optional_u64<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, which is the wanted reading of an out-of-range count"
+    )]
+    Ok(Option::<f64>::deserialize(deserializer)?.map(|number| number as u64))
+}
+
+/// Reads a millisecond timestamp that may have been written as a float.
+pub(crate) fn lenient_i64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "`as` saturates, which is the wanted reading of an out-of-range time"
+    )]
+    Ok(Option::<f64>::deserialize(deserializer)?.map_or(0, |number| number as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_spelled_as_javascript_spells_them() {
+        let value = json!([0.0, -0.0, 3.0, 0.000_021, 1e21, 1e-7, 12.5, 7, -3, null]);
+        assert_eq!(
+            value_to_string(&value),
+            "[0,0,3,0.000021,1e+21,1e-7,12.5,7,-3,null]"
+        );
+    }
+
+    #[test]
+    fn length_counts_utf16_units() {
+        assert_eq!(utf16_length("a😀é"), 4);
+    }
+}

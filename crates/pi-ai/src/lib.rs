@@ -1,0 +1,66 @@
+//! Messages, model catalogue, wire protocols and sign-in for language-model services.
+
+mod app_message;
+mod catalog;
+mod constrained_sampling;
+mod content;
+mod credentials;
+mod env;
+pub mod env_vars;
+mod error;
+pub mod estimate;
+mod event;
+mod faux;
+pub mod json;
+mod live_message;
+mod message;
+mod model;
+mod model_pattern;
+mod oauth;
+mod options;
+pub mod overflow;
+pub mod partial_json;
+mod providers;
+mod proxy_stream;
+mod registry;
+pub mod retry;
+mod stop_reason;
+mod stream;
+mod thinking;
+mod token_limits;
+mod tool_schema;
+pub mod transcript;
+mod transform;
+mod transport;
+mod usage;
+mod wire;
+
+pub use app_message::{
+    AgentMessage, BashExecutionMessage, BranchSummaryMessage, CompactionSummaryMessage,
+    CustomMessage,
+};
+pub use content::{
+    AssistantBlock, Content, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
+    join_text,
+};
+pub use env::Env;
+pub use error::{ErrorClass, ProviderError};
+pub use event::AssistantMessageEvent;
+pub use live_message::{LiveMessage, MessageBuilder};
+pub use message::{
+    AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,
+    ToolResultMessage, UserMessage,
+};
+pub use model::{
+    CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
+    PromptCacheLifetimes, TokenRates, api,
+};
+pub use options::{
+    CacheRetention, HeaderOverrides, ModelRequest, RequestHooks, ResponseHead, StreamOptions,
+    Timeouts, ToolChoice, TransportPreference,
+};
+pub use stop_reason::StopReason;
+pub use stream::{AssistantStream, StreamPhase, StreamWriter};
+pub use thinking::{ThinkingBudgets, ThinkingLevel};
+pub use tool_schema::{ConstrainedSampling, GrammarVariants, Strictness, Tool, ToolReference};
+pub use usage::{Cost, Usage};

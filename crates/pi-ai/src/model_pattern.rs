@@ -1,0 +1,1 @@
+//! Finds models from what people type: `provider/id:thinking`, parts of names, globs.

@@ -1,0 +1,1 @@
+//! A client for a proxy server that speaks to the provider in our place.

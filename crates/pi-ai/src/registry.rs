@@ -1,0 +1,1 @@
+//! The collection of providers and models a program works with.

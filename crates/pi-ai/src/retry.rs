@@ -1,0 +1,1 @@
+//! Recognises failures that a second attempt may mend, and how long to wait before it.

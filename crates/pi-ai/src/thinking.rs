@@ -1,0 +1,140 @@
+//! Thinking levels: how much a model shall reason before it answers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Model;
+
+/// A thinking level, in rising order.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    /// No thinking.
+    #[default]
+    Off,
+    /// The least a provider offers.
+    Minimal,
+    /// A little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// Much.
+    High,
+    /// More than most models offer.
+    Xhigh,
+    /// All the model can.
+    Max,
+}
+
+impl ThinkingLevel {
+    /// All levels in rising order.
+    pub const ALL: [Self; 7] = [
+        Self::Off,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Xhigh,
+        Self::Max,
+    ];
+
+    /// Returns the level's name in settings, flags and requests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+
+    /// Reads a level's name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == name)
+    }
+
+    /// Returns the level for APIs whose scale ends at `high`.
+    #[must_use]
+    pub fn capped_at_high(self) -> Self {
+        self.min(Self::High)
+    }
+}
+
+/// Thinking budgets in tokens, for APIs that count instead of naming an effort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThinkingBudgets {
+    /// Tokens for `minimal`.
+    pub minimal: u64,
+    /// Tokens for `low`.
+    pub low: u64,
+    /// Tokens for `medium`.
+    pub medium: u64,
+    /// Tokens for `high` and above.
+    pub high: u64,
+}
+
+impl Default for ThinkingBudgets {
+    fn default() -> Self {
+        Self {
+            minimal: 1024,
+            low: 2048,
+            medium: 8192,
+            high: 16384,
+        }
+    }
+}
+
+impl ThinkingBudgets {
+    /// Returns the budget of a level; `off` has none.
+    pub fn for_level(&self, level: ThinkingLevel) -> u64 {
+        match level {
+            ThinkingLevel::Off => 0,
+            ThinkingLevel::Minimal => self.minimal,
+            ThinkingLevel::Low => self.low,
+            ThinkingLevel::Medium => self.medium,
+            ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => self.high,
+        }
+    }
+}
+
+impl Model {
+    /// Returns the levels the model offers: `off` alone without reasoning; otherwise all but those
+    /// mapped to null, and `xhigh` and `max` only where the map names them.
+    pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
+        if !self.reasoning {
+            return vec![ThinkingLevel::Off];
+        }
+        ThinkingLevel::ALL
+            .into_iter()
+            .filter(|level| match self.mapped_thinking_level(*level) {
+                Some(None) => false,
+                Some(Some(_)) => true,
+                None => *level < ThinkingLevel::Xhigh,
+            })
+            .collect()
+    }
+
+    /// Returns the nearest level the model offers: the next higher one, else the next lower one.
+    pub fn clamp_thinking_level(&self, wanted: ThinkingLevel) -> ThinkingLevel {
+        let levels = self.thinking_levels();
+        levels
+            .iter()
+            .find(|level| **level >= wanted)
+            .or_else(|| levels.last())
+            .copied()
+            .unwrap_or(ThinkingLevel::Off)
+    }
+
+    /// Returns what the model's map says of a level: nothing, "unsupported", or a provider's word.
+    pub fn mapped_thinking_level(&self, level: ThinkingLevel) -> Option<Option<&str>> {
+        self.thinking_level_map
+            .as_ref()?
+            .get(&level)
+            .map(Option::as_deref)
+    }
+}

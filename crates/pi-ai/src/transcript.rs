@@ -1,0 +1,306 @@
+//! What the system messages of a transcript add up to.
+//!
+//! A transcript declares its prompt and tools in system messages: the first is the prompt, later
+//! ones change it. APIs that accept system messages in mid-conversation get them in place; for the
+//! others the replayed state leads and the rest is dropped.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::content::Content;
+use crate::json::{JsonObject, value_to_string};
+use crate::message::{Message, SystemMessage};
+use crate::tool_schema::{Tool, ToolReference};
+
+/// Builds the leading system message of a prompt and a tool set; nothing when both are empty.
+pub fn initial_system_message(system_prompt: &str, tools: Vec<Tool>) -> Option<SystemMessage> {
+    if system_prompt.is_empty() && tools.is_empty() {
+        return None;
+    }
+    Some(SystemMessage {
+        content: system_prompt.into(),
+        tools_added: (!tools.is_empty()).then_some(tools),
+        ..SystemMessage::default()
+    })
+}
+
+/// Returns the leading system message.
+pub fn leading_system_message(messages: &[Message]) -> Option<&SystemMessage> {
+    messages.first()?.as_system()
+}
+
+fn system_messages(messages: &[Message]) -> impl Iterator<Item = &SystemMessage> {
+    messages.iter().filter_map(Message::as_system)
+}
+
+/// Returns the tools in force after every change, in the order of their declaration.
+pub fn current_tools(messages: &[Message]) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = Vec::new();
+    for message in system_messages(messages) {
+        for removed in message.tools_removed.iter().flatten() {
+            tools.retain(|tool| tool.name != removed.name);
+        }
+        for added in message.tools_added.iter().flatten() {
+            declare(&mut tools, added);
+        }
+    }
+    tools
+}
+
+/// Returns the newest definition of every tool that was ever declared, in order of first mention.
+pub fn declared_tools(messages: &[Message]) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = Vec::new();
+    for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
+        declare(&mut tools, tool);
+    }
+    tools
+}
+
+fn declare(tools: &mut Vec<Tool>, added: &Tool) {
+    match tools.iter_mut().find(|tool| tool.name == added.name) {
+        Some(known) => added.clone_into(known),
+        None => tools.push(added.clone()),
+    }
+}
+
+/// Replays all system messages into one; nothing when there is neither prompt nor tool.
+pub fn current_system_message(messages: &[Message]) -> Option<SystemMessage> {
+    let timestamp = system_messages(messages).next()?.timestamp;
+    let mut texts: Vec<String> = Vec::new();
+    let mut sections = JsonObject::new();
+    for message in system_messages(messages) {
+        let text = message.content.joined_text();
+        if !text.is_empty() {
+            texts.push(text);
+        }
+        for (name, value) in message.sections.iter().flatten() {
+            if value.is_null() {
+                sections.shift_remove(name);
+            } else {
+                sections.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    let tools = current_tools(messages);
+    Some(SystemMessage {
+        content: Content::Text(texts.join("\n\n")),
+        sections: (!sections.is_empty()).then_some(sections),
+        tools_added: (!tools.is_empty()).then_some(tools),
+        timestamp,
+        ..SystemMessage::default()
+    })
+}
+
+/// Renders a system message as a whole prompt: its content, then its sections, parted by blank
+/// lines.
+pub fn system_text(message: &SystemMessage) -> String {
+    let mut parts = vec![message.content.joined_text()];
+    parts.extend(
+        message
+            .sections
+            .iter()
+            .flatten()
+            .filter_map(|(_, value)| value.as_str().map(str::to_owned)),
+    );
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n\n")
+}
+
+/// Renders a later system message for APIs that take it in place: each changed section is framed
+/// with its name, so that the model can relate it to the prompt.
+pub fn system_update_text(message: &SystemMessage) -> String {
+    let mut parts = vec![message.content.joined_text()];
+    for (name, value) in message.sections.iter().flatten() {
+        parts.push(match value {
+            Value::String(text) => {
+                format!("The system prompt section \"{name}\" is replaced by:\n\n{text}")
+            }
+            _ => format!("The system prompt section \"{name}\" no longer applies."),
+        });
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n\n")
+}
+
+/// Returns the transcript for an API: as it is where later system messages are accepted in place,
+/// else led by the replayed one.
+pub fn resolve(messages: &[Message], accepts_later_system_messages: bool) -> Vec<Cow<'_, Message>> {
+    if accepts_later_system_messages {
+        return messages.iter().map(Cow::Borrowed).collect();
+    }
+    let head = current_system_message(messages).map(|message| Cow::Owned(message.into()));
+    let rest = messages
+        .iter()
+        .filter(|message| message.as_system().is_none())
+        .map(Cow::Borrowed);
+    head.into_iter().chain(rest).collect()
+}
+
+/// Tells whether two tools declare the same interface to the model.
+pub fn same_declaration(left: &Tool, right: &Tool) -> bool {
+    // Key order is part of what the model sees, so the texts are compared, not the values.
+    left.name == right.name
+        && left.description == right.description
+        && left.constrained_sampling == right.constrained_sampling
+        && value_to_string(&left.parameters) == value_to_string(&right.parameters)
+}
+
+/// The difference between two tool sets.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolChanges {
+    /// Tools that are new or redefined.
+    pub added: Vec<Tool>,
+    /// Tools that are gone or redefined.
+    pub removed: Vec<ToolReference>,
+}
+
+impl ToolChanges {
+    /// Compares two tool sets; a redefinition is a removal and an addition.
+    pub fn between(previous: &[Tool], current: &[Tool]) -> Self {
+        let stands = |tool: &Tool, others: &[Tool]| {
+            others
+                .iter()
+                .any(|other| other.name == tool.name && same_declaration(other, tool))
+        };
+        Self {
+            added: current
+                .iter()
+                .filter(|tool| !stands(tool, previous))
+                .cloned()
+                .collect(),
+            removed: previous
+                .iter()
+                .filter(|tool| !stands(tool, current))
+                .map(|tool| ToolReference::new(&tool.name))
+                .collect(),
+        }
+    }
+
+    /// Tells whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+}
+
+/// Tells whether a tool name was declared twice with different definitions.
+pub fn has_tool_redefinitions(messages: &[Message]) -> bool {
+    let mut declared: Vec<&Tool> = Vec::new();
+    for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
+        match declared.iter_mut().find(|known| known.name == tool.name) {
+            Some(known) if !same_declaration(known, tool) => return true,
+            Some(known) => *known = tool,
+            None => declared.push(tool),
+        }
+    }
+    false
+}
+
+/// Tells whether a tool was removed or declared again, which transports that can only add tools
+/// cannot replay.
+pub fn has_non_additive_tool_changes(messages: &[Message]) -> bool {
+    let mut declared: Vec<&str> = Vec::new();
+    for message in system_messages(messages) {
+        if message.tools_removed.iter().flatten().next().is_some() {
+            return true;
+        }
+        for tool in message.tools_added.iter().flatten() {
+            if declared.contains(&tool.name.as_str()) {
+                return true;
+            }
+            declared.push(&tool.name);
+        }
+    }
+    false
+}
+
+/// How a transcript's tools reach the request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestTools {
+    /// Tools for the request's own tool list.
+    pub tools: Vec<Tool>,
+    /// Whether later additions are sent in place, at their system message.
+    pub additions_in_place: bool,
+}
+
+impl RequestTools {
+    /// Splits the tools between the request's list and additions in place.
+    pub fn resolve(messages: &[Message], accepts_additions_in_place: bool) -> Self {
+        let additions_in_place =
+            accepts_additions_in_place && !has_non_additive_tool_changes(messages);
+        let tools = if additions_in_place {
+            leading_system_message(messages)
+                .and_then(|message| message.tools_added.clone())
+                .unwrap_or_default()
+        } else {
+            current_tools(messages)
+        };
+        Self {
+            tools,
+            additions_in_place,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+    use crate::message::UserMessage;
+
+    fn tool(name: &str, description: &str) -> Tool {
+        Tool {
+            name: name.into(),
+            description: description.into(),
+            parameters: json!({"type": "object"}),
+            constrained_sampling: None,
+        }
+    }
+
+    fn system(value: Value) -> Message {
+        serde_json::from_value::<SystemMessage>(value)
+            .unwrap()
+            .into()
+    }
+
+    #[test]
+    fn later_system_messages_are_replayed_in_order() {
+        let messages = [
+            system(json!({"content": "base", "sections": {"a": "A", "b": "B"},
+                "toolsAdded": [tool("x", "1"), tool("y", "1")], "timestamp": 5})),
+            UserMessage::default().into(),
+            system(
+                json!({"content": "more", "sections": {"a": null, "b": "B2", "c": "C"},
+                "toolsRemoved": [{"name": "x"}], "toolsAdded": [tool("y", "2"), tool("z", "1")]}),
+            ),
+        ];
+        let current = current_system_message(&messages).unwrap();
+        assert_eq!(system_text(&current), "base\n\nmore\n\nB2\n\nC");
+        assert_eq!(
+            current.tools_added.unwrap(),
+            vec![tool("y", "2"), tool("z", "1")]
+        );
+        assert_eq!(current.timestamp, 5);
+        assert_eq!(resolve(&messages, false).len(), 2);
+        assert_eq!(resolve(&messages, true).len(), 3);
+        assert!(has_tool_redefinitions(&messages));
+        assert!(has_non_additive_tool_changes(&messages));
+        assert!(!RequestTools::resolve(&messages, true).additions_in_place);
+        assert!(RequestTools::resolve(&messages[..2], true).additions_in_place);
+    }
+
+    #[test]
+    fn a_redefined_tool_is_removed_and_added() {
+        let changes = ToolChanges::between(
+            &[tool("same", "1"), tool("changed", "1"), tool("gone", "1")],
+            &[tool("same", "1"), tool("changed", "2"), tool("new", "1")],
+        );
+        assert_eq!(changes.added, vec![tool("changed", "2"), tool("new", "1")]);
+        assert_eq!(
+            changes.removed,
+            vec![ToolReference::new("changed"), ToolReference::new("gone")]
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! Token counts and what they cost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::json::{JsonObject, lenient_optional_u64, lenient_u64};
+use crate::model::{ModelCost, TokenRates};
+
+const TOKENS_PER_PRICE_UNIT: f64 = 1_000_000.0;
+
+/// Anthropic prices a one-hour cache write at twice the base input rate.
+const ONE_HOUR_WRITE_FACTOR: f64 = 2.0;
+
+/// Tokens a response used, and their cost in US dollars.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Input tokens that were neither read from nor written to the cache.
+    #[serde(default, deserialize_with = "lenient_u64")]
+    pub input: u64,
+    /// Output tokens, reasoning included.
+    #[serde(default, deserialize_with = "lenient_u64")]
+    pub output: u64,
+    /// Input tokens read from the prompt cache.
+    #[serde(default, deserialize_with = "lenient_u64")]
+    pub cache_read: u64,
+    /// Input tokens written to the prompt cache.
+    #[serde(default, deserialize_with = "lenient_u64")]
+    pub cache_write: u64,
+    /// The part of `cache_write` kept for one hour.
+    #[serde(
+        rename = "cacheWrite1h",
+        default,
+        deserialize_with = "lenient_optional_u64",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cache_write_1h: Option<u64>,
+    /// The part of `output` spent on thinking, where the provider tells.
+    #[serde(
+        default,
+        deserialize_with = "lenient_optional_u64",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub reasoning: Option<u64>,
+    /// All tokens of the request and its answer.
+    #[serde(default, deserialize_with = "lenient_u64")]
+    pub total_tokens: u64,
+    /// What the tokens cost.
+    #[serde(default)]
+    pub cost: Cost,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: JsonObject,
+}
+
+/// Cost in US dollars, split by kind of token.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    /// Uncached input.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Cache reads.
+    pub cache_read: f64,
+    /// Cache writes.
+    pub cache_write: f64,
+    /// The sum.
+    pub total: f64,
+}
+
+impl Usage {
+    /// Returns the size of the context this usage describes: the reported total, or the sum of its
+    /// parts where a provider reports none.
+    pub fn context_tokens(&self) -> u64 {
+        if self.total_tokens > 0 {
+            self.total_tokens
+        } else {
+            self.input + self.output + self.cache_read + self.cache_write
+        }
+    }
+
+    /// Returns everything that was sent: uncached input, cache reads and cache writes.
+    pub fn prompt_tokens(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+
+    /// Prices the tokens and stores the result in `cost`.
+    pub fn apply_cost(&mut self, prices: &ModelCost) {
+        self.cost = self.priced(prices);
+    }
+
+    fn priced(&self, prices: &ModelCost) -> Cost {
+        let rates = prices.rates_for(self.prompt_tokens());
+        let long_writes = self.cache_write_1h.unwrap_or(0).min(self.cache_write);
+        let short_writes = self.cache_write - long_writes;
+        let input = price(self.input, rates.input);
+        let output = price(self.output, rates.output);
+        let cache_read = price(self.cache_read, rates.cache_read);
+        let cache_write = price(short_writes, rates.cache_write)
+            + price(long_writes, rates.input * ONE_HOUR_WRITE_FACTOR);
+        Cost {
+            input,
+            output,
+            cache_read,
+            cache_write,
+            total: input + output + cache_read + cache_write,
+        }
+    }
+}
+
+impl ModelCost {
+    /// Returns the rates for a request of the given size: those of the highest tier it exceeds.
+    pub fn rates_for(&self, prompt_tokens: u64) -> &TokenRates {
+        self.tiers
+            .iter()
+            .filter(|tier| prompt_tokens > tier.input_tokens_above)
+            .max_by_key(|tier| tier.input_tokens_above)
+            .map_or(&self.rates, |tier| &tier.rates)
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "token counts stay far below 2^53"
+)]
+fn price(tokens: u64, dollars_per_million: f64) -> f64 {
+    dollars_per_million / TOKENS_PER_PRICE_UNIT * tokens as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::model::CostTier;
+
+    fn rates(input: f64) -> TokenRates {
+        TokenRates {
+            input,
+            output: input * 5.0,
+            cache_read: input / 10.0,
+            cache_write: input * 1.25,
+        }
+    }
+
+    #[test]
+    fn a_long_prompt_is_priced_by_the_highest_tier_it_exceeds() {
+        let prices = ModelCost {
+            rates: rates(1.0),
+            tiers: vec![
+                CostTier {
+                    input_tokens_above: 500_000,
+                    rates: rates(4.0),
+                },
+                CostTier {
+                    input_tokens_above: 200_000,
+                    rates: rates(2.0),
+                },
+            ],
+        };
+        assert_eq!(prices.rates_for(200_000).input, 1.0);
+        assert_eq!(prices.rates_for(200_001).input, 2.0);
+        assert_eq!(prices.rates_for(500_001).input, 4.0);
+    }
+
+    #[test]
+    fn one_hour_writes_cost_twice_the_input_rate() {
+        let mut usage = Usage {
+            cache_write: 1_000_000,
+            cache_write_1h: Some(400_000),
+            ..Usage::default()
+        };
+        usage.apply_cost(&ModelCost {
+            rates: rates(3.0),
+            tiers: Vec::new(),
+        });
+        assert!((usage.cost.cache_write - (0.6 * 3.75 + 0.4 * 6.0)).abs() < 1e-9);
+        assert!((usage.cost.total - usage.cost.cache_write).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,89 @@
+//! The wire protocols: for each API, how a request is built and how its answer is decoded.
+//!
+//! A protocol does no I/O. It describes the request ([`HttpExchange`]) and turns bytes into message
+//! events ([`Decoder`]); [`crate::transport`] connects, retries, times out and cancels. Vendor
+//! structs never leave their file.
+
+pub(crate) mod anthropic_messages;
+pub(crate) mod azure_responses;
+pub(crate) mod bedrock_converse;
+pub(crate) mod codex_responses;
+pub(crate) mod google_generative;
+pub(crate) mod google_vertex;
+pub(crate) mod mistral;
+pub(crate) mod openai_completions;
+pub(crate) mod openai_responses;
+pub(crate) mod pi_messages;
+
+use std::future::Future;
+
+use serde_json::Value;
+
+use crate::error::ProviderError;
+use crate::live_message::MessageBuilder;
+use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
+
+/// A wire API as the transport sees it.
+pub(crate) trait HttpProtocol: Send + Sync + 'static {
+    /// Builds the request. A retry sends the same exchange again, with a fresh decoder.
+    fn prepare(
+        &self,
+        request: &ModelRequest,
+    ) -> impl Future<Output = Result<HttpExchange, ProviderError>> + Send;
+
+    /// Creates the decoder of one answer.
+    fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder>;
+
+    /// Words and classifies an answer that is not a success.
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError;
+
+    /// Says when `start` is told; most APIs do so with the response headers.
+    fn starts_with_headers(&self) -> bool {
+        true
+    }
+}
+
+/// A request, ready to send but for hooks, user headers and signing.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpExchange {
+    /// Where to.
+    pub url: String,
+    /// The protocol's own headers. The model's and the caller's are laid over them.
+    pub headers: HeaderOverrides,
+    /// The body, before hooks.
+    pub body: Value,
+    /// How the body is encoded.
+    pub encoding: BodyEncoding,
+}
+
+/// How a request body is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum BodyEncoding {
+    /// Plain JSON.
+    #[default]
+    Json,
+    /// JSON, compressed with zstd.
+    Zstd,
+}
+
+/// Whether a decoder wants more bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// More bytes may follow.
+    More,
+    /// The answer is complete; the rest of the body does not matter.
+    Complete,
+}
+
+/// Turns the bytes of an answer into message events, whatever the split.
+pub(crate) trait Decoder: Send {
+    /// Takes the next bytes.
+    fn push(
+        &mut self,
+        bytes: &[u8],
+        message: &mut MessageBuilder,
+    ) -> Result<Progress, ProviderError>;
+
+    /// Takes the end of the body. An answer that is not complete is an error.
+    fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError>;
+}

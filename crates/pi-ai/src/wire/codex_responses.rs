@@ -1,0 +1,1 @@
+//! The Responses dialect behind a ChatGPT sign-in.

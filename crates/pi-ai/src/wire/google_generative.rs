@@ -1,0 +1,1 @@
+//! Google's Generative Language API.

@@ -1,0 +1,1 @@
+//! Google's models on Vertex AI.

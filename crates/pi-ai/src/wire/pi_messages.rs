@@ -1,0 +1,1 @@
+//! pi's own messages, as a gateway serves them.

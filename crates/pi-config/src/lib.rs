@@ -1,0 +1,1 @@
+//! The files pi keeps under its agent directory.
