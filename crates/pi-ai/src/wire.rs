@@ -14,6 +14,8 @@ pub(crate) mod mistral;
 pub(crate) mod openai_completions;
 pub(crate) mod openai_responses;
 pub(crate) mod pi_messages;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::future::Future;
 

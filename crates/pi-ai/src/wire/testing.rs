@@ -1,0 +1,210 @@
+//! What the tests of all wire protocols share: running a decoder over bytes, cut and split in every
+//! way, and conversations to build requests from.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use super::{Decoder, Progress};
+use crate::env::Env;
+use crate::event::AssistantMessageEvent;
+use crate::live_message::MessageBuilder;
+use crate::message::Message;
+use crate::model::Model;
+use crate::options::{ModelRequest, StreamOptions};
+
+/// A fixed time for messages made in tests.
+pub(crate) const NOW: i64 = 1_700_000_000_000;
+
+/// Creates a model from the fields a test cares about; the rest has defaults.
+pub(crate) fn model(api: &str, fields: Value) -> Model {
+    let mut record = json!({
+        "id": "alpha", "name": "Alpha", "api": api, "provider": "mock",
+        "baseUrl": "http://127.0.0.1:9", "reasoning": true, "input": ["text", "image"],
+        "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+        "contextWindow": 200_000, "maxTokens": 8192
+    });
+    let (Value::Object(record_fields), Value::Object(fields)) = (&mut record, fields) else {
+        panic!("fields are an object");
+    };
+    record_fields.extend(fields);
+    serde_json::from_value(record).unwrap()
+}
+
+/// Creates a request with an empty environment and a fixed clock.
+pub(crate) fn request(model: Model, messages: Value, options: StreamOptions) -> ModelRequest {
+    let messages: Vec<Message> = serde_json::from_value(messages).unwrap();
+    ModelRequest {
+        model: Arc::new(model),
+        messages: messages.into(),
+        options,
+        env: Env::fixed::<&str, &str>([]).with_clock(|| NOW),
+    }
+}
+
+/// Runs a decoder over pieces of a body and returns all events, the terminal one last.
+///
+/// The JSON of an event is the public one; `start` is told with the headers, as most APIs do.
+pub(crate) fn decode<'a>(
+    mut decoder: Box<dyn Decoder>,
+    model: &Model,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<Value> {
+    let mut message = MessageBuilder::new(model, NOW);
+    message.start();
+    let mut outcome = Ok(Progress::More);
+    for piece in pieces {
+        outcome = decoder.push(piece, &mut message);
+        if !matches!(outcome, Ok(Progress::More)) {
+            break;
+        }
+    }
+    let ended = match outcome {
+        Ok(Progress::More) => decoder.finish(&mut message),
+        Ok(Progress::Complete) => Ok(()),
+        Err(error) => Err(error),
+    };
+    match ended {
+        Ok(()) => message.complete(),
+        Err(error) => message.fail(error),
+    }
+    message.take_events().iter().map(event_json).collect()
+}
+
+fn event_json(event: &AssistantMessageEvent) -> Value {
+    serde_json::to_value(event).unwrap()
+}
+
+/// Renders events one per line, for snapshots.
+pub(crate) fn lines(events: &[Value]) -> String {
+    events
+        .iter()
+        .map(crate::json::value_to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Splits the body at random and after every byte; the events must not change.
+pub(crate) fn assert_same_events_for_any_split(
+    new_decoder: impl Fn() -> Box<dyn Decoder>,
+    model: &Model,
+    body: &[u8],
+) {
+    let whole = decode(new_decoder(), model, [body]);
+    let single_bytes = decode(new_decoder(), model, body.chunks(1));
+    assert_eq!(lines(&whole), lines(&single_bytes), "one byte at a time");
+    let mut runner = TestRunner::new(Config {
+        cases: 64,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let cuts = proptest::collection::vec(0..=body.len(), 0..12);
+    runner
+        .run(&cuts, |mut cuts| {
+            cuts.sort_unstable();
+            let mut pieces = Vec::new();
+            let mut from = 0;
+            for cut in cuts.into_iter().chain([body.len()]) {
+                pieces.push(&body[from..cut]);
+                from = cut;
+            }
+            prop_assert_eq!(lines(&whole), lines(&decode(new_decoder(), model, pieces)));
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Cuts the body after every byte. Each prefix must end in a well-formed `error`, or, once the
+/// answer was complete, in the same `done` as the whole.
+pub(crate) fn assert_every_cut_ends_well(
+    new_decoder: impl Fn() -> Box<dyn Decoder>,
+    model: &Model,
+    body: &[u8],
+) {
+    let whole = decode(new_decoder(), model, [body]);
+    let done = whole.last().unwrap();
+    assert_eq!(done["type"], "done", "the whole body is a complete answer");
+    for length in 0..body.len() {
+        let events = decode(new_decoder(), model, [&body[..length]]);
+        let last = events.last().unwrap();
+        if last["type"] == "done" {
+            assert_eq!(
+                last["message"]["content"], done["message"]["content"],
+                "cut at {length}"
+            );
+            continue;
+        }
+        assert_eq!(last["type"], "error", "cut at {length}");
+        assert_eq!(last["reason"], "error", "cut at {length}");
+        assert_eq!(last["error"]["stopReason"], "error", "cut at {length}");
+        assert!(
+            last["error"]["errorMessage"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty())
+        );
+        serde_json::from_value::<Message>(last["error"].clone().with_role()).unwrap();
+    }
+}
+
+trait WithRole {
+    fn with_role(self) -> Self;
+}
+
+impl WithRole for Value {
+    fn with_role(mut self) -> Self {
+        self["role"] = "assistant".into();
+        self
+    }
+}
+
+/// A small PNG, base64-encoded.
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/// A conversation that uses everything a request can carry. Its assistant turns claim to come from
+/// `(provider, api, model)`, so that the same text serves as own history and as a hand-off.
+pub(crate) fn everything(provider: &str, api: &str, model: &str) -> Value {
+    let assistant = |content: Value, stop_reason: &str| {
+        json!({"role": "assistant", "content": content, "api": api, "provider": provider,
+            "model": model, "usage": {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0,
+            "totalTokens": 15, "cost": {}}, "stopReason": stop_reason, "timestamp": NOW})
+    };
+    json!([
+        {"role": "system", "content": "You are precise.", "sections": {"cwd": "<cwd>/tmp</cwd>"},
+            "toolsAdded": [
+                {"name": "read", "description": "Reads a file.", "parameters": {"type": "object",
+                    "properties": {"path": {"type": "string"}, "limit": {"type": "number"}},
+                    "required": ["path"]},
+                    "constrainedSampling": {"type": "json_schema", "strict": "prefer"}},
+                {"name": "patch", "description": "Applies a patch.", "parameters": {"type": "object",
+                    "properties": {"input": {"type": "string"}}, "required": ["input"]},
+                    "constrainedSampling": {"type": "grammar", "variants": {"openai_lark": "start: /.+/"}}}
+            ], "timestamp": NOW},
+        {"role": "user", "content": [{"type": "text", "text": "look at this"},
+            {"type": "image", "data": PNG, "mimeType": "image/png"}], "timestamp": NOW},
+        assistant(json!([
+            {"type": "thinking", "thinking": "two reads", "thinkingSignature": "c2lnbmF0dXJl"},
+            {"type": "text", "text": "Reading."},
+            {"type": "toolCall", "id": "call_1|fc_1", "name": "read", "arguments": {"path": "a"}},
+            {"type": "toolCall", "id": "call_2|fc_2", "name": "read",
+                "arguments": {"path": "b", "limit": 2}}
+        ]), "toolUse"),
+        {"role": "toolResult", "toolCallId": "call_1|fc_1", "toolName": "read",
+            "content": [{"type": "text", "text": "A"},
+                {"type": "image", "data": PNG, "mimeType": "image/png"}],
+            "isError": false, "timestamp": NOW},
+        {"role": "toolResult", "toolCallId": "call_2|fc_2", "toolName": "read",
+            "content": [{"type": "text", "text": "no such file"}], "isError": true, "timestamp": NOW},
+        {"role": "system", "content": "Be brief from here.", "sections": {"cwd": "<cwd>/home</cwd>"},
+            "toolsAdded": [{"name": "write", "description": "Writes a file.",
+                "parameters": {"type": "object", "properties": {}}}], "timestamp": NOW},
+        {"role": "user", "content": "and now?", "timestamp": NOW},
+        assistant(json!([{"type": "text", "text": "half an ans"}]), "aborted"),
+        {"role": "user", "content": "go on", "timestamp": NOW},
+        assistant(json!([
+            {"type": "toolCall", "id": "call_3|fc_3", "name": "read", "arguments": {"path": "c"}}
+        ]), "toolUse"),
+        {"role": "user", "content": "never mind the file", "timestamp": NOW}
+    ])
+}

@@ -1,0 +1,1 @@
+//! Integration tests of pi-ai: the public API against loopback servers.
