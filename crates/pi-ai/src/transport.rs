@@ -2,4 +2,9 @@
 //!
 //! Nothing here knows a provider's name.
 
+mod http;
+mod run;
 pub(crate) mod sse;
+
+pub use http::HttpClient;
+pub(crate) use run::stream;
