@@ -1,0 +1,230 @@
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::super::tool_ids;
+use super::*;
+use crate::model::api;
+use crate::wire::testing::{NOW, model};
+
+/// Hands a transcript to an Anthropic model called `alpha`.
+fn handed(messages: &Value) -> Vec<Value> {
+    let messages: Vec<Message> = serde_json::from_value(messages.clone()).unwrap();
+    let target = model(api::ANTHROPIC_MESSAGES, json!({"input": ["text"]}));
+    let borrowed = messages.iter().map(Cow::Borrowed).collect();
+    hand_off(borrowed, &target, &|id, _| tool_ids::anthropic(id), NOW)
+        .iter()
+        .map(|message| brief(message))
+        .collect()
+}
+
+/// Reduces a message to what the hand-off decides.
+fn brief(message: &Message) -> Value {
+    match message {
+        Message::System(system) => json!({"system": system.content}),
+        Message::User(user) => json!({"user": user.content}),
+        Message::Assistant(assistant) => json!({"assistant": assistant.content}),
+        Message::ToolResult(result) if result.is_error => {
+            assert_eq!(result.timestamp, NOW);
+            json!({"missing": [result.tool_call_id, result.tool_name]})
+        }
+        Message::ToolResult(result) => json!({"result": [result.tool_call_id, result.tool_name]}),
+    }
+}
+
+fn foreign(content: Value) -> Value {
+    json!({"role": "assistant", "content": content, "api": "openai-responses", "provider": "openai",
+        "model": "beta", "stopReason": "toolUse"})
+}
+
+fn own(content: Value) -> Value {
+    json!({"role": "assistant", "content": content, "api": "anthropic-messages",
+        "provider": "mock", "model": "alpha", "stopReason": "toolUse"})
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "toolCall", "id": id, "name": "run", "arguments": {}})
+}
+
+fn result(id: &str) -> Value {
+    json!({"role": "toolResult", "toolCallId": id, "toolName": "run", "content": [],
+        "isError": false})
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn system(text: &str) -> Value {
+    json!({"role": "system", "content": text})
+}
+
+#[test]
+fn foreign_ids_are_rewritten_and_results_follow_them() {
+    assert_eq!(
+        handed(&json!([
+            foreign(json!([call("call_1|fc_1"), call("call_2|fc_2")])),
+            result("call_2|fc_2"),
+            result("call_1|fc_1"),
+            own(json!([call("own|id")])),
+            result("own|id"),
+        ])),
+        [
+            json!({"assistant": [call("call_1_fc_1"), call("call_2_fc_2")]}),
+            json!({"result": ["call_2_fc_2", "run"]}),
+            json!({"result": ["call_1_fc_1", "run"]}),
+            json!({"assistant": [call("own|id")]}),
+            json!({"result": ["own|id", "run"]}),
+        ]
+    );
+}
+
+#[test]
+fn no_two_calls_share_an_id() {
+    assert_eq!(
+        handed(&json!([
+            foreign(json!([call("call.0"), call("call:0"), call("call.0")])),
+            result("call.0"),
+            result("call:0"),
+            result("call.0"),
+            own(json!([call("2_call_0")])),
+            result("2_call_0"),
+            foreign(json!([call("")])),
+            result(""),
+        ])),
+        [
+            json!({"assistant": [call("call_0"), call("1_call_0"), call("3_call_0")]}),
+            json!({"result": ["call_0", "run"]}),
+            json!({"result": ["1_call_0", "run"]}),
+            json!({"result": ["3_call_0", "run"]}),
+            json!({"assistant": [call("2_call_0")]}),
+            json!({"result": ["2_call_0", "run"]}),
+            json!({"assistant": [call("1_")]}),
+            json!({"result": ["1_", "run"]}),
+        ]
+    );
+}
+
+#[test]
+fn calls_without_a_result_get_one() {
+    assert_eq!(
+        handed(&json!([
+            own(json!([call("a"), call("b")])),
+            result("b"),
+            user("go on"),
+            own(json!([call("c")])),
+            own(json!([call("d")])),
+        ])),
+        [
+            json!({"assistant": [call("a"), call("b")]}),
+            json!({"result": ["b", "run"]}),
+            json!({"missing": ["a", "run"]}),
+            json!({"user": "go on"}),
+            json!({"assistant": [call("c")]}),
+            json!({"missing": ["c", "run"]}),
+            json!({"assistant": [call("d")]}),
+            json!({"missing": ["d", "run"]}),
+        ]
+    );
+}
+
+#[test]
+fn nothing_comes_between_a_call_and_its_result() {
+    assert_eq!(
+        handed(&json!([
+            system("prompt"),
+            own(json!([call("a"), call("b")])),
+            system("while a runs"),
+            result("a"),
+            user("while b runs"),
+            result("b"),
+            system("after"),
+        ])),
+        [
+            json!({"system": "prompt"}),
+            json!({"assistant": [call("a"), call("b")]}),
+            json!({"result": ["a", "run"]}),
+            json!({"result": ["b", "run"]}),
+            json!({"system": "while a runs"}),
+            json!({"user": "while b runs"}),
+            json!({"system": "after"}),
+        ]
+    );
+}
+
+#[test]
+fn failed_turns_and_results_without_a_call_are_left_out() {
+    let mut failed = own(json!([{"type": "text", "text": "half"}, call("x")]));
+    for reason in ["error", "aborted"] {
+        failed["stopReason"] = json!(reason);
+        assert_eq!(
+            handed(&json!([
+                user("q"),
+                failed,
+                result("x"),
+                own(json!([call("y")])),
+                result("y"),
+                result("y"),
+                result("z")
+            ])),
+            [
+                json!({"user": "q"}),
+                json!({"assistant": [call("y")]}),
+                json!({"result": ["y", "run"]}),
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_message_with_nothing_to_show_is_left_out() {
+    let hidden = json!([{"type": "thinking", "thinking": "", "thinkingSignature": "secret"}]);
+    assert_eq!(
+        handed(&json!([
+            foreign(hidden.clone()),
+            own(hidden.clone()),
+            own(json!(null))
+        ])),
+        [json!({"assistant": hidden})]
+    );
+}
+
+#[test]
+fn text_models_get_words_for_images_and_text_blocks_stay() {
+    let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+    let handed = handed(&json!([
+        {"role": "user", "content": [{"type": "text", "text": "look"}, image, image]},
+        {"role": "user", "content": "plain"},
+    ]));
+    assert_eq!(handed[0]["user"].as_array().unwrap().len(), 2);
+    assert_eq!(handed[0]["user"][0]["text"], "look");
+    assert!(
+        handed[0]["user"][1]["text"]
+            .as_str()
+            .unwrap()
+            .contains("image")
+    );
+    assert_eq!(handed[1], json!({"user": "plain"}));
+}
+
+#[test]
+fn untouched_messages_are_not_copied() {
+    let messages: Vec<Message> = serde_json::from_value(json!([
+        system("prompt"),
+        user("q"),
+        foreign(json!([{"type": "text", "text": "a"}, call("toolu_1")])),
+        result("toolu_1"),
+        own(json!([{"type": "thinking", "thinking": "t", "thinkingSignature": "s"}, call("b|c")])),
+        result("b|c"),
+    ]))
+    .unwrap();
+    let target = model(api::ANTHROPIC_MESSAGES, json!({}));
+    let borrowed = messages.iter().map(Cow::Borrowed).collect();
+    let handed = hand_off(borrowed, &target, &|id, _| tool_ids::anthropic(id), NOW);
+    assert_eq!(handed.len(), messages.len());
+    for (message, original) in handed.iter().zip(&messages) {
+        assert!(
+            matches!(message, Cow::Borrowed(message) if std::ptr::eq(*message, original)),
+            "{message:?} was copied"
+        );
+    }
+}

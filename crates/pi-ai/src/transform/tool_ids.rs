@@ -1,0 +1,249 @@
+//! What each API accepts as the id of a tool call.
+//!
+//! Ids travel between providers with the history, and every API has its own idea of their alphabet
+//! and length. Each function here is the rule of one target; all are deterministic, so that a replayed
+//! prefix stays byte for byte the same and prompt caches hold. [`super::hand_off`] keeps the ids of
+//! one transcript apart where a rule maps two to the same.
+
+use crate::message::AssistantMessage;
+use crate::model::Model;
+
+const COMMON_LIMIT: usize = 64;
+const COMPLETIONS_LIMIT: usize = 40;
+const COMPLETIONS_HASH_LENGTH: usize = 8;
+const MISTRAL_LENGTH: usize = 9;
+
+/// Providers whose Responses endpoints understand `call|item` ids of any Responses dialect.
+const RESPONSES_PROVIDERS: [&str; 4] = [
+    "openai",
+    "openai-codex",
+    "opencode",
+    "azure-openai-responses",
+];
+
+/// Anthropic's Messages API: letters, digits, `_` and `-`, at most 64.
+pub(crate) fn anthropic(id: &str) -> String {
+    cut(&sanitized(id), COMMON_LIMIT).to_owned()
+}
+
+/// Bedrock's Converse API: letters, digits, `_` and `-`, at most 64.
+pub(crate) fn bedrock(id: &str) -> String {
+    anthropic(id)
+}
+
+/// Google's APIs: letters, digits, `_` and `-`, at most 64, for models that are sent ids at all;
+/// the others match calls and results by name and position, so their ids never leave us.
+pub(crate) fn google(id: &str, model_takes_ids: bool) -> String {
+    if model_takes_ids {
+        anthropic(id)
+    } else {
+        id.to_owned()
+    }
+}
+
+/// Chat Completions: a `call|item` id of a Responses API becomes one word of at most 40, with a hash
+/// where the words are longer, since calls of one turn may share the call part. Other ids pass;
+/// OpenAI's own endpoint cuts them at 40.
+pub(crate) fn completions(id: &str, model: &Model) -> String {
+    let Some((call, item)) = id.split_once('|') else {
+        let limit = if model.provider == "openai" {
+            COMPLETIONS_LIMIT
+        } else {
+            usize::MAX
+        };
+        return cut(id, limit).to_owned();
+    };
+    let call = sanitized(call);
+    let joined = if item.is_empty() {
+        call.clone()
+    } else {
+        format!("{call}_{}", sanitized(item))
+    };
+    if joined.len() <= COMPLETIONS_LIMIT {
+        return joined;
+    }
+    let hash = short_hash(id);
+    let hash = cut(&hash, COMPLETIONS_HASH_LENGTH);
+    let room = COMPLETIONS_LIMIT - hash.len() - 1;
+    format!("{}_{hash}", cut(&call, room))
+}
+
+/// Mistral: exactly nine letters and digits.
+pub(crate) fn mistral(id: &str) -> String {
+    let letters: String = id.chars().filter(char::is_ascii_alphanumeric).collect();
+    if letters.len() == MISTRAL_LENGTH {
+        return letters;
+    }
+    let seed = if letters.is_empty() { id } else { &letters };
+    let hash = short_hash(seed);
+    format!("{:0<MISTRAL_LENGTH$}", cut(&hash, MISTRAL_LENGTH))
+}
+
+/// The Responses APIs: `call|item`, each at most 64 letters, digits, `_` and `-`, not ending in `_`,
+/// the item beginning with `fc_`. The item id of another API is replaced by a hash, because the
+/// service checks item ids against those it gave out. Ids without an item stay without one, and
+/// providers that are not known to take item ids get one flat word.
+pub(crate) fn responses(id: &str, source: &AssistantMessage, model: &Model) -> String {
+    let understands_items = RESPONSES_PROVIDERS.contains(&model.provider.as_str());
+    let Some((call, item)) = id.split_once('|').filter(|_| understands_items) else {
+        return responses_part(id);
+    };
+    let item = item.split_once('|').map_or(item, |(item, _)| item);
+    let is_foreign = source.provider != model.provider || source.api != model.api;
+    let item = if is_foreign {
+        format!("fc_{}", short_hash(item))
+    } else {
+        let part = responses_part(item);
+        if part.starts_with("fc_") {
+            part
+        } else {
+            responses_part(&format!("fc_{part}"))
+        }
+    };
+    format!("{}|{item}", responses_part(call))
+}
+
+fn responses_part(part: &str) -> String {
+    cut(&sanitized(part), COMMON_LIMIT)
+        .trim_end_matches('_')
+        .to_owned()
+}
+
+/// Hashes a text to a short word of digits and lower-case letters, the same one on every machine.
+pub(crate) fn short_hash(text: &str) -> String {
+    let (mut low, mut high) = (0xdead_beef_u32, 0x41c6_ce57_u32);
+    for unit in text.encode_utf16().map(u32::from) {
+        low = (low ^ unit).wrapping_mul(2_654_435_761);
+        high = (high ^ unit).wrapping_mul(1_597_334_677);
+    }
+    let stir = |own: u32, other: u32| {
+        (own ^ (own >> 16)).wrapping_mul(2_246_822_507)
+            ^ (other ^ (other >> 13)).wrapping_mul(3_266_489_909)
+    };
+    low = stir(low, high);
+    high = stir(high, low);
+    let mut word = base36(high);
+    word.push_str(&base36(low));
+    word
+}
+
+fn base36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.iter().rev().collect();
+        }
+    }
+}
+
+/// Replaces what is no letter, digit, `_` or `-`.
+fn sanitized(id: &str) -> String {
+    id.chars()
+        .map(|char| {
+            if char.is_ascii_alphanumeric() || char == '_' || char == '-' {
+                char
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// Returns at most `limit` bytes of the text, never a part of a character.
+fn cut(text: &str, limit: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::api;
+    use crate::wire::testing::model;
+
+    const LONG_ITEM: &str =
+        "call_Zk3v9XyQ2LrTnB7cWmHd8sPa|fc_0a1b2c3d4e5f60718293a4b5c6d7e8f9a0b1c2d3e4f5+/=+/=";
+
+    #[test]
+    fn ids_of_the_common_alphabet_are_cut_at_64() {
+        assert_eq!(anthropic("toolu_01Ab-c"), "toolu_01Ab-c");
+        assert_eq!(anthropic("functions.bash:0"), "functions_bash_0");
+        assert_eq!(bedrock("é|😀"), "___");
+        assert_eq!(anthropic(LONG_ITEM).len(), 64);
+        assert_eq!(google("a|b", false), "a|b");
+        assert_eq!(google("a|b", true), "a_b");
+    }
+
+    #[test]
+    fn completions_join_the_parts_or_hash_them() {
+        let other = model(api::OPENAI_COMPLETIONS, json!({}));
+        let openai = model(api::OPENAI_COMPLETIONS, json!({"provider": "openai"}));
+        assert_eq!(completions("call_1|fc_2", &other), "call_1_fc_2");
+        assert_eq!(completions("call_1|", &other), "call_1");
+        let hashed = completions(LONG_ITEM, &other);
+        assert!(
+            hashed.starts_with("call_Zk3v9XyQ2LrTnB7cWmHd8sPa_"),
+            "{hashed}"
+        );
+        assert!(hashed.len() <= 40, "{hashed}");
+        assert_eq!(completions(&"x".repeat(50), &other), "x".repeat(50));
+        assert_eq!(completions(&"x".repeat(50), &openai), "x".repeat(40));
+    }
+
+    #[test]
+    fn mistral_ids_are_nine_letters_and_digits() {
+        assert_eq!(mistral("abc-DEF_123"), "abcDEF123");
+        for id in ["", "x", "toolu_01AbCdEfGh", LONG_ITEM, "..."] {
+            let short = mistral(id);
+            assert_eq!(short.len(), 9, "{id} became {short}");
+            assert!(
+                short.chars().all(|char| char.is_ascii_alphanumeric()),
+                "{short}"
+            );
+        }
+        assert_ne!(mistral("toolu_1"), mistral("toolu_2"));
+    }
+
+    #[test]
+    fn responses_keep_their_own_items_and_hash_foreign_ones() {
+        let target = model(api::OPENAI_RESPONSES, json!({"provider": "openai"}));
+        let flat = model(api::OPENAI_RESPONSES, json!({"provider": "github-copilot"}));
+        let own = AssistantMessage {
+            provider: "openai".into(),
+            api: api::OPENAI_RESPONSES.into(),
+            model: "another".into(),
+            ..AssistantMessage::default()
+        };
+        let foreign = AssistantMessage {
+            api: api::OPENAI_CODEX_RESPONSES.into(),
+            ..own.clone()
+        };
+        let hash = short_hash("fc_b");
+        for (id, source, model, expected) in [
+            ("toolu_1__", &own, &target, "toolu_1"),
+            ("call_a|fc_b", &own, &target, "call_a|fc_b"),
+            ("call_a|ctc_b", &own, &target, "call_a|fc_ctc_b"),
+            ("call_a|fc_b|c", &own, &target, "call_a|fc_b"),
+            (
+                "call_a|fc_b",
+                &foreign,
+                &target,
+                &format!("call_a|fc_{hash}"),
+            ),
+            ("call_a|fc_b", &own, &flat, "call_a_fc_b"),
+        ] {
+            assert_eq!(responses(id, source, model), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn the_hash_is_the_same_everywhere() {
+        assert_eq!(short_hash(""), "k4n83c7h0j2b");
+        assert_eq!(short_hash("fc_b"), "1t0wqcb14koeyp");
+        assert_eq!(short_hash("é😀"), "102l7zrk951la");
+    }
+}
