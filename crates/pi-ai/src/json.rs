@@ -51,7 +51,14 @@ pub fn value_to_string(value: &serde_json::Value) -> String {
 
 /// Counts the UTF-16 code units of a text, which is what JavaScript calls its length.
 pub fn utf16_length(text: &str) -> usize {
-    text.chars().map(char::len_utf16).sum()
+    utf16_units(text.as_bytes())
+}
+
+/// Counts the UTF-16 code units that begin in a piece of UTF-8, which may be cut anywhere.
+pub(crate) fn utf16_units(bytes: &[u8]) -> usize {
+    // A character begins at every byte that continues none, and one of four bytes takes two units.
+    let characters = bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
+    characters + bytes.iter().filter(|byte| **byte >= 0xF0).count()
 }
 
 /// Reads an unsigned count that a JavaScript program may have written as a float or left `null`.
