@@ -9,6 +9,8 @@ use std::io;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::ser::Formatter;
 
+use crate::partial_json;
+
 /// A JSON object that keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
 
@@ -47,6 +49,17 @@ pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json:
 /// Renders a JSON value as compact text; a [`serde_json::Value`] has no way to fail.
 pub fn value_to_string(value: &serde_json::Value) -> String {
     to_string(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// Reads a value from JSON that a service sent, even where its strings break the rules.
+///
+/// Some services cut text between the halves of a surrogate pair or send control characters as they
+/// are. Valid input costs one pass; otherwise half a pair reads as U+FFFD and the rest as it stands.
+pub fn from_str_lenient<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_json::Error> {
+    serde_json::from_str(text).or_else(|error| match partial_json::parse_whole(text) {
+        Some(value) => T::deserialize(value),
+        None => Err(error),
+    })
 }
 
 /// Counts the UTF-16 code units of a text, which is what JavaScript calls its length.
@@ -94,6 +107,8 @@ pub(crate) fn lenient_i64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
@@ -106,6 +121,26 @@ mod tests {
             value_to_string(&value),
             "[0,0,3,0.000021,1e+21,1e-7,12.5,7,-3,null]"
         );
+    }
+
+    #[test]
+    fn frames_with_broken_strings_are_read() {
+        #[derive(Debug, PartialEq, Deserialize)]
+        struct Frame<'text> {
+            #[serde(borrow)]
+            delta: Cow<'text, str>,
+        }
+        for (text, delta) in [
+            (r#"{"delta":"plain"}"#, "plain"),
+            (r#"{"delta":"half \ud83d"}"#, "half \u{fffd}"),
+            ("{\"delta\":\"two\nlines\"}", "two\nlines"),
+        ] {
+            let frame: Frame<'_> = from_str_lenient(text).unwrap();
+            assert_eq!(frame.delta, delta);
+        }
+        for text in ["{\"delta\":\"cut", "{\"delta\":1}", "{}"] {
+            assert!(from_str_lenient::<Frame<'_>>(text).is_err(), "{text}");
+        }
     }
 
     #[test]
