@@ -1,34 +1,98 @@
 //! Strict schemas and grammars: what a tool asks for and what an API can do.
+//!
+//! A tool may want its arguments sampled under its JSON schema ([`strict_parameters`]) or under a
+//! grammar ([`grammar_tool`]). A grammar tool has one string property; on the wire it is a custom tool
+//! that streams that string raw, which [`GrammarInput`] turns into JSON arguments and [`raw_input`]
+//! back.
 
-use crate::error::ProviderError;
-use crate::tool_schema::Tool;
+mod grammar;
+mod strict_schema;
+
+pub(crate) use grammar::{
+    GrammarInput, GrammarTool, grammar_input_properties, grammar_tool, raw_input,
+};
+pub(crate) use strict_schema::strict_schema;
+
 use serde_json::Value;
 
-/// A tool constrained by a grammar: its arguments are one string property.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GrammarTool {
-    /// `lark` or `regex`.
-    pub syntax: &'static str,
-    /// The grammar.
-    pub definition: String,
-    /// The property that takes the sampled text.
-    pub input_property: String,
-}
+use crate::error::ProviderError;
+use crate::tool_schema::{ConstrainedSampling, Strictness, Tool};
 
 /// Returns the strict form of a tool's schema when the tool wants it and the API offers it.
+///
+/// A tool that prefers strictness goes without where it cannot have it; one that requires it fails
+/// the request.
 pub(crate) fn strict_parameters(
     tool: &Tool,
     api_is_strict: bool,
 ) -> Result<Option<Value>, ProviderError> {
-    let _ = (tool, api_is_strict);
-    Ok(None)
+    let Some(ConstrainedSampling::JsonSchema(strictness)) = &tool.constrained_sampling else {
+        return Ok(None);
+    };
+    let strict = if api_is_strict {
+        strict_schema(&tool.parameters).map_err(|error| error.to_string())
+    } else {
+        Err("this model has no strict tools".to_owned())
+    };
+    match (strict, strictness) {
+        (Ok(schema), _) => Ok(Some(schema)),
+        (Err(_), Strictness::Prefer) => Ok(None),
+        (Err(reason), Strictness::Require) => Err(ProviderError::invalid(format!(
+            "Tool \"{}\" requires a strict schema, but {reason}",
+            tool.name
+        ))),
+    }
 }
 
-/// Returns the grammar of a tool when the tool has one and the API offers custom tools.
-pub(crate) fn grammar_tool(
-    tool: &Tool,
-    api_has_grammars: bool,
-) -> Result<Option<GrammarTool>, ProviderError> {
-    let _ = (tool, api_has_grammars);
-    Ok(None)
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn strictness_is_preferred_or_required() {
+        let tool = |sampling: Value, parameters: Value| -> Tool {
+            let mut tool = json!({"name": "t", "description": "", "parameters": parameters});
+            if !sampling.is_null() {
+                tool["constrainedSampling"] = sampling;
+            }
+            serde_json::from_value(tool).unwrap()
+        };
+        let prefer = json!({"type": "json_schema", "strict": "prefer"});
+        let require = json!({"type": "json_schema", "strict": "require"});
+        let simple = json!({"type": "object"});
+        let open = json!({"type": "object", "additionalProperties": true});
+        let strict = json!({"type": "object", "required": [], "additionalProperties": false});
+
+        for (sampling, parameters, api_is_strict, expected) in [
+            (&json!(null), &simple, true, Ok(None)),
+            (&json!(false), &simple, true, Ok(None)),
+            (&prefer, &simple, true, Ok(Some(strict.clone()))),
+            (&prefer, &simple, false, Ok(None)),
+            (&prefer, &open, true, Ok(None)),
+            (&require, &simple, true, Ok(Some(strict.clone()))),
+            (
+                &require,
+                &simple,
+                false,
+                Err("Tool \"t\" requires a strict schema, but this model has no strict tools"),
+            ),
+            (
+                &require,
+                &open,
+                true,
+                Err("Tool \"t\" requires a strict schema, but it allows additional properties"),
+            ),
+        ] {
+            let result =
+                strict_parameters(&tool(sampling.clone(), parameters.clone()), api_is_strict);
+            assert_eq!(
+                result.map_err(|error| error.message),
+                expected.map_err(str::to_owned),
+                "{sampling} {parameters} {api_is_strict}"
+            );
+        }
+    }
 }

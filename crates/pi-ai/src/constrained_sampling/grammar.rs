@@ -1,0 +1,298 @@
+//! Grammar tools: their declaration, the arguments they stream and the input they are replayed with.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::content::ToolCall;
+use crate::error::ProviderError;
+use crate::json;
+use crate::tool_schema::{ConstrainedSampling, Tool};
+
+/// A tool constrained by a grammar: its arguments are one string property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GrammarTool {
+    /// `lark` or `regex`.
+    pub syntax: &'static str,
+    /// The grammar.
+    pub definition: String,
+    /// The property that takes the sampled text.
+    pub input_property: String,
+}
+
+/// Returns the grammar of a tool when the tool has one and the API offers custom tools.
+pub(crate) fn grammar_tool(
+    tool: &Tool,
+    api_has_grammars: bool,
+) -> Result<Option<GrammarTool>, ProviderError> {
+    let Some(ConstrainedSampling::Grammar(variants)) = &tool.constrained_sampling else {
+        return Ok(None);
+    };
+    if !api_has_grammars {
+        return Ok(None);
+    }
+    let unusable = |reason: &str| {
+        ProviderError::invalid(format!(
+            "Tool \"{}\" cannot be sampled under a grammar: {reason}",
+            tool.name
+        ))
+    };
+    let written = |grammar: &Option<String>| {
+        grammar
+            .clone()
+            .filter(|definition| !definition.trim().is_empty())
+    };
+    let (syntax, definition) = written(&variants.openai_lark)
+        .map(|definition| ("lark", definition))
+        .or_else(|| written(&variants.openai_regex).map(|definition| ("regex", definition)))
+        .ok_or_else(|| unusable("it has no grammar in a syntax this model understands"))?;
+    let input_property = input_property(&tool.parameters).map_err(unusable)?;
+    Ok(Some(GrammarTool {
+        syntax,
+        definition,
+        input_property: input_property.to_owned(),
+    }))
+}
+
+/// Returns the input property of every grammar tool, by tool name.
+pub(crate) fn grammar_input_properties(
+    tools: &[Tool],
+    api_has_grammars: bool,
+) -> Result<BTreeMap<String, String>, ProviderError> {
+    let mut properties = BTreeMap::new();
+    for tool in tools {
+        if let Some(grammar) = grammar_tool(tool, api_has_grammars)? {
+            properties.insert(tool.name.clone(), grammar.input_property);
+        }
+    }
+    Ok(properties)
+}
+
+fn input_property(parameters: &Value) -> Result<&str, &'static str> {
+    if parameters.get("type").and_then(Value::as_str) != Some("object") {
+        return Err("its parameters are no object");
+    }
+    let required = parameters.get("required").and_then(Value::as_array);
+    let Some([Value::String(name)]) = required.map(Vec::as_slice) else {
+        return Err("it must require exactly one property");
+    };
+    let property = parameters
+        .get("properties")
+        .and_then(|properties| properties.get(name))
+        .ok_or("its required property is not declared")?;
+    if property.get("type").and_then(Value::as_str) != Some("string") {
+        return Err("its required property is no string");
+    }
+    Ok(name)
+}
+
+/// Returns the raw input of a grammar tool's call, for replay.
+///
+/// A call of a model that had no grammar may lack the property; its arguments then stand for it as
+/// JSON, since a history must stay sendable.
+pub(crate) fn raw_input<'call>(call: &'call ToolCall, input_property: &str) -> Cow<'call, str> {
+    match call.arguments.get(input_property) {
+        Some(Value::String(input)) => Cow::Borrowed(input),
+        _ => Cow::Owned(json::to_string(&call.arguments).unwrap_or_default()),
+    }
+}
+
+/// Turns the raw input of a grammar tool, as it streams, into the JSON text of the arguments.
+#[derive(Debug)]
+pub(crate) struct GrammarInput {
+    property: String,
+    /// What has arrived.
+    input: String,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Fresh,
+    Open,
+    Closed,
+}
+
+impl GrammarInput {
+    /// Begins the arguments of a call whose input goes to the given property.
+    pub(crate) fn new(property: impl Into<String>) -> Self {
+        Self {
+            property: property.into(),
+            input: String::new(),
+            stage: Stage::Fresh,
+        }
+    }
+
+    /// Takes the next piece of input and returns the JSON text for it, which may be empty.
+    pub(crate) fn push(&mut self, delta: &str) -> Result<String, ProviderError> {
+        match self.stage {
+            _ if delta.is_empty() => Ok(String::new()),
+            Stage::Closed => Err(ProviderError::protocol(format!(
+                "The service added to the input \"{}\" after its end",
+                self.property
+            ))),
+            Stage::Fresh | Stage::Open => Ok(self.extend(delta)),
+        }
+    }
+
+    /// Ends the input and returns the JSON text that was missing, which may be empty.
+    ///
+    /// Where the service repeats the whole input it must agree with what was streamed.
+    pub(crate) fn close(&mut self, whole: Option<&str>) -> Result<String, ProviderError> {
+        let rest = match whole {
+            Some(whole) => whole.strip_prefix(self.input.as_str()),
+            None => Some(""),
+        };
+        match (rest, self.stage) {
+            (Some(""), Stage::Closed) => Ok(String::new()),
+            (Some(rest), Stage::Fresh | Stage::Open) => {
+                let mut json = self.extend(rest);
+                json.push_str("\"}");
+                self.stage = Stage::Closed;
+                Ok(json)
+            }
+            (Some(_), Stage::Closed) | (None, _) => Err(ProviderError::protocol(format!(
+                "The service changed the input \"{}\" after it was streamed",
+                self.property
+            ))),
+        }
+    }
+
+    fn extend(&mut self, delta: &str) -> String {
+        let mut json = String::with_capacity(delta.len() + 16);
+        if self.stage == Stage::Fresh {
+            json.push('{');
+            json.push_str(&Value::from(self.property.as_str()).to_string());
+            json.push_str(":\"");
+            self.stage = Stage::Open;
+        }
+        let quoted = Value::from(delta).to_string();
+        json.push_str(quoted.get(1..quoted.len() - 1).unwrap_or_default());
+        self.input.push_str(delta);
+        json
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(variants: Value, parameters: Value) -> Tool {
+        serde_json::from_value(
+            json!({"name": "patch", "description": "", "parameters": parameters,
+            "constrainedSampling": {"type": "grammar", "variants": variants}}),
+        )
+        .unwrap()
+    }
+
+    fn one_string() -> Value {
+        json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]})
+    }
+
+    #[test]
+    fn lark_is_preferred_to_regex() {
+        let both = tool(
+            json!({"openai_lark": "start: X", "openai_regex": "x+"}),
+            one_string(),
+        );
+        let regex = tool(
+            json!({"openai_lark": " ", "openai_regex": "x+"}),
+            one_string(),
+        );
+        let syntax = |tool: &Tool| grammar_tool(tool, true).unwrap().unwrap().syntax;
+        assert_eq!((syntax(&both), syntax(&regex)), ("lark", "regex"));
+        assert_eq!(grammar_tool(&both, false), Ok(None));
+        assert_eq!(
+            grammar_input_properties(&[both, regex], true).unwrap(),
+            BTreeMap::from([("patch".to_owned(), "input".to_owned())])
+        );
+    }
+
+    #[test]
+    fn a_grammar_needs_exactly_one_string() {
+        let lark = json!({"openai_lark": "start: X"});
+        for (variants, parameters, reason) in [
+            (
+                json!({}),
+                one_string(),
+                "it has no grammar in a syntax this model understands",
+            ),
+            (
+                lark.clone(),
+                json!({"type": "string"}),
+                "its parameters are no object",
+            ),
+            (
+                lark.clone(),
+                json!({"type": "object"}),
+                "it must require exactly one property",
+            ),
+            (
+                lark.clone(),
+                json!({"type": "object", "required": ["a", "b"]}),
+                "it must require exactly one property",
+            ),
+            (
+                lark.clone(),
+                json!({"type": "object", "required": ["a"]}),
+                "its required property is not declared",
+            ),
+            (
+                lark,
+                json!({"type": "object", "required": ["a"],
+                "properties": {"a": {"type": "number"}}}),
+                "its required property is no string",
+            ),
+        ] {
+            let error = grammar_tool(&tool(variants, parameters), true).unwrap_err();
+            let expected = format!("Tool \"patch\" cannot be sampled under a grammar: {reason}");
+            assert_eq!(error.message, expected);
+        }
+    }
+
+    #[test]
+    fn raw_pieces_join_to_json_arguments() {
+        let pieces = ["", "*** \"a\"\n", "\\b\u{1}", "é😀"];
+        let mut input = GrammarInput::new("in\"put");
+        let mut json = String::new();
+        for piece in pieces {
+            json.push_str(&input.push(piece).unwrap());
+        }
+        json.push_str(&input.close(Some(&(pieces.concat() + "end"))).unwrap());
+        let whole = pieces.concat() + "end";
+        let arguments: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(arguments, json!({"in\"put": whole}));
+        assert_eq!(input.close(Some(&whole)), Ok(String::new()));
+        assert_eq!(input.close(None), Ok(String::new()));
+        assert!(input.close(Some("other")).is_err());
+        assert!(input.push("more").is_err());
+    }
+
+    #[test]
+    fn an_input_that_never_came_is_empty() {
+        assert_eq!(
+            GrammarInput::new("input").close(None).unwrap(),
+            r#"{"input":""}"#
+        );
+        let mut input = GrammarInput::new("input");
+        input.push("abc").unwrap();
+        assert!(input.close(Some("ab")).is_err());
+    }
+
+    #[test]
+    fn a_call_is_replayed_with_its_input() {
+        let call = |arguments: Value| -> ToolCall {
+            serde_json::from_value(json!({"id": "1", "name": "patch", "arguments": arguments}))
+                .unwrap()
+        };
+        assert_eq!(raw_input(&call(json!({"input": "x\n"})), "input"), "x\n");
+        assert_eq!(
+            raw_input(&call(json!({"other": 1.0})), "input"),
+            r#"{"other":1}"#
+        );
+    }
+}

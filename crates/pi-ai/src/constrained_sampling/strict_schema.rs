@@ -1,0 +1,277 @@
+//! The strict form of a JSON schema.
+//!
+//! Services that sample under a schema take a subset of JSON Schema: every property required, no
+//! others allowed. An optional property becomes a required one that may be null.
+
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::json::JsonObject;
+
+/// Keywords that strict schemas have no room for.
+const UNSUPPORTED_KEYWORDS: [&str; 16] = [
+    "$ref",
+    "$defs",
+    "definitions",
+    "allOf",
+    "oneOf",
+    "patternProperties",
+    "dependentSchemas",
+    "dependencies",
+    "unevaluatedProperties",
+    "propertyNames",
+    "contains",
+    "prefixItems",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+
+/// Why a schema has no strict form; reads as the end of a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum NotStrict {
+    #[error("its schema is not of type object")]
+    RootIsNoObject,
+    #[error("it has a schema that is true or false")]
+    BooleanSchema,
+    #[error("it uses {0}")]
+    Keyword(&'static str),
+    #[error("it has an anyOf without alternatives")]
+    EmptyUnion,
+    #[error("it has a union of objects or arrays")]
+    StructuredUnion,
+    #[error("it has a list with a schema per place")]
+    Tuple,
+    #[error("it has properties without being an object")]
+    StrayProperties,
+    #[error("it allows additional properties")]
+    OpenObject,
+    #[error("its properties are no map of schemas")]
+    MalformedProperties,
+    #[error("its list of required properties is malformed")]
+    MalformedRequired,
+    #[error("it requires a property that it does not have")]
+    UnknownRequired,
+}
+
+/// Returns the strict form of a tool's schema.
+pub(crate) fn strict_schema(schema: &Value) -> Result<Value, NotStrict> {
+    let mut strict = schema.clone();
+    if !strict.is_object() {
+        return Err(NotStrict::RootIsNoObject);
+    }
+    tighten(&mut strict)?;
+    if strict.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(NotStrict::RootIsNoObject);
+    }
+    Ok(strict)
+}
+
+fn tighten(schema: &mut Value) -> Result<(), NotStrict> {
+    let Value::Object(schema) = schema else {
+        return Err(NotStrict::BooleanSchema);
+    };
+    if let Some(keyword) = UNSUPPORTED_KEYWORDS
+        .into_iter()
+        .find(|keyword| schema.contains_key(*keyword))
+    {
+        return Err(NotStrict::Keyword(keyword));
+    }
+    if let Some(union) = schema.get_mut("anyOf") {
+        tighten_union(union)?;
+    }
+    match schema.get_mut("items") {
+        Some(Value::Array(_)) => return Err(NotStrict::Tuple),
+        Some(items) => tighten(items)?,
+        None => {}
+    }
+    if schema.get("type").and_then(Value::as_str) == Some("object") {
+        tighten_object(schema)
+    } else if schema.contains_key("properties") {
+        Err(NotStrict::StrayProperties)
+    } else {
+        Ok(())
+    }
+}
+
+fn tighten_union(union: &mut Value) -> Result<(), NotStrict> {
+    let Some(alternatives) = union.as_array_mut().filter(|list| !list.is_empty()) else {
+        return Err(NotStrict::EmptyUnion);
+    };
+    for alternative in alternatives {
+        if is_structured(alternative) {
+            return Err(NotStrict::StructuredUnion);
+        }
+        tighten(alternative)?;
+    }
+    Ok(())
+}
+
+fn tighten_object(schema: &mut JsonObject) -> Result<(), NotStrict> {
+    if !matches!(
+        schema.get("additionalProperties"),
+        None | Some(Value::Bool(false))
+    ) {
+        return Err(NotStrict::OpenObject);
+    }
+    let required = required_names(schema)?;
+    let mut names = Vec::new();
+    match schema.get_mut("properties") {
+        None => {}
+        Some(Value::Object(properties)) => {
+            for (name, property) in properties {
+                tighten(property)?;
+                if !required.contains(name) && !allows_null(property) {
+                    *property = json!({"anyOf": [property.take(), {"type": "null"}]});
+                }
+                names.push(name.clone());
+            }
+        }
+        Some(_) => return Err(NotStrict::MalformedProperties),
+    }
+    if required.iter().any(|name| !names.contains(name)) {
+        return Err(NotStrict::UnknownRequired);
+    }
+    schema.insert("required".into(), names.into());
+    schema.insert("additionalProperties".into(), false.into());
+    Ok(())
+}
+
+fn required_names(schema: &JsonObject) -> Result<Vec<String>, NotStrict> {
+    match schema.get("required") {
+        None => Ok(Vec::new()),
+        Some(Value::Array(names)) => names
+            .iter()
+            .map(|name| name.as_str().map(str::to_owned))
+            .collect::<Option<_>>()
+            .ok_or(NotStrict::MalformedRequired),
+        Some(_) => Err(NotStrict::MalformedRequired),
+    }
+}
+
+/// Tells whether a schema's `type` names a type, alone or in a list.
+fn has_type(schema: &JsonObject, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(only)) => only == name,
+        Some(Value::Array(names)) => names.iter().any(|one| one == name),
+        _ => false,
+    }
+}
+
+fn is_structured(schema: &Value) -> bool {
+    schema.as_object().is_some_and(|schema| {
+        has_type(schema, "object")
+            || has_type(schema, "array")
+            || schema.contains_key("properties")
+            || schema.contains_key("items")
+    })
+}
+
+fn allows_null(schema: &Value) -> bool {
+    let Value::Object(schema) = schema else {
+        return false;
+    };
+    let lists = |keyword: &str, wanted: fn(&Value) -> bool| {
+        schema
+            .get(keyword)
+            .and_then(Value::as_array)
+            .is_some_and(|list| list.iter().any(wanted))
+    };
+    has_type(schema, "null")
+        || schema.get("const").is_some_and(Value::is_null)
+        || lists("enum", Value::is_null)
+        || lists("anyOf", allows_null)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::json::value_to_string;
+
+    #[test]
+    fn optional_properties_become_nullable_and_required() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "limit": {"type": "integer", "minimum": 1},
+                "mode": {"enum": ["a", null]},
+                "nested": {"type": "object", "properties": {"x": {"type": ["string", "null"]}}},
+                "list": {"type": "array", "items": {"type": "object", "properties": {"y": {"anyOf": [
+                    {"type": "string"}, {"type": "number"}]}}}}
+            },
+            "required": ["path", "nested", "list"],
+            "description": "kept"
+        });
+        // Key order reaches the model, so the text is compared.
+        assert_eq!(
+            value_to_string(&strict_schema(&schema).unwrap()),
+            value_to_string(&json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "limit": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]},
+                    "mode": {"enum": ["a", null]},
+                    "nested": {"type": "object",
+                        "properties": {"x": {"type": ["string", "null"]}},
+                        "required": ["x"], "additionalProperties": false},
+                    "list": {"type": "array", "items": {"type": "object",
+                        "properties": {"y": {"anyOf": [
+                            {"anyOf": [{"type": "string"}, {"type": "number"}]},
+                            {"type": "null"}]}},
+                        "required": ["y"], "additionalProperties": false}}
+                },
+                "required": ["path", "limit", "mode", "nested", "list"],
+                "description": "kept",
+                "additionalProperties": false
+            }))
+        );
+    }
+
+    #[test]
+    fn schemas_outside_the_subset_have_no_strict_form() {
+        let with = |property: Value| json!({"type": "object", "properties": {"p": property}});
+        for (schema, reason) in [
+            (json!(true), NotStrict::RootIsNoObject),
+            (json!({"type": "string"}), NotStrict::RootIsNoObject),
+            (json!({"properties": {}}), NotStrict::StrayProperties),
+            (with(json!(true)), NotStrict::BooleanSchema),
+            (
+                with(json!({"$ref": "#/$defs/x"})),
+                NotStrict::Keyword("$ref"),
+            ),
+            (with(json!({"oneOf": []})), NotStrict::Keyword("oneOf")),
+            (with(json!({"anyOf": []})), NotStrict::EmptyUnion),
+            (
+                with(json!({"anyOf": [{"type": ["array"]}]})),
+                NotStrict::StructuredUnion,
+            ),
+            (with(json!({"anyOf": [false]})), NotStrict::BooleanSchema),
+            (
+                with(json!({"type": "array", "items": [{}]})),
+                NotStrict::Tuple,
+            ),
+            (
+                json!({"type": "object", "additionalProperties": {}}),
+                NotStrict::OpenObject,
+            ),
+            (
+                json!({"type": "object", "properties": []}),
+                NotStrict::MalformedProperties,
+            ),
+            (
+                json!({"type": "object", "required": [1]}),
+                NotStrict::MalformedRequired,
+            ),
+            (
+                json!({"type": "object", "required": ["p"]}),
+                NotStrict::UnknownRequired,
+            ),
+        ] {
+            assert_eq!(strict_schema(&schema), Err(reason), "{schema}");
+        }
+    }
+}
