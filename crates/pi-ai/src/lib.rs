@@ -26,6 +26,7 @@ mod registry;
 pub mod retry;
 mod stop_reason;
 mod stream;
+mod text_pattern;
 mod thinking;
 mod token_limits;
 mod tool_schema;

@@ -1,1 +1,308 @@
-//! Recognises that a conversation outgrew the model's window, from the words of each provider.
+//! Recognises that a conversation no longer fits the model's window.
+//!
+//! There is no common error code for it: each service has its own sentence, some accept the request
+//! and report an impossible size, and some cut the prompt silently. The sentences are a table with
+//! a test row for every service.
+
+use crate::message::AssistantMessage;
+use crate::model::Model;
+use crate::stop_reason::StopReason;
+use crate::text_pattern::{any_matches, matches};
+
+/// Sentences that mean something else although they may speak of tokens.
+const OTHER_TROUBLE: [&str; 4] = [
+    "^throttling error:",
+    "^service unavailable:",
+    "rate limit",
+    "too many requests",
+];
+
+/// How services say that the prompt is too long; see [`crate::text_pattern`].
+const OVERFLOWS: [&str; 24] = [
+    "prompt [is ]too long",
+    "request_too_large",
+    "input is too long for requested model",
+    "exceeds the context window",
+    "exceeds [the ][model's ][models ]maximum context length of # token",
+    "exceeds [the ][model's ][models ]maximum context length[ ](#)",
+    "input token count*exceeds the maximum",
+    "maximum prompt length is #",
+    "reduce the length of the messages",
+    "maximum context length is # tokens",
+    "exceeds [the ]maximum allowed input length of # token",
+    "input (# tokens) is longer than the model[']s context length (# tokens)",
+    "exceeds the limit of #",
+    "exceeds the available context size",
+    "greater than the context length",
+    "context window exceeds limit",
+    "exceeded model token limit",
+    "too large for model with # maximum context length",
+    "prompt has # token[s], but the configured context size is # token",
+    "model_context_window_exceeded",
+    "range of input length should be",
+    "context?length?exceeded",
+    "too many tokens",
+    "token limit exceeded",
+];
+
+/// Cerebras refuses a long prompt with a status and nothing else.
+const CEREBRAS_OVERFLOWS: [&str; 2] = [
+    "^400[ ][status code][ ](no body)",
+    "^413[ ][status code][ ](no body)",
+];
+
+/// A prompt that fills this much of the window, in percent, was cut to fit.
+const FULL_WINDOW_PERCENT: u64 = 99;
+
+/// Tells whether an answer failed, or is worthless, because the context was too large.
+///
+/// A window of zero is unknown; then only error texts count.
+pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> bool {
+    let prompt = message.usage.input + message.usage.cache_read;
+    match message.stop_reason {
+        StopReason::Error => message.error_message.as_deref().is_some_and(|text| {
+            is_overflow_text(text) || (message.provider == "cerebras" && is_bodyless_refusal(text))
+        }),
+        // z.ai takes more than fits and reports it.
+        StopReason::Stop => context_window > 0 && prompt > context_window,
+        // Xiaomi cuts the prompt to the window, which leaves no room for an answer.
+        StopReason::Length => {
+            context_window > 0
+                && message.usage.output == 0
+                && prompt.saturating_mul(100) >= context_window.saturating_mul(FULL_WINDOW_PERCENT)
+        }
+        StopReason::Pending | StopReason::ToolUse | StopReason::Aborted | StopReason::Deferred => {
+            false
+        }
+    }
+}
+
+/// Tells whether an error text says that the prompt is too long.
+pub fn is_overflow_text(text: &str) -> bool {
+    !any_matches(&OTHER_TROUBLE, text) && any_matches(&OVERFLOWS, text)
+}
+
+fn is_bodyless_refusal(text: &str) -> bool {
+    CEREBRAS_OVERFLOWS
+        .iter()
+        .any(|pattern| matches(pattern, text))
+}
+
+/// Tells whether an answer stopped at a length below the model's own limit, so that a shorter
+/// context may let it finish.
+pub fn is_recoverable_length(message: &AssistantMessage, model: &Model) -> bool {
+    message.stop_reason == StopReason::Length && message.usage.output < model.max_tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::api;
+    use crate::usage::Usage;
+    use crate::wire::testing;
+
+    fn failed(provider: &str, text: &str) -> AssistantMessage {
+        AssistantMessage {
+            provider: provider.into(),
+            stop_reason: StopReason::Error,
+            error_message: Some(text.into()),
+            ..AssistantMessage::default()
+        }
+    }
+
+    #[test]
+    fn every_service_has_its_sentence() {
+        for (provider, text) in [
+            (
+                "anthropic",
+                "prompt is too long: 250001 tokens > 200000 maximum",
+            ),
+            (
+                "anthropic",
+                r#"413 {"error":{"type":"request_too_large","message":"too big"}}"#,
+            ),
+            (
+                "amazon-bedrock",
+                "Validation error: Input is too long for requested model.",
+            ),
+            (
+                "openai",
+                "400 Your input exceeds the context window of this model.",
+            ),
+            (
+                "litellm",
+                "Token count exceeds the model's maximum context length of 131,072 tokens",
+            ),
+            (
+                "compatible",
+                "Input length (9) exceeds model's maximum context length (8).",
+            ),
+            ("compatible", "It exceeds maximum context length(8)"),
+            (
+                "google",
+                "The input token count (1200000) exceeds the maximum number of tokens (1)",
+            ),
+            (
+                "xai",
+                "This model's maximum prompt length is 131072 but 537812 were given",
+            ),
+            (
+                "groq",
+                "Please reduce the length of the messages or completion",
+            ),
+            (
+                "openrouter",
+                "This endpoint's maximum context length is 8192 tokens. You sent more",
+            ),
+            (
+                "openrouter",
+                "Input length 9 exceeds the maximum allowed input length of 8 tokens.",
+            ),
+            (
+                "together",
+                "The input (9 tokens) is longer than the model's context length (8 tokens).",
+            ),
+            (
+                "github-copilot",
+                "prompt token count of 140000 exceeds the limit of 128000",
+            ),
+            (
+                "llama.cpp",
+                "the request exceeds the available context size, try increasing it",
+            ),
+            (
+                "lm-studio",
+                "The number of tokens to keep is greater than the context length",
+            ),
+            (
+                "minimax",
+                "invalid params, context window exceeds limit (2013)",
+            ),
+            (
+                "kimi-coding",
+                "Your request exceeded model token limit: 262144 (requested: 300000)",
+            ),
+            (
+                "mistral",
+                "Prompt has 9 tokens, too large for model with 8 maximum context length",
+            ),
+            (
+                "ds4",
+                "Prompt has 1,234 tokens, but the configured context size is 1,024 tokens",
+            ),
+            ("zai", r#"{"code":"1261","message":"Prompt too long"}"#),
+            (
+                "zai",
+                "Provider finish_reason: model_context_window_exceeded",
+            ),
+            (
+                "ollama",
+                "prompt too long; exceeded max context length by 4 tokens",
+            ),
+            (
+                "qwen-token-plan",
+                "Range of input length should be [1, 129024]",
+            ),
+            ("any", r#"{"code":"context_length_exceeded"}"#),
+            ("any", "Context length exceeded"),
+            ("any", "Too many tokens in the request"),
+            ("any", "token limit exceeded"),
+            ("cerebras", "400 status code (no body)"),
+            ("cerebras", "413 (no body)"),
+        ] {
+            assert!(
+                is_context_overflow(&failed(provider, text), 0),
+                "{provider}: {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_trouble_is_no_overflow() {
+        for (provider, text) in [
+            (
+                "amazon-bedrock",
+                "Throttling error: Too many tokens, please wait and try again.",
+            ),
+            (
+                "amazon-bedrock",
+                "Service unavailable: too many tokens in flight",
+            ),
+            ("any", "429 Rate limit reached: too many tokens per minute"),
+            ("any", "Too many requests: token limit exceeded"),
+            (
+                "openai",
+                "max_tokens exceeds the maximum context length allowed here",
+            ),
+            ("openai", "400 status code (no body)"),
+            ("cerebras", "500 status code (no body)"),
+            ("any", "Invalid API key"),
+        ] {
+            assert!(
+                !is_context_overflow(&failed(provider, text), 0),
+                "{provider}: {text}"
+            );
+        }
+        let aborted = AssistantMessage {
+            stop_reason: StopReason::Aborted,
+            ..failed("any", "prompt is too long")
+        };
+        assert!(!is_context_overflow(&aborted, 1));
+    }
+
+    #[test]
+    fn an_impossible_size_is_an_overflow_without_an_error() {
+        for (stop_reason, input, cache_read, output, window, expected) in [
+            (StopReason::Stop, 900, 101, 5, 1000, true),
+            (StopReason::Stop, 900, 100, 5, 1000, false),
+            (StopReason::Stop, 900, 200, 5, 0, false),
+            (StopReason::Length, 900, 90, 0, 1000, true),
+            (StopReason::Length, 900, 89, 0, 1000, false),
+            (StopReason::Length, 900, 100, 1, 1000, false),
+            (StopReason::ToolUse, 2000, 0, 0, 1000, false),
+        ] {
+            let message = AssistantMessage {
+                stop_reason,
+                usage: Usage {
+                    input,
+                    cache_read,
+                    output,
+                    ..Usage::default()
+                },
+                ..AssistantMessage::default()
+            };
+            assert_eq!(
+                is_context_overflow(&message, window),
+                expected,
+                "{message:?} {window}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_length_stop_below_the_limit_is_recoverable() {
+        let model = testing::model(api::OPENAI_COMPLETIONS, json!({"maxTokens": 100}));
+        for (stop_reason, output, expected) in [
+            (StopReason::Length, 99, true),
+            (StopReason::Length, 100, false),
+            (StopReason::Stop, 10, false),
+        ] {
+            let message = AssistantMessage {
+                stop_reason,
+                usage: Usage {
+                    output,
+                    ..Usage::default()
+                },
+                ..AssistantMessage::default()
+            };
+            assert_eq!(
+                is_recoverable_length(&message, &model),
+                expected,
+                "{message:?}"
+            );
+        }
+    }
+}

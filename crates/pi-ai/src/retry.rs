@@ -1,1 +1,232 @@
-//! Recognises failures that a second attempt may mend, and how long to wait before it.
+//! Which failed answers are worth asking for again, and when.
+//!
+//! This is the retry of a whole turn, which any front end may do; a request that never got an answer
+//! is repeated by the transport. Sessions keep only the text of an error, so the text decides here:
+//! limits of an account first, which no waiting lifts, then everything that passes.
+
+use std::time::Duration;
+
+use crate::message::AssistantMessage;
+use crate::stop_reason::StopReason;
+use crate::text_pattern::any_matches;
+
+/// Limits of an account or a budget; see [`crate::text_pattern`].
+const LASTING: [&str; 8] = [
+    "gousagelimiterror",
+    "freeusagelimiterror",
+    "monthly usage limit reached",
+    "available balance",
+    "insufficient_quota",
+    "out of budget",
+    "quota exceeded",
+    "billing",
+];
+
+/// Trouble on the side of the service, on the way to it, or in the middle of an answer.
+const PASSING: [&str; 45] = [
+    "overloaded",
+    "currently experiencing high demand",
+    "rate?limit",
+    "too many requests",
+    "429",
+    "500",
+    "502",
+    "503",
+    "504",
+    "520",
+    "524",
+    "service?unavailable",
+    "server?error",
+    "internal?error",
+    "provider?returned?error",
+    "exceeded request buffer limit while retrying upstream",
+    "network?error",
+    "connection?error",
+    "connection?refused",
+    "connection?lost",
+    "other side closed",
+    "fetch failed",
+    "getaddrinfo",
+    "enotfound",
+    "eai_again",
+    "upstream?connect",
+    "reset before headers",
+    "socket hang up",
+    "socket connection was closed",
+    "time[d] out",
+    "timeout",
+    "terminated",
+    "websocket?closed",
+    "websocket?error",
+    "ended without",
+    "stream ended before message_stop",
+    "stream ended before a terminal response event",
+    "http2 request did not get a response",
+    "retry delay",
+    "you can retry your request",
+    "try your request again",
+    "please retry your request",
+    "resourceexhausted",
+    "throttling error",
+    "connection reset",
+];
+
+/// Tells whether a failed answer may succeed when it is asked for again.
+///
+/// Context overflow has its own remedy; callers look for it first, with [`crate::overflow`].
+pub fn is_retryable(message: &AssistantMessage) -> bool {
+    message.stop_reason == StopReason::Error
+        && message
+            .error_message
+            .as_deref()
+            .is_some_and(|text| !any_matches(&LASTING, text) && any_matches(&PASSING, text))
+}
+
+/// How often a failed turn is tried again, and after what time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Whether to try again at all.
+    pub enabled: bool,
+    /// Attempts after the first.
+    pub max_retries: u32,
+    /// The wait before the first of them; it doubles with each.
+    pub base_delay: Duration,
+    /// The longest wait.
+    pub max_delay: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_retries: 3,
+            base_delay: Duration::from_secs(2),
+            max_delay: Duration::from_secs(60),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Returns the wait before the given attempt, counted from one.
+    pub fn delay(&self, attempt: u32) -> Duration {
+        let factor = 2_u32.saturating_pow(attempt.saturating_sub(1));
+        self.base_delay.saturating_mul(factor).min(self.max_delay)
+    }
+
+    /// Tells whether the given attempt, counted from one, is still allowed.
+    pub fn allows(&self, attempt: u32) -> bool {
+        self.enabled && attempt <= self.max_retries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn failed(text: &str) -> AssistantMessage {
+        AssistantMessage {
+            stop_reason: StopReason::Error,
+            error_message: Some(text.into()),
+            ..AssistantMessage::default()
+        }
+    }
+
+    #[test]
+    fn passing_trouble_is_retried() {
+        for text in [
+            r#"529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            "This model is currently experiencing high demand",
+            "rate_limit_error: slow down",
+            "Too Many Requests",
+            "429 status code (no body)",
+            "500 oops",
+            "502 Bad Gateway",
+            "503",
+            "504",
+            "520 unknown",
+            "524 a timeout occurred",
+            "Service Unavailable: the model is busy",
+            "server_error: try later",
+            "Internal error encountered.",
+            "Provider returned error",
+            "exceeded request buffer limit while retrying upstream",
+            "Network error",
+            "Connection error: dns failed",
+            "connect: Connection refused (os error 111)",
+            "connection lost",
+            "other side closed",
+            "TypeError: fetch failed",
+            "getaddrinfo ENOTFOUND api.example.com",
+            "EAI_AGAIN",
+            "upstream connect error or disconnect",
+            "reset before headers",
+            "socket hang up",
+            "The socket connection was closed unexpectedly",
+            "Request timed out",
+            "the read will time out",
+            "Idle timeout",
+            "terminated",
+            "WebSocket closed 1006",
+            "websocket error",
+            "The stream ended without a finish reason",
+            "Anthropic stream ended before message_stop",
+            "Codex stream ended before a terminal response event",
+            "http2 request did not get a response",
+            "Server asked for a retry delay of 300 s",
+            "You can retry your request",
+            "Try your request again",
+            "please retry your request",
+            "ResourceExhausted: no capacity",
+            "Throttling error: too many tokens",
+            "Connection reset by peer",
+        ] {
+            assert!(is_retryable(&failed(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn lasting_trouble_and_mistakes_are_not_retried() {
+        for text in [
+            r#"429 {"type":"GoUsageLimitError"}"#,
+            r#"429 {"type":"FreeUsageLimitError"}"#,
+            "429 Monthly usage limit reached",
+            "429 enable available balance in your settings",
+            r#"429 {"code":"insufficient_quota"}"#,
+            "503 out of budget",
+            "429 quota exceeded",
+            "Check your billing details (rate limit)",
+            "401 invalid x-api-key",
+            "400 messages: text content blocks must be non-empty",
+        ] {
+            assert!(!is_retryable(&failed(text)), "{text}");
+        }
+        let aborted = AssistantMessage {
+            stop_reason: StopReason::Aborted,
+            ..failed("timeout")
+        };
+        assert!(!is_retryable(&aborted));
+        assert!(!is_retryable(&AssistantMessage {
+            error_message: None,
+            ..failed("")
+        }));
+    }
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        let policy = RetryPolicy::default();
+        let seconds: Vec<u64> = [0, 1, 2, 3, 5, 6, 7, u32::MAX]
+            .map(|attempt| policy.delay(attempt).as_secs())
+            .into();
+        assert_eq!(seconds, [2, 2, 4, 8, 32, 60, 60, 60]);
+        assert!(policy.allows(3) && !policy.allows(4));
+        assert!(
+            !RetryPolicy {
+                enabled: false,
+                ..policy
+            }
+            .allows(1)
+        );
+    }
+}
