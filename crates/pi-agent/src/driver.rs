@@ -1,0 +1,319 @@
+//! Performs the machine's effects: asks hooks and the model, runs tools, tells listeners.
+//!
+//! One driver task per run; it owns the run's cancellation token and the set of running tools, so
+//! that nothing of a run outlives it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::select_all;
+use pi_ai::ToolCall;
+use pi_ai::json::JsonObject;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::AgentCore;
+use crate::error::HookError;
+use crate::hooks::{CallVerdict, FinishedCall, LoopUpdate, PendingCall};
+use crate::machine::{CallOutcome, Effect, Input, PreflightOutcome};
+use crate::tool::{Tool, ToolOutput, UpdateSink};
+use crate::validation;
+
+/// What is said of a call that a hook stopped without words of its own.
+const BLOCKED_CALL: &str = "Tool execution was blocked";
+
+/// A run in progress.
+pub(crate) struct Driver {
+    core: Arc<AgentCore>,
+    cancel: CancellationToken,
+    effects: VecDeque<Effect>,
+    running: JoinSet<CallOutcome>,
+    /// The calls of `running`, by task.
+    calls: Vec<RunningCall>,
+}
+
+struct RunningCall {
+    index: usize,
+    task: tokio::task::Id,
+    updates: UpdateSink,
+}
+
+impl Driver {
+    pub(crate) fn new(core: Arc<AgentCore>, cancel: CancellationToken, first: Vec<Effect>) -> Self {
+        Self {
+            core,
+            cancel,
+            effects: first.into(),
+            running: JoinSet::new(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// Runs to the end.
+    pub(crate) async fn run(mut self) {
+        loop {
+            match self.effects.pop_front() {
+                Some(Effect::Finish) => break,
+                Some(effect) => self.perform(effect).await,
+                None if self.running.is_empty() => break,
+                None => self.await_tools().await,
+            }
+        }
+        self.core.step(Input::Settled);
+    }
+
+    fn feed(&mut self, input: Input) {
+        self.effects.extend(self.core.step(input));
+    }
+
+    async fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
+            Effect::Resume => self.feed(Input::Resumed),
+            Effect::PrepareNextTurn => {
+                let update = match self.core.last_turn() {
+                    Some(turn) => {
+                        let context = self.core.context();
+                        self.core
+                            .hooks
+                            .prepare_next_turn(&turn, context, &self.cancel)
+                            .await
+                    }
+                    None => Ok(LoopUpdate::default()),
+                };
+                self.feed_update(update, Input::NextTurnPrepared);
+            }
+            Effect::PrepareRequest => {
+                let context = self.core.context();
+                let update = self.core.hooks.prepare_request(context, &self.cancel).await;
+                self.feed_update(update, Input::RequestPrepared);
+            }
+            Effect::Stream => {
+                if let Err(error) = self.stream().await {
+                    self.feed(Input::Failed(error.0));
+                }
+            }
+            Effect::Preflight(call) => {
+                let outcome = self.preflight(call).await;
+                self.feed(Input::Preflighted(outcome));
+            }
+            Effect::Execute {
+                index,
+                call,
+                arguments,
+            } => self.execute(index, call, arguments),
+            Effect::FinishTurn(turn) => {
+                match self.core.hooks.finish_turn(&turn, &self.cancel).await {
+                    Ok(decision) => self.feed(Input::TurnFinished(decision)),
+                    Err(error) => self.feed(Input::Failed(error.0)),
+                }
+            }
+            Effect::Finish => {}
+        }
+    }
+
+    fn feed_update(
+        &mut self,
+        update: Result<LoopUpdate, HookError>,
+        input: fn(crate::machine::ContextUpdate) -> Input,
+    ) {
+        match update {
+            Ok(update) => {
+                let update = self.core.adopt(update);
+                self.feed(input(update));
+            }
+            Err(error) => self.feed(Input::Failed(error.0)),
+        }
+    }
+
+    async fn stream(&mut self) -> Result<(), HookError> {
+        let context = self.core.context();
+        let hooks = Arc::clone(&self.core.hooks);
+        let messages = hooks
+            .transform_context(context.messages, &self.cancel)
+            .await?;
+        let messages = hooks.convert_to_model(messages).await?;
+        let options = self
+            .core
+            .stream_options(context.thinking_level, self.cancel.child_token());
+        let mut answer = self
+            .core
+            .models
+            .stream(context.model, messages.into(), options);
+        while let Some(event) = answer.next().await {
+            for effect in self.core.step(Input::Stream(event)) {
+                match effect {
+                    // Told at once, so that a fast model cannot run ahead of its listeners.
+                    Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
+                    later => self.effects.push_back(later),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn preflight(&self, call: ToolCall) -> PreflightOutcome {
+        let refuse = |text: String| PreflightOutcome::Refused(ToolOutput::failure(text));
+        let Some(tool) = self.core.tool(&call.name) else {
+            return refuse(format!("Tool {} not found", call.name));
+        };
+        let prepared = tool.prepare_arguments(call.arguments.clone());
+        let arguments = match validation::check_arguments(tool.declaration(), prepared) {
+            Ok(arguments) => arguments,
+            Err(error) => return refuse(error.to_string()),
+        };
+        let pending = PendingCall {
+            answer: self.core.answer(),
+            call,
+            arguments,
+        };
+        let verdict = self
+            .core
+            .hooks
+            .before_tool_call(pending, &self.cancel)
+            .await;
+        if self.cancel.is_cancelled() {
+            return PreflightOutcome::Refused(ToolOutput::aborted());
+        }
+        match verdict {
+            Ok(CallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
+            Ok(CallVerdict::Block { reason, terminate }) => {
+                let mut output =
+                    ToolOutput::failure(reason.unwrap_or_else(|| BLOCKED_CALL.to_owned()));
+                output.terminate = terminate.then_some(true);
+                PreflightOutcome::Refused(output)
+            }
+            Err(error) => refuse(error.0),
+        }
+    }
+
+    fn execute(&mut self, index: usize, call: ToolCall, arguments: JsonObject) {
+        let updates = UpdateSink::default();
+        let execution = Execution {
+            core: Arc::clone(&self.core),
+            tool: self.core.tool(&call.name),
+            pending: PendingCall {
+                answer: self.core.answer(),
+                call,
+                arguments,
+            },
+            updates: updates.clone(),
+            cancel: self.cancel.child_token(),
+        };
+        let task = self.running.spawn(execution.run()).id();
+        self.calls.push(RunningCall {
+            index,
+            task,
+            updates,
+        });
+    }
+
+    /// Waits until a running tool shows something or ends.
+    async fn await_tools(&mut self) {
+        let mut ended = None;
+        let input = {
+            let shown = select_all(self.calls.iter().map(|call| Box::pin(call.updates.next())));
+            tokio::select! {
+                biased;
+                (partial, place, _) = shown => {
+                    self.calls.get(place).map(|call| Input::ToolUpdated(call.index, partial))
+                }
+                joined = self.running.join_next_with_id() => {
+                    if let Some(joined) = joined {
+                        ended = Some(joined);
+                    }
+                    None
+                }
+            }
+        };
+        if let Some(input) = input {
+            self.feed(input);
+        }
+        if let Some(joined) = ended {
+            self.tool_ended(joined);
+        }
+    }
+
+    fn tool_ended(&mut self, joined: Result<(tokio::task::Id, CallOutcome), JoinError>) {
+        let (task, outcome) = match joined {
+            Ok(ended) => ended,
+            Err(error) => {
+                tracing::error!(%error, "a tool crashed");
+                let output = ToolOutput::failure("The tool crashed; this is a defect of the tool");
+                (
+                    error.id(),
+                    CallOutcome {
+                        output,
+                        is_error: true,
+                    },
+                )
+            }
+        };
+        let Some(place) = self.calls.iter().position(|call| call.task == task) else {
+            return;
+        };
+        let call = self.calls.swap_remove(place);
+        // What the tool showed before it ended comes before its end.
+        while let Some(partial) = call.updates.take() {
+            self.feed(Input::ToolUpdated(call.index, partial));
+        }
+        self.feed(Input::ToolFinished(call.index, outcome));
+    }
+}
+
+/// One call, from its start to the outcome the hooks have seen.
+struct Execution {
+    core: Arc<AgentCore>,
+    tool: Option<Arc<dyn Tool>>,
+    pending: PendingCall,
+    updates: UpdateSink,
+    cancel: CancellationToken,
+}
+
+impl Execution {
+    async fn run(self) -> CallOutcome {
+        let ran = match &self.tool {
+            Some(tool) => {
+                let arguments = self.pending.arguments.clone();
+                let updates = self.updates.clone();
+                tool.execute(
+                    &self.pending.call.id,
+                    arguments,
+                    updates,
+                    self.cancel.clone(),
+                )
+                .await
+            }
+            None => Err(crate::tool::ToolError::new(
+                "the tool was removed before it could run",
+            )),
+        };
+        self.updates.close();
+        let (output, is_error) = match ran {
+            Ok(output) => (output, false),
+            Err(error) => (ToolOutput::failure(error.0), true),
+        };
+        let mut finished = FinishedCall {
+            pending: self.pending,
+            output,
+            is_error,
+        };
+        match self
+            .core
+            .hooks
+            .after_tool_call(&finished, &self.cancel)
+            .await
+        {
+            Ok(update) => finished.apply(update),
+            Err(error) => {
+                finished.output = ToolOutput::failure(error.0);
+                finished.is_error = true;
+            }
+        }
+        CallOutcome {
+            output: finished.output,
+            is_error: finished.is_error,
+        }
+    }
+}

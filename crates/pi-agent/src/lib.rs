@@ -1,0 +1,49 @@
+//! The agent loop: turns, tool calls, queues and events. No files, no terminal.
+//!
+//! An [`Agent`] holds a transcript, tools and a model, and runs at most one prompt at a time. The
+//! loop itself is a pure state machine; a driver performs what it asks for and tells [`Listener`]s
+//! of every step. Applications take part through [`AgentHooks`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use pi_agent::{Agent, AgentOptions};
+//! use pi_ai::{AssistantStream, Message, Model, StreamOptions};
+//!
+//! # async fn example(model: Arc<Model>) -> Result<(), pi_agent::AgentError> {
+//! let models = |model: Arc<Model>, _messages: Arc<[Message]>, _options: StreamOptions| {
+//!     AssistantStream::produce(&model, 0, |mut writer| async move {
+//!         let block = writer.message().open_text();
+//!         writer.message().append_text(block, "Hello");
+//!         writer.message().close_text(block);
+//!         writer.complete().await;
+//!     })
+//! };
+//! let agent = Agent::new(AgentOptions::new(Arc::new(models), model));
+//! agent.prompt_text("Hi", Vec::new()).await?;
+//! assert_eq!(agent.state().messages.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+
+mod agent;
+mod driver;
+mod error;
+mod event;
+mod hooks;
+mod machine;
+mod queue;
+mod tool;
+mod turn;
+mod validation;
+
+pub use agent::{Agent, AgentOptions, AgentState, Listener, ModelStream, Subscription};
+pub use error::{AgentError, HookError};
+pub use event::{AgentEvent, SharedMessage};
+pub use hooks::{
+    AgentHooks, CallVerdict, FinishedCall, LoopContext, LoopUpdate, NoHooks, PendingCall,
+    ResultUpdate, model_message,
+};
+pub use queue::{MessageQueue, QueueMode};
+pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+pub use turn::{FinishedTurn, TurnDecision};
+pub use validation::{ArgumentError, check_arguments};

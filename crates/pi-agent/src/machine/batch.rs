@@ -1,0 +1,323 @@
+//! The tool calls of one answer: checked in call order, run side by side or one after the other,
+//! ended in completion order, answered in call order.
+
+use pi_ai::json::JsonObject;
+use pi_ai::{ToolCall, ToolResultMessage};
+use serde_json::Value;
+
+use super::effect::Effect;
+use super::input::PreflightOutcome;
+use crate::event::AgentEvent;
+use crate::tool::{ExecutionMode, ToolOutput};
+
+/// How a call ended.
+#[derive(Debug, Clone)]
+pub(crate) struct CallOutcome {
+    /// Its result.
+    pub output: ToolOutput,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+/// A call with its outcome, ready to become a message.
+#[derive(Debug, Clone)]
+pub(super) struct CallResult {
+    call: ToolCall,
+    outcome: CallOutcome,
+}
+
+impl CallResult {
+    pub(super) fn into_message(self, timestamp: i64) -> ToolResultMessage {
+        ToolResultMessage {
+            tool_call_id: self.call.id,
+            tool_name: self.call.name,
+            content: self.outcome.output.content,
+            details: self.outcome.output.details,
+            usage: self.outcome.output.usage,
+            is_error: self.outcome.is_error,
+            timestamp,
+            ..ToolResultMessage::default()
+        }
+    }
+}
+
+/// What one input did to a batch.
+#[derive(Debug, Default)]
+pub(super) struct BatchStep {
+    /// What to do, in order.
+    pub actions: Vec<BatchAction>,
+    /// Whether the batch is over.
+    pub complete: bool,
+}
+
+/// Something a batch wants done.
+#[derive(Debug)]
+pub(super) enum BatchAction {
+    /// By the driver.
+    Do(Effect),
+    /// By the machine: this result enters the transcript.
+    Answer(CallResult),
+}
+
+impl BatchStep {
+    fn emit(&mut self, event: AgentEvent) {
+        self.actions.push(BatchAction::Do(Effect::Emit(event)));
+    }
+
+    fn answer(&mut self, call: &ToolCall, outcome: &CallOutcome) {
+        let result = CallResult {
+            call: call.clone(),
+            outcome: outcome.clone(),
+        };
+        self.actions.push(BatchAction::Answer(result));
+    }
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// Not begun.
+    Waiting,
+    /// `Preflight` is under way.
+    Checking,
+    /// May run.
+    Ready(JsonObject),
+    /// `Execute` is under way.
+    Running,
+    /// Over.
+    Finished(CallOutcome),
+}
+
+/// The tool calls of one answer.
+#[derive(Debug)]
+pub(super) struct Batch {
+    calls: Vec<(ToolCall, Slot)>,
+    mode: ExecutionMode,
+}
+
+impl Batch {
+    pub(super) fn new(calls: Vec<ToolCall>, mode: ExecutionMode) -> Self {
+        Self {
+            calls: calls
+                .into_iter()
+                .map(|call| (call, Slot::Waiting))
+                .collect(),
+            mode,
+        }
+    }
+
+    /// Begins with the first call.
+    pub(super) fn start(&mut self) -> BatchStep {
+        let mut step = BatchStep::default();
+        self.check_next(&mut step);
+        step
+    }
+
+    /// Ends every call unrun, with the same words.
+    pub(super) fn refuse_all(&mut self, words: &str) -> BatchStep {
+        let mut step = BatchStep::default();
+        for (call, slot) in &mut self.calls {
+            let outcome = CallOutcome {
+                output: ToolOutput::failure(words),
+                is_error: true,
+            };
+            step.emit(start_event(call));
+            step.emit(end_event(call, &outcome));
+            step.answer(call, &outcome);
+            *slot = Slot::Finished(outcome);
+        }
+        step.complete = true;
+        step
+    }
+
+    /// Takes the outcome of the check that is under way.
+    pub(super) fn preflighted(&mut self, outcome: PreflightOutcome, aborted: bool) -> BatchStep {
+        let mut step = BatchStep::default();
+        let checking = self
+            .calls
+            .iter()
+            .position(|(_, slot)| matches!(slot, Slot::Checking));
+        let Some(index) = checking else { return step };
+        match outcome {
+            PreflightOutcome::Refused(output) => {
+                self.end(
+                    index,
+                    CallOutcome {
+                        output,
+                        is_error: true,
+                    },
+                    &mut step,
+                );
+            }
+            PreflightOutcome::Ready(arguments) => self.set(index, Slot::Ready(arguments)),
+        }
+        match self.mode {
+            ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
+            ExecutionMode::Parallel => self.advance_parallel(aborted, &mut step),
+        }
+        step
+    }
+
+    /// Takes the outcome of a running call.
+    pub(super) fn finished(
+        &mut self,
+        index: usize,
+        outcome: CallOutcome,
+        aborted: bool,
+    ) -> BatchStep {
+        let mut step = BatchStep::default();
+        if !matches!(self.calls.get(index), Some((_, Slot::Running))) {
+            return step;
+        }
+        self.end(index, outcome, &mut step);
+        match self.mode {
+            ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
+            ExecutionMode::Parallel => self.answer_when_all_ended(&mut step),
+        }
+        step
+    }
+
+    /// Returns the event of a partial result; none once the call is over.
+    pub(super) fn update_event(&self, index: usize, partial: ToolOutput) -> Option<AgentEvent> {
+        let (call, Slot::Running) = self.calls.get(index)? else {
+            return None;
+        };
+        Some(AgentEvent::ToolExecutionUpdate {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            args: Value::Object(call.arguments.clone()),
+            partial_result: partial,
+        })
+    }
+
+    /// Returns the ids of calls that have begun and not ended.
+    pub(super) fn open_call_ids(&self) -> Vec<String> {
+        self.calls
+            .iter()
+            .filter(|(_, slot)| matches!(slot, Slot::Checking | Slot::Ready(_) | Slot::Running))
+            .map(|(call, _)| call.id.clone())
+            .collect()
+    }
+
+    /// Tells whether every result asks to end the run.
+    pub(super) fn asks_to_terminate(&self) -> bool {
+        let mut ended = self.calls.iter().filter_map(|(_, slot)| match slot {
+            Slot::Finished(outcome) => Some(outcome.output.terminate == Some(true)),
+            Slot::Waiting | Slot::Checking | Slot::Ready(_) | Slot::Running => None,
+        });
+        ended
+            .next()
+            .is_some_and(|first| first && ended.all(|asks| asks))
+    }
+
+    fn set(&mut self, index: usize, slot: Slot) {
+        if let Some((_, current)) = self.calls.get_mut(index) {
+            *current = slot;
+        }
+    }
+
+    fn end(&mut self, index: usize, outcome: CallOutcome, step: &mut BatchStep) {
+        if let Some((call, slot)) = self.calls.get_mut(index) {
+            step.emit(end_event(call, &outcome));
+            *slot = Slot::Finished(outcome);
+        }
+    }
+
+    fn check_next(&mut self, step: &mut BatchStep) -> bool {
+        let waiting = self
+            .calls
+            .iter_mut()
+            .find(|(_, slot)| matches!(slot, Slot::Waiting));
+        let Some((call, slot)) = waiting else {
+            return false;
+        };
+        *slot = Slot::Checking;
+        step.emit(start_event(call));
+        step.actions
+            .push(BatchAction::Do(Effect::Preflight(call.clone())));
+        true
+    }
+
+    fn run(&mut self, index: usize, step: &mut BatchStep) {
+        let Some((call, slot)) = self.calls.get_mut(index) else {
+            return;
+        };
+        if let Slot::Ready(arguments) = std::mem::replace(slot, Slot::Running) {
+            let effect = Effect::Execute {
+                index,
+                call: call.clone(),
+                arguments,
+            };
+            step.actions.push(BatchAction::Do(effect));
+        }
+    }
+
+    /// One call at a time: its result enters the transcript before the next begins. After an abort
+    /// the remaining calls are left unanswered.
+    fn advance_sequential(&mut self, index: usize, aborted: bool, step: &mut BatchStep) {
+        match self.calls.get(index) {
+            Some((_, Slot::Ready(_))) => self.run(index, step),
+            Some((call, Slot::Finished(outcome))) => {
+                step.answer(call, outcome);
+                step.complete = aborted || !self.check_next(step);
+            }
+            _ => {}
+        }
+    }
+
+    /// All checks first, then all calls at once. After an abort the remaining calls are not begun
+    /// and those that may run are ended instead.
+    fn advance_parallel(&mut self, aborted: bool, step: &mut BatchStep) {
+        if !aborted && self.check_next(step) {
+            return;
+        }
+        for index in 0..self.calls.len() {
+            if !matches!(self.calls.get(index), Some((_, Slot::Ready(_)))) {
+                continue;
+            }
+            if aborted {
+                let output = ToolOutput::aborted();
+                self.end(
+                    index,
+                    CallOutcome {
+                        output,
+                        is_error: true,
+                    },
+                    step,
+                );
+            } else {
+                self.run(index, step);
+            }
+        }
+        self.answer_when_all_ended(step);
+    }
+
+    fn answer_when_all_ended(&self, step: &mut BatchStep) {
+        let open = |slot: &Slot| matches!(slot, Slot::Checking | Slot::Ready(_) | Slot::Running);
+        if self.calls.iter().any(|(_, slot)| open(slot)) {
+            return;
+        }
+        for (call, slot) in &self.calls {
+            if let Slot::Finished(outcome) = slot {
+                step.answer(call, outcome);
+            }
+        }
+        step.complete = true;
+    }
+}
+
+fn start_event(call: &ToolCall) -> AgentEvent {
+    AgentEvent::ToolExecutionStart {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        args: Value::Object(call.arguments.clone()),
+    }
+}
+
+fn end_event(call: &ToolCall, outcome: &CallOutcome) -> AgentEvent {
+    AgentEvent::ToolExecutionEnd {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        result: outcome.output.clone(),
+        is_error: outcome.is_error,
+    }
+}

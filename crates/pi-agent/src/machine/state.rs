@@ -1,0 +1,161 @@
+//! What the machine knows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pi_ai::transcript::current_system_message;
+use pi_ai::{AgentMessage, LiveMessage, Message, Model, ThinkingLevel, Tool as ToolDeclaration};
+
+use super::TurnEnding;
+use super::batch::Batch;
+use crate::event::SharedMessage;
+use crate::queue::MessageQueue;
+use crate::tool::ExecutionMode;
+use crate::turn::FinishedTurn;
+
+/// The loop's state: transcript, queues, and the phase of the run.
+pub(crate) struct Machine {
+    pub transcript: Vec<SharedMessage>,
+    pub tools: Vec<ToolFacts>,
+    pub model: Arc<Model>,
+    pub thinking_level: ThinkingLevel,
+    pub execution_mode: ExecutionMode,
+    pub steering: MessageQueue,
+    pub follow_ups: MessageQueue,
+    pub streaming: Option<LiveMessage>,
+    pub error_message: Option<String>,
+    pub(super) phase: Phase,
+    pub(super) run: Run,
+    pub(super) clock: Box<dyn Fn() -> i64 + Send + Sync>,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Machine")
+            .field("phase", &self.phase)
+            .field("messages", &self.transcript.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Machine {
+    /// Creates an idle machine.
+    pub(crate) fn new(model: Arc<Model>, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        Self {
+            transcript: Vec::new(),
+            tools: Vec::new(),
+            model,
+            thinking_level: ThinkingLevel::Off,
+            execution_mode: ExecutionMode::default(),
+            steering: MessageQueue::default(),
+            follow_ups: MessageQueue::default(),
+            streaming: None,
+            error_message: None,
+            phase: Phase::Idle,
+            run: Run::default(),
+            clock: Box::new(clock),
+        }
+    }
+
+    /// Tells whether a run is under way.
+    pub(crate) fn is_running(&self) -> bool {
+        !matches!(self.phase, Phase::Idle)
+    }
+
+    /// Returns the ids of calls that have begun and not ended.
+    pub(crate) fn pending_calls(&self) -> Vec<String> {
+        match &self.phase {
+            Phase::RunningTools { batch, .. } => batch.open_call_ids(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the turn that ended last in this run.
+    pub(crate) fn last_turn(&self) -> Option<&FinishedTurn> {
+        self.run.last_turn.as_ref()
+    }
+
+    /// Returns the answer whose tools are running.
+    pub(crate) fn running_answer(&self) -> Option<SharedMessage> {
+        match &self.phase {
+            Phase::RunningTools { answer, .. } => Some(Arc::clone(answer)),
+            _ => None,
+        }
+    }
+
+    /// Keeps what the system messages add up to and drops everything else.
+    pub(crate) fn forget_conversation(&mut self) {
+        let system: Vec<Message> = self
+            .transcript
+            .iter()
+            .filter_map(|message| match &**message {
+                AgentMessage::System(system) => Some(Message::System(system.clone())),
+                _ => None,
+            })
+            .collect();
+        self.transcript = current_system_message(&system)
+            .map(|message| Arc::new(AgentMessage::System(message)))
+            .into_iter()
+            .collect();
+        self.steering.clear();
+        self.follow_ups.clear();
+        self.streaming = None;
+        self.error_message = None;
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        (self.clock)()
+    }
+}
+
+/// What the machine knows of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ToolFacts {
+    /// What the model sees.
+    pub declaration: ToolDeclaration,
+    /// Whether it runs alone.
+    pub mode: ExecutionMode,
+}
+
+/// Where a run is.
+#[derive(Debug)]
+pub(super) enum Phase {
+    Idle,
+    Polling(PollPoint),
+    PreparingNextTurn,
+    PreparingRequest,
+    Streaming {
+        started: bool,
+    },
+    RunningTools {
+        answer: SharedMessage,
+        batch: Batch,
+    },
+    FinishingTurn {
+        turn: FinishedTurn,
+        ending: TurnEnding,
+    },
+    Ending,
+}
+
+/// A point where queues are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PollPoint {
+    RunStart {
+        skip: bool,
+    },
+    AfterTurn {
+        calls_remain: bool,
+        asked_to_continue: bool,
+    },
+}
+
+/// What belongs to one run.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub new_messages: Vec<SharedMessage>,
+    pub pending: Vec<AgentMessage>,
+    pub last_turn: Option<FinishedTurn>,
+    pub aborted: bool,
+}

@@ -1,0 +1,176 @@
+//! Checks tool arguments against the tool's schema, after mending what models commonly get wrong.
+//!
+//! Models send numbers as strings, `null` for what they leave out, booleans as words. The schema
+//! says what was meant, so such values are coerced; everything else is told to the model, with the
+//! place of each fault.
+
+mod coerce;
+
+use jsonschema::error::ValidationErrorKind;
+use pi_ai::Tool as ToolDeclaration;
+use pi_ai::json::JsonObject;
+use serde_json::Value;
+use thiserror::Error;
+
+/// Arguments that do not fit the schema, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("Validation failed for tool \"{tool}\":\n{faults}\n\nReceived arguments:\n{received}")]
+pub struct ArgumentError {
+    tool: String,
+    faults: String,
+    received: String,
+}
+
+/// Mends the arguments and checks them.
+pub fn check_arguments(
+    tool: &ToolDeclaration,
+    arguments: JsonObject,
+) -> Result<JsonObject, ArgumentError> {
+    let schema = &tool.parameters;
+    let received = Value::Object(arguments);
+    let mended = coerce::coerce(received.clone(), schema);
+    let faults = match faults(&mended, schema) {
+        Ok(faults) => faults,
+        // A schema nobody can check is the tool's defect; its arguments pass as they are.
+        Err(error) => {
+            tracing::warn!(tool = tool.name, %error, "tool schema cannot be compiled");
+            Vec::new()
+        }
+    };
+    match mended {
+        Value::Object(arguments) if faults.is_empty() => Ok(arguments),
+        _ => Err(ArgumentError {
+            tool: tool.name.clone(),
+            faults: faults.join("\n"),
+            received: serde_json::to_string_pretty(&received).unwrap_or_default(),
+        }),
+    }
+}
+
+fn faults(value: &Value, schema: &Value) -> Result<Vec<String>, String> {
+    let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
+    Ok(validator
+        .iter_errors(value)
+        .map(|error| {
+            let mut place = error
+                .instance_path()
+                .as_str()
+                .trim_start_matches('/')
+                .replace('/', ".");
+            if let ValidationErrorKind::Required { property } = error.kind() {
+                let property = property.as_str().unwrap_or_default();
+                place = if place.is_empty() {
+                    property.to_owned()
+                } else {
+                    format!("{place}.{property}")
+                };
+            }
+            if place.is_empty() {
+                "root".clone_into(&mut place);
+            }
+            format!("  - {place}: {error}")
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(schema: Value, arguments: Value) -> Result<Value, String> {
+        let tool = ToolDeclaration {
+            name: "probe".into(),
+            description: String::new(),
+            parameters: schema,
+            constrained_sampling: None,
+        };
+        let Value::Object(arguments) = arguments else {
+            panic!("arguments are an object")
+        };
+        check_arguments(&tool, arguments)
+            .map(Value::Object)
+            .map_err(|error| error.to_string())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "object", "required": ["path"], "properties": {
+            "path": {"type": "string"}, "limit": {"type": "number"}, "count": {"type": "integer"},
+            "all": {"type": "boolean"}, "maybe": {"type": ["string", "null"]},
+            "either": {"anyOf": [{"type": "number"}, {"type": "boolean"}]},
+            "edits": {"type": "array", "items": {"type": "object", "required": ["new"],
+                "properties": {"new": {"type": "string"}}}}
+        }})
+    }
+
+    #[test]
+    fn plain_meanings_are_coerced() {
+        for (given, mended) in [
+            (json!({"path": 5}), json!({"path": "5"})),
+            (json!({"path": true}), json!({"path": "true"})),
+            (
+                json!({"path": "a", "limit": " 2.5 "}),
+                json!({"path": "a", "limit": 2.5}),
+            ),
+            (
+                json!({"path": "a", "limit": true}),
+                json!({"path": "a", "limit": 1}),
+            ),
+            (
+                json!({"path": "a", "count": "3"}),
+                json!({"path": "a", "count": 3}),
+            ),
+            (
+                json!({"path": "a", "all": "true"}),
+                json!({"path": "a", "all": true}),
+            ),
+            (
+                json!({"path": "a", "all": 0}),
+                json!({"path": "a", "all": false}),
+            ),
+            (json!({"path": "a", "limit": null}), json!({"path": "a"})),
+            (
+                json!({"path": "a", "maybe": null}),
+                json!({"path": "a", "maybe": null}),
+            ),
+            (
+                json!({"path": "a", "either": "true"}),
+                json!({"path": "a", "either": true}),
+            ),
+            (
+                json!({"path": "a", "edits": [{"new": 7}]}),
+                json!({"path": "a", "edits": [{"new": "7"}]}),
+            ),
+            (
+                json!({"path": "a", "extra": {"kept": 1}}),
+                json!({"path": "a", "extra": {"kept": 1}}),
+            ),
+        ] {
+            assert_eq!(check(schema(), given.clone()), Ok(mended), "{given}");
+        }
+    }
+
+    #[test]
+    fn every_other_fault_is_told_with_its_place() {
+        for (given, place) in [
+            (json!({}), "  - path: "),
+            (json!({"path": null}), "  - path: "),
+            (json!({"path": ["a"]}), "  - path: "),
+            (json!({"path": "a", "limit": "two"}), "  - limit: "),
+            (json!({"path": "a", "count": 1.5}), "  - count: "),
+            (json!({"path": "a", "edits": [{}]}), "  - edits.0.new: "),
+        ] {
+            let error = check(schema(), given.clone()).unwrap_err();
+            assert!(error.contains(place), "{given}: {error}");
+            assert!(error.contains("\"probe\""), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_broken_schema_lets_arguments_pass() {
+        let broken = json!({"type": "no such type"});
+        assert_eq!(check(broken, json!({"a": 1})), Ok(json!({"a": 1})));
+    }
+}
