@@ -72,7 +72,7 @@ mod tests {
             (&prefer, &simple, true, Ok(Some(strict.clone()))),
             (&prefer, &simple, false, Ok(None)),
             (&prefer, &open, true, Ok(None)),
-            (&require, &simple, true, Ok(Some(strict.clone()))),
+            (&require, &simple, true, Ok(Some(strict))),
             (
                 &require,
                 &simple,

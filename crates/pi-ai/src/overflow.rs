@@ -268,8 +268,8 @@ mod tests {
                 stop_reason,
                 usage: Usage {
                     input,
-                    cache_read,
                     output,
+                    cache_read,
                     ..Usage::default()
                 },
                 ..AssistantMessage::default()

@@ -101,7 +101,7 @@ impl Default for RetryPolicy {
             enabled: true,
             max_retries: 3,
             base_delay: Duration::from_secs(2),
-            max_delay: Duration::from_secs(60),
+            max_delay: Duration::from_mins(1),
         }
     }
 }

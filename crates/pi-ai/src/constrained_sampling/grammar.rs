@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    fn tool(variants: Value, parameters: Value) -> Tool {
+    fn tool(variants: &Value, parameters: &Value) -> Tool {
         serde_json::from_value(
             json!({"name": "patch", "description": "", "parameters": parameters,
             "constrainedSampling": {"type": "grammar", "variants": variants}}),
@@ -196,12 +196,12 @@ mod tests {
     #[test]
     fn lark_is_preferred_to_regex() {
         let both = tool(
-            json!({"openai_lark": "start: X", "openai_regex": "x+"}),
-            one_string(),
+            &json!({"openai_lark": "start: X", "openai_regex": "x+"}),
+            &one_string(),
         );
         let regex = tool(
-            json!({"openai_lark": " ", "openai_regex": "x+"}),
-            one_string(),
+            &json!({"openai_lark": " ", "openai_regex": "x+"}),
+            &one_string(),
         );
         let syntax = |tool: &Tool| grammar_tool(tool, true).unwrap().unwrap().syntax;
         assert_eq!((syntax(&both), syntax(&regex)), ("lark", "regex"));
@@ -248,7 +248,7 @@ mod tests {
                 "its required property is no string",
             ),
         ] {
-            let error = grammar_tool(&tool(variants, parameters), true).unwrap_err();
+            let error = grammar_tool(&tool(&variants, &parameters), true).unwrap_err();
             let expected = format!("Tool \"patch\" cannot be sampled under a grammar: {reason}");
             assert_eq!(error.message, expected);
         }

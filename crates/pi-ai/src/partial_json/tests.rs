@@ -145,7 +145,7 @@ fn escaped(value: &Value) -> String {
     for unit in value.to_string().encode_utf16() {
         match u8::try_from(unit) {
             Ok(byte) if byte.is_ascii() => text.push(char::from(byte)),
-            _ => text.push_str(&format!("\\u{unit:04x}")),
+            _ => text.extend(format!("\\u{unit:04x}").chars()),
         }
     }
     text
@@ -187,7 +187,7 @@ proptest! {
         let text = escaped(&json!({"value": value}));
         let mut earlier = json!({});
         for end in 0..=text.len() {
-            let later = Value::Object(parse_object(&text[..end]));
+            let later = Value::Object(parse_object(text.get(..end).unwrap()));
             prop_assert!(grows_into(&earlier, &later), "{earlier} then {later} at {end} of {text}");
             earlier = later;
         }

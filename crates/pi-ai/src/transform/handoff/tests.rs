@@ -31,12 +31,12 @@ fn brief(message: &Message) -> Value {
     }
 }
 
-fn foreign(content: Value) -> Value {
+fn foreign(content: &Value) -> Value {
     json!({"role": "assistant", "content": content, "api": "openai-responses", "provider": "openai",
         "model": "beta", "stopReason": "toolUse"})
 }
 
-fn own(content: Value) -> Value {
+fn own(content: &Value) -> Value {
     json!({"role": "assistant", "content": content, "api": "anthropic-messages",
         "provider": "mock", "model": "alpha", "stopReason": "toolUse"})
 }
@@ -62,10 +62,10 @@ fn system(text: &str) -> Value {
 fn foreign_ids_are_rewritten_and_results_follow_them() {
     assert_eq!(
         handed(&json!([
-            foreign(json!([call("call_1|fc_1"), call("call_2|fc_2")])),
+            foreign(&json!([call("call_1|fc_1"), call("call_2|fc_2")])),
             result("call_2|fc_2"),
             result("call_1|fc_1"),
-            own(json!([call("own|id")])),
+            own(&json!([call("own|id")])),
             result("own|id"),
         ])),
         [
@@ -82,13 +82,13 @@ fn foreign_ids_are_rewritten_and_results_follow_them() {
 fn no_two_calls_share_an_id() {
     assert_eq!(
         handed(&json!([
-            foreign(json!([call("call.0"), call("call:0"), call("call.0")])),
+            foreign(&json!([call("call.0"), call("call:0"), call("call.0")])),
             result("call.0"),
             result("call:0"),
             result("call.0"),
-            own(json!([call("2_call_0")])),
+            own(&json!([call("2_call_0")])),
             result("2_call_0"),
-            foreign(json!([call("")])),
+            foreign(&json!([call("")])),
             result(""),
         ])),
         [
@@ -108,11 +108,11 @@ fn no_two_calls_share_an_id() {
 fn calls_without_a_result_get_one() {
     assert_eq!(
         handed(&json!([
-            own(json!([call("a"), call("b")])),
+            own(&json!([call("a"), call("b")])),
             result("b"),
             user("go on"),
-            own(json!([call("c")])),
-            own(json!([call("d")])),
+            own(&json!([call("c")])),
+            own(&json!([call("d")])),
         ])),
         [
             json!({"assistant": [call("a"), call("b")]}),
@@ -132,7 +132,7 @@ fn nothing_comes_between_a_call_and_its_result() {
     assert_eq!(
         handed(&json!([
             system("prompt"),
-            own(json!([call("a"), call("b")])),
+            own(&json!([call("a"), call("b")])),
             system("while a runs"),
             result("a"),
             user("while b runs"),
@@ -153,7 +153,7 @@ fn nothing_comes_between_a_call_and_its_result() {
 
 #[test]
 fn failed_turns_and_results_without_a_call_are_left_out() {
-    let mut failed = own(json!([{"type": "text", "text": "half"}, call("x")]));
+    let mut failed = own(&json!([{"type": "text", "text": "half"}, call("x")]));
     for reason in ["error", "aborted"] {
         failed["stopReason"] = json!(reason);
         assert_eq!(
@@ -161,7 +161,7 @@ fn failed_turns_and_results_without_a_call_are_left_out() {
                 user("q"),
                 failed,
                 result("x"),
-                own(json!([call("y")])),
+                own(&json!([call("y")])),
                 result("y"),
                 result("y"),
                 result("z")
@@ -179,11 +179,7 @@ fn failed_turns_and_results_without_a_call_are_left_out() {
 fn a_message_with_nothing_to_show_is_left_out() {
     let hidden = json!([{"type": "thinking", "thinking": "", "thinkingSignature": "secret"}]);
     assert_eq!(
-        handed(&json!([
-            foreign(hidden.clone()),
-            own(hidden.clone()),
-            own(json!(null))
-        ])),
+        handed(&json!([foreign(&hidden), own(&hidden), own(&json!(null))])),
         [json!({"assistant": hidden})]
     );
 }
@@ -211,9 +207,9 @@ fn untouched_messages_are_not_copied() {
     let messages: Vec<Message> = serde_json::from_value(json!([
         system("prompt"),
         user("q"),
-        foreign(json!([{"type": "text", "text": "a"}, call("toolu_1")])),
+        foreign(&json!([{"type": "text", "text": "a"}, call("toolu_1")])),
         result("toolu_1"),
-        own(json!([{"type": "thinking", "thinking": "t", "thinkingSignature": "s"}, call("b|c")])),
+        own(&json!([{"type": "thinking", "thinking": "t", "thinkingSignature": "s"}, call("b|c")])),
         result("b|c"),
     ]))
     .unwrap();
