@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::Content;
-use crate::json::{JsonObject, lenient_i64, lenient_u64};
+use crate::json::{JsonObject, lenient_i64, lenient_u64, present};
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};
 
 /// Any message of a transcript: the model's four roles, the application's, and unknown ones.
@@ -55,9 +55,10 @@ pub struct BashExecutionMessage {
     pub command: String,
     /// What it printed, cut to the limits.
     pub output: String,
-    /// Its exit code; absent when it was killed.
+    /// Its exit code, which Windows makes as large as 32 bits without a sign allow; absent when it
+    /// was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
+    pub exit_code: Option<i64>,
     /// Whether the user cancelled it.
     #[serde(default)]
     pub cancelled: bool,
@@ -91,7 +92,11 @@ pub struct CustomMessage {
     #[serde(default)]
     pub display: bool,
     /// Data for the extension.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub details: Option<Value>,
     /// Milliseconds since the epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
@@ -107,9 +112,9 @@ pub struct CustomMessage {
 pub struct BranchSummaryMessage {
     /// The summary.
     pub summary: String,
-    /// The entry the branch ended at.
+    /// The entry the branch ended at; null when it was empty.
     #[serde(default)]
-    pub from_id: String,
+    pub from_id: Option<String>,
     /// Milliseconds since the epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::json::JsonObject;
+use crate::json::{JsonObject, null_as_default};
 
 /// A run of text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub struct ToolCall {
     /// The tool's name.
     pub name: String,
     /// The arguments, not yet validated.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub arguments: JsonObject,
     /// Opaque provider data that ties the call to the thinking before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -96,6 +96,22 @@ pub(crate) fn lenient_optional_u64<'de, D: Deserializer<'de>>(
     Ok(Option::<f64>::deserialize(deserializer)?.map(|number| number as u64))
 }
 
+/// Reads an optional value of which `null` is one, where `Option` alone reads it as absent.
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<serde_json::Value>, D::Error> {
+    serde_json::Value::deserialize(deserializer).map(Some)
+}
+
+/// Reads `null` as the default, as a careless program may write it.
+pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
 /// Reads a millisecond timestamp that may have been written as a float.
 pub(crate) fn lenient_i64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     #[expect(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::content::{AssistantBlock, Content, InputBlock, ToolCall, lenient_blocks};
-use crate::json::{JsonObject, lenient_i64};
+use crate::json::{JsonObject, lenient_i64, null_as_default, present};
 use crate::stop_reason::StopReason;
 use crate::tool_schema::{Tool, ToolReference};
 use crate::usage::Usage;
@@ -143,7 +143,7 @@ pub struct AssistantMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Vec<Diagnostic>>,
     /// Tokens and cost.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub usage: Usage,
     /// Why the message ended.
     #[serde(default)]
@@ -197,7 +197,11 @@ pub struct ToolResultMessage {
     #[serde(default, deserialize_with = "lenient_blocks")]
     pub content: Vec<InputBlock>,
     /// Data for the application, never sent to the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub details: Option<Value>,
     /// Tokens the tool itself used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -265,6 +269,10 @@ pub struct DeferredHandle {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_after_ms: Option<u64>,
     /// What the provider needs to rebuild the message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub data: Option<Value>,
 }

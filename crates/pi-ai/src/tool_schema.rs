@@ -18,6 +18,9 @@ pub struct Tool {
     /// How the provider should constrain the arguments while sampling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constrained_sampling: Option<ConstrainedSampling>,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: JsonObject,
 }
 
 /// A tool named, not declared.

@@ -256,6 +256,7 @@ mod tests {
             description: description.into(),
             parameters: json!({"type": "object"}),
             constrained_sampling: None,
+            extra: JsonObject::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::json::{JsonObject, lenient_optional_u64, lenient_u64};
+use crate::json::{JsonObject, lenient_optional_u64, lenient_u64, null_as_default};
 use crate::model::{ModelCost, TokenRates};
 
 const TOKENS_PER_PRICE_UNIT: f64 = 1_000_000.0;
@@ -45,27 +45,35 @@ pub struct Usage {
     #[serde(default, deserialize_with = "lenient_u64")]
     pub total_tokens: u64,
     /// What the tokens cost.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub cost: Cost,
     /// Fields this version does not know.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// Cost in US dollars, split by kind of token.
+/// Cost in US dollars, split by kind of token. JavaScript writes a cost it could not compute as `null`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
     /// Uncached input.
+    #[serde(deserialize_with = "null_as_default")]
     pub input: f64,
     /// Output.
+    #[serde(deserialize_with = "null_as_default")]
     pub output: f64,
     /// Cache reads.
+    #[serde(deserialize_with = "null_as_default")]
     pub cache_read: f64,
     /// Cache writes.
+    #[serde(deserialize_with = "null_as_default")]
     pub cache_write: f64,
     /// The sum.
+    #[serde(deserialize_with = "null_as_default")]
     pub total: f64,
+    /// Fields this version does not know.
+    #[serde(flatten)]
+    pub extra: JsonObject,
 }
 
 impl Usage {
@@ -104,6 +112,7 @@ impl Usage {
             cache_read,
             cache_write,
             total: input + output + cache_read + cache_write,
+            extra: JsonObject::new(),
         }
     }
 }

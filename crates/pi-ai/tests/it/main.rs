@@ -1,1 +1,3 @@
 //! Integration tests of pi-ai: the public API against loopback servers.
+
+mod vocabulary;
