@@ -86,6 +86,7 @@ mod tests {
             description: String::new(),
             parameters: schema,
             constrained_sampling: None,
+            extra: JsonObject::new(),
         };
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object")

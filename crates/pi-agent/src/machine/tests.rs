@@ -35,6 +35,7 @@ fn machine(tools: &[(&str, ExecutionMode)]) -> Machine {
                 description: String::new(),
                 parameters: json!({}),
                 constrained_sampling: None,
+                extra: pi_ai::json::JsonObject::new(),
             },
             mode: *mode,
         })
@@ -109,6 +110,10 @@ impl Answer {
     }
 }
 
+type Meddle = dyn FnMut(&mut Machine, &Effect, usize);
+/// Picks which of the running calls ends next.
+type Choice<'a> = &'a mut dyn FnMut(&[(usize, String)]) -> usize;
+
 /// Performs effects from scripts and writes down the events.
 struct Stage {
     machine: Machine,
@@ -119,7 +124,7 @@ struct Stage {
     log: Vec<String>,
     finished: bool,
     /// Called before each effect; may feed inputs.
-    meddle: Box<dyn FnMut(&mut Machine, &Effect, usize)>,
+    meddle: Box<Meddle>,
     steps: usize,
 }
 
@@ -153,7 +158,7 @@ impl Stage {
         self.effects.extend(self.machine.step(input));
     }
 
-    fn run(&mut self, choose: &mut dyn FnMut(&[(usize, String)]) -> usize) {
+    fn run(&mut self, choose: Choice<'_>) {
         loop {
             let Some(effect) = self.effects.pop_front() else {
                 if self.running.is_empty() {

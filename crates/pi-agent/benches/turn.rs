@@ -1,0 +1,116 @@
+//! What the loop itself costs: one tool turn, and a long answer told delta by delta.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::BoxFuture;
+use pi_agent::{Agent, AgentOptions, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::json::JsonObject;
+use pi_ai::{
+    AssistantStream, Message, Model, StopReason, StreamOptions, Tool as ToolDeclaration, ToolCall,
+};
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+fn main() {
+    divan::main();
+}
+
+struct Echo(ToolDeclaration);
+
+impl Tool for Echo {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.0
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _call_id: &'a str,
+        _arguments: JsonObject,
+        _updates: UpdateSink,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async { Ok(ToolOutput::text("echo")) })
+    }
+}
+
+fn echo() -> Arc<dyn Tool> {
+    let declaration = serde_json::from_value(json!({"name": "echo", "description": "Echoes.",
+        "parameters": {"type": "object", "required": ["text"],
+            "properties": {"text": {"type": "string"}}}}))
+    .unwrap();
+    Arc::new(Echo(declaration))
+}
+
+fn model() -> Arc<Model> {
+    let record = json!({"id": "m", "name": "m", "api": "a", "provider": "p", "baseUrl": "",
+        "reasoning": false, "input": ["text"], "cost": {}, "contextWindow": 1000, "maxTokens": 100});
+    Arc::new(serde_json::from_value(record).unwrap())
+}
+
+/// Answers with a tool call `turns` times, then with text.
+fn agent(turns: usize) -> Agent {
+    let left = AtomicUsize::new(turns);
+    let models = move |model: Arc<Model>, _: Arc<[Message]>, _: StreamOptions| {
+        let call = left
+            .try_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok();
+        AssistantStream::produce(&model, 0, move |mut writer| async move {
+            if call {
+                let call = ToolCall {
+                    id: "1".into(),
+                    name: "echo".into(),
+                    ..ToolCall::default()
+                };
+                let block = writer.message().open_tool_call(call);
+                writer
+                    .message()
+                    .append_arguments(block, r#"{"text": "hi"}"#);
+                writer.message().close_tool_call(block);
+                writer.message().stop(StopReason::ToolUse, None);
+            }
+            writer.complete().await;
+        })
+    };
+    let mut options = AgentOptions::new(Arc::new(models), model());
+    options.tools = vec![echo()];
+    Agent::new(options)
+}
+
+/// Ten tool turns and the closing answer.
+#[divan::bench(args = [10, 100])]
+fn tool_turns(bencher: divan::Bencher, turns: usize) {
+    let runtime = Runtime::new().unwrap();
+    bencher.with_inputs(|| agent(turns)).bench_values(|agent| {
+        runtime
+            .block_on(agent.prompt_text("go", Vec::new()))
+            .unwrap();
+    });
+}
+
+/// One answer of many deltas; the time per delta must not grow with the answer.
+#[divan::bench(args = [2_000, 20_000])]
+fn text_deltas(bencher: divan::Bencher, deltas: usize) {
+    let runtime = Runtime::new().unwrap();
+    let models = move |model: Arc<Model>, _: Arc<[Message]>, _: StreamOptions| {
+        AssistantStream::produce(&model, 0, move |mut writer| async move {
+            let block = writer.message().open_text();
+            for _ in 0..deltas {
+                writer.message().append_text(block, "word ");
+                writer.flush().await;
+            }
+            writer.complete().await;
+        })
+    };
+    let models: Arc<dyn pi_agent::ModelStream> = Arc::new(models);
+    bencher
+        .with_inputs(|| Agent::new(AgentOptions::new(Arc::clone(&models), model())))
+        .bench_values(|agent| {
+            runtime
+                .block_on(agent.prompt_text("go", Vec::new()))
+                .unwrap();
+        });
+}

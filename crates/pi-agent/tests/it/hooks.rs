@@ -1,0 +1,154 @@
+//! Hooks: what they see, change and stop.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_agent::{
+    AgentHooks, CallVerdict, FinishedCall, HookError, LoopContext, LoopUpdate, PendingCall,
+    ResultUpdate, SharedMessage,
+};
+use pi_ai::{AgentMessage, CustomMessage, InputBlock, Message, UserMessage};
+use pretty_assertions::assert_eq;
+use tokio_util::sync::CancellationToken;
+
+use crate::script::{Answer, Script, TestTool, texts};
+
+struct Guard;
+
+impl AgentHooks for Guard {
+    fn before_tool_call<'a>(
+        &'a self,
+        mut call: PendingCall,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+        Box::pin(async move {
+            match call.call.id.as_str() {
+                "blocked" => Ok(CallVerdict::Block {
+                    reason: Some("not here".into()),
+                    terminate: false,
+                }),
+                "broken" => Err(HookError::new("the guard broke")),
+                _ => {
+                    call.arguments.insert("text".into(), "changed".into());
+                    Ok(CallVerdict::Run(call.arguments))
+                }
+            }
+        })
+    }
+
+    fn after_tool_call<'a>(
+        &'a self,
+        call: &'a FinishedCall,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+        let text = format!("{}!", pi_ai::join_text(&call.output.content));
+        Box::pin(async move {
+            Ok(ResultUpdate {
+                content: Some(vec![InputBlock::text(text)]),
+                ..ResultUpdate::default()
+            })
+        })
+    }
+}
+
+#[tokio::test]
+async fn calls_can_be_blocked_changed_and_reworded() {
+    let calls = vec![("blocked", "echo"), ("broken", "echo"), ("runs", "echo")];
+    let agent = Script::new([Answer::Calls(calls)])
+        .agent_with(vec![TestTool::echo("echo")], |options| {
+            options.hooks = Arc::new(Guard)
+        });
+    agent.prompt_text("go", Vec::new()).await.unwrap();
+    assert_eq!(
+        texts(&agent.state().messages)[3..6],
+        [
+            "failure blocked: not here",
+            "failure broken: the guard broke",
+            "result runs: changed!"
+        ]
+    );
+}
+
+struct Compactor;
+
+impl AgentHooks for Compactor {
+    fn prepare_request<'a>(
+        &'a self,
+        context: LoopContext,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<LoopUpdate, HookError>> {
+        Box::pin(async move {
+            let last = context.messages.last().cloned();
+            Ok(LoopUpdate {
+                transcript: Some(last.into_iter().collect()),
+                ..LoopUpdate::default()
+            })
+        })
+    }
+
+    fn convert_to_model(
+        &self,
+        messages: Vec<SharedMessage>,
+    ) -> BoxFuture<'_, Result<Vec<Message>, HookError>> {
+        Box::pin(async move {
+            Ok(messages
+                .iter()
+                .filter_map(|message| match &**message {
+                    AgentMessage::Custom(custom) => Some(Message::User(UserMessage {
+                        content: custom.content.clone(),
+                        ..UserMessage::default()
+                    })),
+                    other => pi_agent::model_message(other),
+                })
+                .collect())
+        })
+    }
+}
+
+#[tokio::test]
+async fn roles_of_the_application_pass_through_and_are_converted_at_the_model() {
+    let script = Script::new([]);
+    let agent = script.agent_with(Vec::new(), |options| options.hooks = Arc::new(Compactor));
+    let custom = AgentMessage::Custom(CustomMessage {
+        custom_type: "note".into(),
+        content: "from an extension".into(),
+        ..CustomMessage::default()
+    });
+    agent
+        .prompt(vec![agent.user_message("dropped", Vec::new()), custom])
+        .await
+        .unwrap();
+    let requests = script.requests.lock().unwrap();
+    let [Message::User(user)] = &*requests[0] else {
+        panic!("one user message")
+    };
+    assert_eq!(user.content.joined_text(), "from an extension");
+    assert_eq!(
+        texts(&agent.state().messages),
+        ["other", "assistant Stop: done"]
+    );
+}
+
+struct Broken;
+
+impl AgentHooks for Broken {
+    fn transform_context<'a>(
+        &'a self,
+        _messages: Vec<SharedMessage>,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<SharedMessage>, HookError>> {
+        Box::pin(async { Err(HookError::new("context lost")) })
+    }
+}
+
+#[tokio::test]
+async fn a_failing_hook_ends_the_run_with_a_message() {
+    let agent = Script::new([]).agent_with(Vec::new(), |options| options.hooks = Arc::new(Broken));
+    agent.prompt_text("hi", Vec::new()).await.unwrap();
+    assert_eq!(
+        texts(&agent.state().messages),
+        ["user: hi", "assistant Error: "]
+    );
+    assert_eq!(agent.state().error_message.as_deref(), Some("context lost"));
+    assert!(!agent.state().is_running);
+}

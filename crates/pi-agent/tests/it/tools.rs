@@ -1,0 +1,125 @@
+//! Tool calls: order, partial results, failures.
+
+use std::sync::Arc;
+
+use pi_agent::{ToolError, ToolOutput};
+use pretty_assertions::assert_eq;
+use tokio::sync::{Barrier, Notify};
+
+use crate::script::{Answer, Notebook, Script, TestTool, texts};
+
+#[tokio::test]
+async fn parallel_calls_really_run_at_the_same_time() {
+    let meeting = Arc::new(Barrier::new(2));
+    let tool = TestTool::new("meet", move |_, _, _| {
+        let meeting = Arc::clone(&meeting);
+        async move {
+            meeting.wait().await;
+            Ok(ToolOutput::text("met"))
+        }
+    });
+    let agent = Script::new([Answer::Calls(vec![("1", "meet"), ("2", "meet")])]).agent(vec![tool]);
+    agent.prompt_text("go", Vec::new()).await.unwrap();
+    assert_eq!(
+        texts(&agent.state().messages)[3..5],
+        ["result 1: met", "result 2: met"]
+    );
+}
+
+#[tokio::test]
+async fn ends_are_told_as_they_come_and_results_in_call_order() {
+    let gate = Arc::new(Notify::new());
+    let slow = TestTool::new("slow", {
+        let gate = Arc::clone(&gate);
+        move |_, _, _| {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.notified().await;
+                Ok(ToolOutput::text("slow"))
+            }
+        }
+    });
+    let fast = TestTool::new("fast", move |_, _, _| {
+        let gate = Arc::clone(&gate);
+        async move {
+            gate.notify_one();
+            Ok(ToolOutput::text("fast"))
+        }
+    });
+    let agent =
+        Script::new([Answer::Calls(vec![("1", "slow"), ("2", "fast")])]).agent(vec![slow, fast]);
+    let notebook = Arc::new(Notebook::default());
+    let _subscription = agent.subscribe(notebook.clone());
+    agent.prompt_text("go", Vec::new()).await.unwrap();
+    let tool_lines: Vec<_> = notebook
+        .lines()
+        .into_iter()
+        .filter(|line| line.starts_with("tool_"))
+        .collect();
+    assert_eq!(
+        tool_lines,
+        [
+            "tool_execution_start 1",
+            "tool_execution_start 2",
+            "tool_execution_end 2",
+            "tool_execution_end 1"
+        ]
+    );
+    assert_eq!(
+        texts(&agent.state().messages)[3..5],
+        ["result 1: slow", "result 2: fast"]
+    );
+}
+
+#[tokio::test]
+async fn partial_results_come_before_the_end_and_not_after_it() {
+    let tool = TestTool::new("shows", |_, updates, _| async move {
+        for number in 0..3 {
+            updates.send(ToolOutput::text(number.to_string()));
+        }
+        tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            updates.send(ToolOutput::text("too late"));
+        });
+        Ok(ToolOutput::text("end"))
+    });
+    let agent = Script::new([Answer::Calls(vec![("1", "shows")])]).agent(vec![tool]);
+    let notebook = Arc::new(Notebook::default());
+    let _subscription = agent.subscribe(notebook.clone());
+    agent.prompt_text("go", Vec::new()).await.unwrap();
+    let tool_lines: Vec<_> = notebook
+        .lines()
+        .into_iter()
+        .filter(|line| line.starts_with("tool_"))
+        .collect();
+    assert_eq!(
+        tool_lines,
+        [
+            "tool_execution_start 1",
+            "tool_execution_update 1",
+            "tool_execution_update 1",
+            "tool_execution_update 1",
+            "tool_execution_end 1"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn every_kind_of_failure_is_a_result_for_the_model() {
+    let fails = TestTool::new("fails", |_, _, _| async {
+        Err(ToolError::new("no such file"))
+    });
+    let crashes = TestTool::new("crashes", |_, _, _| async { panic!("a defect") });
+    let calls = vec![("1", "fails"), ("2", "crashes"), ("3", "missing")];
+    let agent = Script::new([Answer::Calls(calls)]).agent(vec![fails, crashes]);
+    agent.prompt_text("go", Vec::new()).await.unwrap();
+    assert_eq!(
+        texts(&agent.state().messages)[3..],
+        [
+            "failure 1: no such file",
+            "failure 2: The tool crashed; this is a defect of the tool",
+            "failure 3: Tool missing not found",
+            "assistant Stop: done"
+        ]
+    );
+}
