@@ -19,11 +19,15 @@ pub(crate) mod testing;
 
 use std::future::Future;
 
+use bytes::Bytes;
+use http::HeaderMap;
 use serde_json::Value;
 
 use crate::error::ProviderError;
 use crate::live_message::MessageBuilder;
+use crate::message::Diagnostic;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
+use crate::transport::HttpClient;
 
 /// A wire API as the transport sees it.
 pub(crate) trait HttpProtocol: Send + Sync + 'static {
@@ -43,6 +47,47 @@ pub(crate) trait HttpProtocol: Send + Sync + 'static {
     fn starts_with_headers(&self) -> bool {
         true
     }
+
+    /// Signs the request as it is about to leave, after hooks and user headers; most APIs do
+    /// nothing here. The transport calls it before every attempt, since a signature grows old.
+    fn sign(
+        &self,
+        request: &ModelRequest,
+        outgoing: &mut OutgoingRequest,
+        http: &HttpClient,
+    ) -> impl Future<Output = Result<(), ProviderError>> + Send {
+        let _ = (request, outgoing, http);
+        std::future::ready(Ok(()))
+    }
+
+    /// Returns how often a refused request is retried even when the options ask for less.
+    fn least_retries(&self) -> u32 {
+        0
+    }
+
+    /// Returns what a failed message shall record beside its text. The transport calls it once,
+    /// when the message ends in an error after the service had answered; `body` is the text of an
+    /// answer that was no success.
+    fn diagnose(
+        &self,
+        request: &ModelRequest,
+        head: &ResponseHead,
+        body: Option<&str>,
+    ) -> Option<Diagnostic> {
+        let _ = (request, head, body);
+        None
+    }
+}
+
+/// A request with everything that a signature covers.
+#[derive(Debug)]
+pub(crate) struct OutgoingRequest {
+    /// Where to.
+    pub url: String,
+    /// All headers but those the connection adds.
+    pub headers: HeaderMap,
+    /// The encoded body.
+    pub body: Bytes,
 }
 
 /// A request, ready to send but for hooks, user headers and signing.
