@@ -100,6 +100,11 @@ impl MessageBuilder {
         self.live.clone()
     }
 
+    /// Tells whether events wait to be taken.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// Takes the events collected since the last call.
     pub fn take_events(&mut self) -> Vec<AssistantMessageEvent> {
         std::mem::take(&mut self.events)

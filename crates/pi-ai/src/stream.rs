@@ -220,18 +220,22 @@ impl StreamWriter {
     }
 
     /// Hands the collected events over, waiting while the consumer is behind.
+    ///
+    /// Nothing is lost when the wait is cancelled: the events stay collected.
     pub async fn flush(&mut self) {
-        let events = self.builder.take_events();
-        if events.is_empty() {
+        if !self.builder.has_events() {
             return;
         }
-        if events.iter().any(|event| event.final_message().is_some()) {
-            self.set_phase(StreamPhase::Ended);
-        }
-        if self.sender.send(events).await.is_err() {
+        let Ok(place) = self.sender.reserve().await else {
             // The consumer polls this very future, so a closed channel means it is being dropped.
             tracing::trace!("stream consumer is gone");
+            return;
+        };
+        let events = self.builder.take_events();
+        if events.iter().any(|event| event.final_message().is_some()) {
+            self.phase.send_replace(StreamPhase::Ended);
         }
+        place.send(events);
     }
 
     /// Ends the message as complete.
