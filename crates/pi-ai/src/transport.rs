@@ -2,9 +2,18 @@
 //!
 //! Nothing here knows a provider's name.
 
+mod connect;
+mod failure;
+mod headers;
 mod http;
+mod proxy;
+mod retry;
 mod run;
 pub(crate) mod sse;
+mod status;
+mod tls;
 
-pub use http::HttpClient;
+pub use http::{HttpClient, HttpSettings};
+pub(crate) use retry::asks_for_retry;
 pub(crate) use run::stream;
+pub(crate) use status::classify_status;

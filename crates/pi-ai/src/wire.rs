@@ -60,6 +60,17 @@ pub(crate) trait HttpProtocol: Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
+    /// Says how a request that failed before its answer began may be sent again.
+    fn retries(&self) -> RetrySupport {
+        RetrySupport::default()
+    }
+
+    /// Tells whether an answer that is no success may be followed by another attempt.
+    fn may_retry(&self, head: &ResponseHead, body: &str) -> bool {
+        let _ = body;
+        crate::transport::asks_for_retry(head)
+    }
+
     /// Returns how often a refused request is retried even when the options ask for less.
     fn least_retries(&self) -> u32 {
         0
@@ -79,8 +90,20 @@ pub(crate) trait HttpProtocol: Send + Sync + 'static {
     }
 }
 
+/// How a request that failed before its answer began may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum RetrySupport {
+    /// As often as the options say, after the wait the service asks for.
+    #[default]
+    Heeding,
+    /// As often as the options say, after a wait of our own, whatever the service asks for.
+    Unheeding,
+    /// Never.
+    Never,
+}
+
 /// A request with everything that a signature covers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OutgoingRequest {
     /// Where to.
     pub url: String,

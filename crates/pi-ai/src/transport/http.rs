@@ -1,14 +1,81 @@
 //! The HTTP client all requests share.
 //!
-//! Nothing is built before the first request: no TLS roots, no connection pool.
+//! Nothing is built before the first request. Requests that go through the same proxy share one
+//! client and its connections; redirects never leave the origin, since requests carry credentials.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use reqwest::{Url, redirect};
+use rustls::ClientConfig;
+use rustls::pki_types::CertificateDer;
+
+use super::connect::ReportingLayer;
+use super::{proxy, tls};
+use crate::env::Env;
 use crate::error::ProviderError;
+
+/// Redirects are followed within an origin only, and not for ever.
+const MOST_REDIRECTS: usize = 5;
 
 /// A handle to the connections all requests share; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct HttpClient(Arc<OnceLock<reqwest::Client>>);
+pub struct HttpClient(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    settings: HttpSettings,
+    tls: OnceLock<Arc<ClientConfig>>,
+    /// One client per proxy; `None` connects directly.
+    clients: Mutex<HashMap<Option<Url>, reqwest::Client>>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Shared")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a person or a test sets about connections.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct HttpSettings {
+    /// The proxy for targets that have none in the environment.
+    pub proxy: Option<String>,
+    /// Certificates (DER) to trust beside those of the platform.
+    pub extra_roots: Vec<Vec<u8>>,
+}
+
+impl fmt::Debug for HttpSettings {
+    // A proxy address may hold a password.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpSettings")
+            .field("proxy", &self.proxy.is_some())
+            .field("extra_roots", &self.extra_roots.len())
+            .finish()
+    }
+}
+
+impl HttpSettings {
+    /// Sets the proxy for targets that have none in the environment.
+    #[must_use]
+    pub fn with_proxy(mut self, address: impl Into<String>) -> Self {
+        self.proxy = Some(address.into());
+        self
+    }
+
+    /// Adds a certificate (DER) to trust.
+    #[must_use]
+    pub fn with_root(mut self, certificate: impl Into<Vec<u8>>) -> Self {
+        self.extra_roots.push(certificate.into());
+        self
+    }
+}
 
 impl HttpClient {
     /// Creates a handle; nothing is loaded until the first request.
@@ -16,19 +83,85 @@ impl HttpClient {
         Self::default()
     }
 
-    /// Returns the client, built on first use.
-    pub(crate) fn client(&self) -> Result<reqwest::Client, ProviderError> {
-        if let Some(client) = self.0.get() {
+    /// Creates a handle with settings.
+    pub fn with_settings(settings: HttpSettings) -> Self {
+        Self(Arc::new(Shared {
+            settings,
+            ..Shared::default()
+        }))
+    }
+
+    /// Returns the client for a target, which decides with the environment about the proxy.
+    pub(crate) fn client_for(
+        &self,
+        target: &Url,
+        env: &Env,
+    ) -> Result<reqwest::Client, ProviderError> {
+        let proxy = self.proxy_for(target, env)?;
+        let mut clients = self
+            .0
+            .clients
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&proxy) {
             return Ok(client.clone());
         }
-        let built = reqwest::Client::builder()
-            .user_agent(user_agent())
-            .no_proxy()
-            .build()
-            .map_err(|error| {
-                ProviderError::network(format!("The HTTP client could not be set up: {error}"))
-            })?;
-        Ok(self.0.get_or_init(|| built).clone())
+        let client = self.build(proxy.as_ref())?;
+        clients.insert(proxy, client.clone());
+        Ok(client)
+    }
+
+    /// Returns the proxy for a target.
+    pub(crate) fn proxy_for(&self, target: &Url, env: &Env) -> Result<Option<Url>, ProviderError> {
+        proxy::proxy_for(target, env, self.0.settings.proxy.as_deref())
+    }
+
+    /// Returns the TLS configuration all connections share.
+    pub(crate) fn tls(&self) -> Result<Arc<ClientConfig>, ProviderError> {
+        if let Some(config) = self.0.tls.get() {
+            return Ok(Arc::clone(config));
+        }
+        let roots = self.0.settings.extra_roots.iter();
+        let roots = roots
+            .map(|root| CertificateDer::from(root.clone()))
+            .collect();
+        let config = Arc::new(tls::client_config(roots)?);
+        Ok(Arc::clone(self.0.tls.get_or_init(|| config)))
+    }
+
+    fn build(&self, proxy: Option<&Url>) -> Result<reqwest::Client, ProviderError> {
+        let mut tls = (*self.tls()?).clone();
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .connector_layer(ReportingLayer)
+            .redirect(redirect::Policy::custom(stay_at_origin))
+            .referer(false)
+            .no_proxy();
+        if let Some(proxy) = proxy {
+            let proxy = reqwest::Proxy::all(proxy.clone()).map_err(setup_error)?;
+            builder = builder.proxy(proxy);
+        }
+        builder.build().map_err(setup_error)
+    }
+}
+
+fn setup_error(error: reqwest::Error) -> ProviderError {
+    let error = error.without_url();
+    ProviderError::network(format!("The HTTP client could not be set up: {error}"))
+}
+
+/// Follows a redirect that keeps method, body and origin; any other answer stands as it is.
+fn stay_at_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let same_request = matches!(attempt.status().as_u16(), 307 | 308);
+    let same_origin = attempt
+        .previous()
+        .first()
+        .is_some_and(|first| first.origin() == attempt.url().origin());
+    if same_request && same_origin && attempt.previous().len() <= MOST_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
     }
 }
 
