@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
+
+static AUTHORITIES: AtomicUsize = AtomicUsize::new(0);
 
 /// An authority that nobody trusts unless told to.
 pub struct TestAuthority {
@@ -30,6 +33,10 @@ impl TestAuthority {
     /// Creates an authority.
     pub fn new() -> Self {
         let mut params = CertificateParams::new([]).unwrap();
+        // Authorities of one name would pass for each other until their signatures are checked.
+        let number = AUTHORITIES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("Test authority {number}");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         Self {
@@ -42,7 +49,7 @@ impl TestAuthority {
         self.issuer.der().to_vec()
     }
 
-    /// Accepts TLS for `localhost` and `127.0.0.1`.
+    /// Accepts TLS for `localhost`, `127.0.0.1` and `api.example.test`.
     pub fn acceptor(&self) -> TlsAcceptor {
         let names = ["localhost", "127.0.0.1", "api.example.test"].map(str::to_owned);
         let key = KeyPair::generate().unwrap();

@@ -146,15 +146,15 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Finds a TLS error, which an I/O error hides from the chain of sources.
+/// Finds a TLS error. I/O errors hold it, one inside the other, where the chain does not look.
 fn tls_error<'error>(error: &'error (dyn Error + 'static)) -> Option<&'error rustls::Error> {
-    chain(error).find_map(|cause| {
-        let hidden = cause
+    chain(error).find_map(|mut cause| {
+        while let Some(inner) = cause
             .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
-        match hidden {
-            Some(hidden) => hidden.downcast_ref(),
-            None => cause.downcast_ref(),
+            .and_then(io::Error::get_ref)
+        {
+            cause = inner;
         }
+        cause.downcast_ref()
     })
 }

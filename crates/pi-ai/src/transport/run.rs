@@ -405,3 +405,6 @@ async fn await_body_end(mut response: Response) {
         tracing::trace!("the connection is closed: its body goes on after the answer");
     }
 }
+
+#[cfg(test)]
+mod tests;

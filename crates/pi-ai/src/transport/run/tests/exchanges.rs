@@ -1,0 +1,274 @@
+use futures_util::future::BoxFuture;
+use pi_test_support::Reply;
+use serde_json::Value;
+
+use super::*;
+use crate::model::Model;
+
+fn overrides(entries: &[(&str, Option<&str>)]) -> HeaderOverrides {
+    entries
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned)))
+        .collect()
+}
+
+#[tokio::test]
+async fn phases_come_in_order() {
+    let server = GatedServer::start([Reply::silent()
+        .gate("head")
+        .head(200, &[])
+        .gate("body")
+        .chunk("data: hi\n\ndata: [DONE]\n\n")])
+    .await;
+    let mut stream = talk(&server, StreamOptions::default());
+    let mut phase = stream.phase();
+    assert_eq!(*phase.borrow_and_update(), StreamPhase::Preparing);
+    assert!(poll_once(&mut stream).await.is_pending());
+    assert_eq!(*phase.borrow_and_update(), StreamPhase::Connecting);
+    tokio::select! {
+        _ = stream.next() => panic!("nothing was answered"),
+        () = server.reached("head") => {}
+    }
+    assert_eq!(*phase.borrow_and_update(), StreamPhase::Waiting);
+    server.release("head");
+    let start = stream.next().await;
+    assert!(matches!(start, Some(AssistantMessageEvent::Start { .. })));
+    assert_eq!(*phase.borrow_and_update(), StreamPhase::Receiving);
+    server.release("body");
+    let finished = finish(stream).await;
+    assert_eq!(finished.text, "hi");
+    assert_eq!(finished.message.stop_reason, StopReason::Stop);
+}
+
+#[tokio::test]
+async fn a_kept_connection_serves_the_next_request() {
+    let ok = || Reply::events().chunk("data: a\n\ndata: [DONE]\n\n");
+    let server = GatedServer::start([ok(), ok()]).await;
+    let http = HttpClient::new();
+    for _ in 0..2 {
+        let request = ask(&server.url(), StreamOptions::default());
+        finish(stream(Parrot::default(), request, http.clone())).await;
+    }
+    let connections: Vec<usize> = server
+        .requests()
+        .iter()
+        .map(|request| request.connection)
+        .collect();
+    assert_eq!(connections, [0, 0]);
+}
+
+#[tokio::test]
+async fn we_sign_our_name_and_headers_are_laid_over_each_other() {
+    let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
+    let model = model(
+        "parrot",
+        json!({"baseUrl": server.url(), "headers": {"X-Layer": "model", "x-model": "1"}}),
+    );
+    let options = StreamOptions {
+        headers: overrides(&[("x-layer", Some("options")), ("X-Parrot", None)]),
+        ..StreamOptions::default()
+    };
+    finish(stream(
+        Parrot::default(),
+        request(model, json!([]), options),
+        HttpClient::new(),
+    ))
+    .await;
+    let sent = server.request(0).await;
+    assert_eq!(
+        (sent.method.as_str(), sent.target.as_str()),
+        ("POST", "/say")
+    );
+    let version = env!("CARGO_PKG_VERSION");
+    let name = sent.header("user-agent").unwrap();
+    assert!(name.starts_with(&format!("pi/{version} (")), "{name}");
+    assert_eq!(sent.header("content-type"), Some("application/json"));
+    assert_eq!(sent.header("x-layer"), Some("options"));
+    assert_eq!(sent.header("x-model"), Some("1"));
+    assert_eq!(sent.header("x-parrot"), None);
+    assert_eq!(sent.json(), json!({"say": "hello"}));
+}
+
+#[tokio::test]
+async fn even_the_user_agent_can_be_deleted() {
+    let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
+    let options = StreamOptions {
+        headers: overrides(&[("User-Agent", None)]),
+        ..StreamOptions::default()
+    };
+    finish(talk(&server, options)).await;
+    assert_eq!(server.request(0).await.header("user-agent"), None);
+}
+
+#[tokio::test]
+async fn hooks_see_and_change_the_exchange() {
+    struct Meddling(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl RequestHooks for Meddling {
+        fn on_payload<'a>(&'a self, mut payload: Value, model: &'a Model) -> BoxFuture<'a, Value> {
+            payload["model"] = model.id.clone().into();
+            Box::pin(std::future::ready(payload))
+        }
+
+        fn on_headers<'a>(
+            &'a self,
+            mut headers: HeaderOverrides,
+            _model: &'a Model,
+        ) -> BoxFuture<'a, HeaderOverrides> {
+            self.0.lock().unwrap().extend(headers.keys().cloned());
+            headers.insert("X-Parrot".to_owned(), Some("hook".to_owned()));
+            headers.insert("x-layer".to_owned(), None);
+            Box::pin(std::future::ready(headers))
+        }
+
+        fn on_response<'a>(
+            &'a self,
+            response: &'a ResponseHead,
+            _model: &'a Model,
+        ) -> BoxFuture<'a, ()> {
+            let name = response.headers.get("x-name").cloned().unwrap_or_default();
+            self.0
+                .lock()
+                .unwrap()
+                .push(format!("{} {name}", response.status));
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    let reply = Reply::silent()
+        .head(200, &[("X-Name", "polly")])
+        .chunk("data: [DONE]\n\n");
+    let server = GatedServer::start([reply]).await;
+    let seen = Arc::default();
+    let options = StreamOptions {
+        hooks: Some(Arc::new(Meddling(Arc::clone(&seen)))),
+        ..StreamOptions::default()
+    };
+    finish(talk(&server, options)).await;
+    let sent = server.request(0).await;
+    assert_eq!(sent.json(), json!({"say": "hello", "model": "alpha"}));
+    assert_eq!(sent.header("x-parrot"), Some("hook"));
+    assert_eq!(sent.header("x-layer"), None);
+    let expected = [
+        "content-type",
+        "user-agent",
+        "x-layer",
+        "x-parrot",
+        "200 polly",
+    ];
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_body_can_be_compressed() {
+    let server = GatedServer::start([Reply::events().chunk("data: [DONE]\n\n")]).await;
+    let protocol = Parrot {
+        encoding: BodyEncoding::Zstd,
+        ..Parrot::default()
+    };
+    let request = ask(&server.url(), StreamOptions::default());
+    finish(stream(protocol, request, HttpClient::new())).await;
+    let sent = server.request(0).await;
+    assert_eq!(sent.header("content-encoding"), Some("zstd"));
+    let body = zstd::decode_all(&sent.body[..]).unwrap();
+    assert_eq!(body, br#"{"say":"hello"}"#);
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_keeps_the_partial_message() {
+    for reset in [false, true] {
+        let reply = Reply::events().chunk("data: par\n\ndata: ti").gate("break");
+        let reply = if reset { reply.reset() } else { reply.cut() };
+        let server = GatedServer::start([reply]).await;
+        let stream = talk(&server, StreamOptions::default());
+        let live = stream.live();
+        let breaking = async {
+            while live.read(|message| message.text()) != "par" {
+                tokio::task::yield_now().await;
+            }
+            server.release("break");
+        };
+        let (finished, ()) = tokio::join!(finish(stream), breaking);
+        finished.assert_failed(ErrorClass::Network, &["Connection lost"]);
+        assert_eq!(finished.text, "par");
+        let diagnostics = serde_json::to_value(&finished.message.diagnostics).unwrap();
+        assert_eq!(
+            diagnostics[0]["details"],
+            json!({"status": 200, "body": null})
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_ends_early_is_the_decoders_to_judge() {
+    let server = GatedServer::start([Reply::events().chunk("data: par\n\n")]).await;
+    let finished = finish(talk(&server, StreamOptions::default())).await;
+    finished.assert_failed(ErrorClass::Network, &["ended without"]);
+    assert_eq!(finished.text, "par");
+}
+
+#[tokio::test]
+async fn an_error_inside_the_stream_comes_after_what_went_before() {
+    let body = "data: a\n\nevent: error\ndata: broken\n\n";
+    let server = GatedServer::start([Reply::events().chunk(body)]).await;
+    let finished = finish(talk(&server, StreamOptions::default())).await;
+    finished.assert_failed(ErrorClass::Protocol, &["broken"]);
+    assert_eq!(finished.text, "a");
+}
+
+#[tokio::test]
+async fn an_error_answer_keeps_status_and_body_and_is_diagnosed() {
+    let server = GatedServer::start([Reply::whole(529, &[], "busy")]).await;
+    let finished = finish(talk(&server, StreamOptions::default())).await;
+    finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
+    assert_eq!(finished.cause().status, Some(529));
+    let diagnostics = serde_json::to_value(&finished.message.diagnostics).unwrap();
+    assert_eq!(
+        diagnostics[0]["details"],
+        json!({"status": 529, "body": "busy"})
+    );
+}
+
+#[tokio::test]
+async fn a_huge_error_body_is_cut() {
+    let body = "x".repeat(3 * LARGEST_ERROR_BODY);
+    let server = GatedServer::start([Reply::whole(500, &[], body)]).await;
+    let finished = finish(talk(&server, StreamOptions::default())).await;
+    let text = finished.message.error_message.as_deref().unwrap();
+    assert_eq!(text.len(), "500 ".len() + LARGEST_ERROR_BODY);
+}
+
+#[tokio::test]
+async fn a_consumer_that_looks_away_stops_the_reading() {
+    const CHUNKS: usize = 2_000;
+    let chunk = format!("data: {}\n\n", "x".repeat(16 * 1024));
+    let mut reply = Reply::events();
+    for _ in 0..CHUNKS {
+        reply = reply.chunk(chunk.clone());
+    }
+    let server = GatedServer::start([reply.gate("all sent").chunk("data: [DONE]\n\n")]).await;
+    let mut stream = talk(&server, StreamOptions::default());
+    stream.next().await.unwrap();
+    let all_sent = server.reached("all sent");
+    let patience = async {
+        for _ in 0..10_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = all_sent => panic!("32 MiB were read though nobody took them"),
+        () = patience => {}
+    }
+    server.release("all sent");
+    let finished = finish(stream).await;
+    assert_eq!(finished.text.len(), CHUNKS * 16 * 1024);
+}
+
+#[tokio::test]
+async fn a_base_url_that_is_none_is_an_error() {
+    for url in ["", "ftp://example.test", "not a url"] {
+        let request = ask(url, StreamOptions::default());
+        let finished = finish(stream(Parrot::default(), request, HttpClient::new())).await;
+        finished.assert_failed(ErrorClass::InvalidRequest, &["base URL"]);
+    }
+}

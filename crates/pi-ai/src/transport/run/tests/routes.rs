@@ -1,0 +1,169 @@
+use pi_test_support::{RecordingProxy, Reply, TestAuthority};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::transport::HttpSettings;
+
+const OK: &str = "data: ok\n\ndata: [DONE]\n\n";
+
+fn with_env(url: &str, variables: &[(&str, &str)]) -> ModelRequest {
+    let mut request = ask(url, StreamOptions::default());
+    request.env = Env::fixed(variables.iter().copied());
+    request
+}
+
+async fn run(request: ModelRequest, http: HttpClient) -> Finished {
+    finish(stream(Parrot::default(), request, http)).await
+}
+
+/// An address where nobody listens.
+async fn dead_address() -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap()
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_environment_is_used_with_its_credentials() {
+    let server = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let proxy = RecordingProxy::start(server.address()).await;
+    let request = with_env("http://api.example.test", &[("http_proxy", &proxy.url())]);
+    assert_eq!(run(request, HttpClient::new()).await.text, "ok");
+    let [seen] = &proxy.requests()[..] else {
+        panic!("one request went through the proxy");
+    };
+    assert_eq!(seen.target, "http://api.example.test/say");
+    assert_eq!(
+        seen.header("proxy-authorization"),
+        Some("Basic dXNlcjpwYXNz")
+    );
+}
+
+#[tokio::test]
+async fn request_scoped_variables_win_over_the_environment() {
+    let server = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let proxy = RecordingProxy::start(server.address()).await;
+    let dead = format!("http://{}", dead_address().await);
+    let mut request = with_env("http://api.example.test", &[("http_proxy", &dead)]);
+    request
+        .options
+        .env
+        .insert("http_proxy".to_owned(), proxy.url());
+    assert_eq!(run(request, HttpClient::new()).await.text, "ok");
+}
+
+#[tokio::test]
+async fn tls_goes_through_a_tunnel() {
+    let authority = TestAuthority::new();
+    let server = GatedServer::start_tls(&authority, [Reply::events().chunk(OK)]).await;
+    let proxy = RecordingProxy::start(server.address()).await;
+    let settings = HttpSettings::default()
+        .with_root(authority.certificate())
+        .with_proxy(proxy.url());
+    let request = with_env("https://api.example.test", &[]);
+    let finished = run(request, HttpClient::with_settings(settings)).await;
+    assert_eq!(finished.text, "ok");
+    let [seen] = &proxy.requests()[..] else {
+        panic!("one tunnel was asked for");
+    };
+    assert_eq!(
+        (seen.method.as_str(), seen.target.as_str()),
+        ("CONNECT", "api.example.test:443")
+    );
+    assert_eq!(
+        seen.header("proxy-authorization"),
+        Some("Basic dXNlcjpwYXNz")
+    );
+    assert_eq!(seen.header("authorization"), None);
+}
+
+#[tokio::test]
+async fn a_loopback_target_is_reached_directly() {
+    let server = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let dead = format!("http://{}", dead_address().await);
+    let variables = [("http_proxy", dead.as_str()), ("ALL_PROXY", &dead)];
+    assert_eq!(
+        run(with_env(&server.url(), &variables), HttpClient::new())
+            .await
+            .text,
+        "ok"
+    );
+}
+
+#[tokio::test]
+async fn a_dead_proxy_is_named() {
+    let dead = dead_address().await;
+    let request = with_env(
+        "http://api.example.test",
+        &[("http_proxy", &format!("http://u:secret@{dead}"))],
+    );
+    let finished = run(request, HttpClient::new()).await;
+    let words = [
+        "Connection error",
+        "api.example.test through the proxy",
+        &dead.to_string(),
+    ];
+    finished.assert_failed(ErrorClass::Network, &words);
+    assert!(!finished.cause().message.contains("secret"));
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_named() {
+    let dead = dead_address().await;
+    let finished = run(with_env(&format!("http://{dead}"), &[]), HttpClient::new()).await;
+    let words = ["Connection error", &dead.to_string(), "refused"];
+    finished.assert_failed(ErrorClass::Network, &words);
+}
+
+#[tokio::test]
+async fn a_certificate_of_an_unknown_authority_is_refused() {
+    let server = GatedServer::start_tls(&TestAuthority::new(), [Reply::events().chunk(OK)]).await;
+    // Trusting another authority must not help, and spares the test the platform's roots.
+    let settings = HttpSettings::default().with_root(TestAuthority::new().certificate());
+    let finished = run(
+        with_env(&server.url(), &[]),
+        HttpClient::with_settings(settings),
+    )
+    .await;
+    let words = [
+        "Connection error",
+        "TLS certificate of 127.0.0.1",
+        "not trusted",
+    ];
+    finished.assert_failed(ErrorClass::Network, &words);
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_trusted_certificate_is_accepted() {
+    let authority = TestAuthority::new();
+    let server = GatedServer::start_tls(&authority, [Reply::events().chunk(OK)]).await;
+    let settings = HttpSettings::default().with_root(authority.certificate());
+    let http = HttpClient::with_settings(settings);
+    assert_eq!(run(with_env(&server.url(), &[]), http).await.text, "ok");
+}
+
+#[tokio::test]
+async fn a_redirect_is_followed_within_the_origin_only() {
+    let elsewhere = GatedServer::start([Reply::events().chunk(OK)]).await;
+    let location = format!("{}/say", elsewhere.url());
+    let server = GatedServer::start([
+        Reply::whole(307, &[("location", "/moved")], ""),
+        Reply::whole(308, &[("location", &location)], ""),
+    ])
+    .await;
+    let finished = run(with_env(&server.url(), &[]), HttpClient::new()).await;
+    let words = [
+        "308",
+        "redirects to",
+        &elsewhere.address().to_string(),
+        "base URL",
+    ];
+    finished.assert_failed(ErrorClass::InvalidRequest, &words);
+    let targets: Vec<String> = server
+        .requests()
+        .into_iter()
+        .map(|request| request.target)
+        .collect();
+    assert_eq!(targets, ["/say", "/moved"]);
+    assert!(elsewhere.requests().is_empty());
+}

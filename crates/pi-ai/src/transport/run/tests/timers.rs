@@ -1,0 +1,131 @@
+use pi_test_support::Reply;
+use tokio::net::TcpListener;
+
+use super::*;
+
+/// Waits for a moment of the script, then lets the clock run ahead until the stream ends.
+async fn finish_after(moment: impl Future<Output = ()>, stream: AssistantStream) -> Finished {
+    let ahead = async {
+        moment.await;
+        tokio::time::pause();
+    };
+    tokio::join!(ahead, finish(stream)).1
+}
+
+#[tokio::test]
+async fn a_connection_that_is_never_made_times_out() {
+    // Nobody answers the TLS handshake.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let stream = stream(
+        Parrot::default(),
+        ask(&url, StreamOptions::default()),
+        HttpClient::new(),
+    );
+    let phase = stream.phase();
+    let accepted = async {
+        let connection = listener.accept().await.unwrap();
+        assert_eq!(*phase.borrow(), StreamPhase::Connecting);
+        // The connection must stay open, or the client would see it end.
+        std::mem::forget(connection);
+    };
+    let finished = finish_after(accepted, stream).await;
+    finished.assert_failed(
+        ErrorClass::Network,
+        &["Connecting to 127.0.0.1", "timed out after 30s"],
+    );
+}
+
+#[tokio::test]
+async fn a_stall_before_the_headers_times_out() {
+    let server = GatedServer::start([Reply::silent().gate("never")]).await;
+    let stream = talk(&server, StreamOptions::default());
+    let phase = stream.phase();
+    let stalled = async {
+        server.reached("never").await;
+        assert_eq!(*phase.borrow(), StreamPhase::Waiting);
+    };
+    let finished = finish_after(stalled, stream).await;
+    finished.assert_failed(
+        ErrorClass::Network,
+        &["Waiting for an answer", "timed out after 300s"],
+    );
+    assert!(finished.message.content.is_empty());
+}
+
+#[tokio::test]
+async fn a_stall_inside_the_answer_times_out_and_keeps_what_arrived() {
+    let server =
+        GatedServer::start([Reply::events().chunk("data: hel\n\ndata: l").gate("never")]).await;
+    let options = StreamOptions {
+        timeouts: crate::options::Timeouts {
+            idle: Some(Duration::from_millis(1500)),
+            ..Default::default()
+        },
+        ..StreamOptions::default()
+    };
+    let stream = talk(&server, options);
+    let phase = stream.phase();
+    let live = stream.live();
+    let stalled = async {
+        server.reached("never").await;
+        let mut phase = phase;
+        phase
+            .wait_for(|phase| *phase == StreamPhase::Receiving)
+            .await
+            .unwrap();
+        while live.read(|message| message.text()) != "hel" {
+            tokio::task::yield_now().await;
+        }
+    };
+    let finished = finish_after(stalled, stream).await;
+    finished.assert_failed(
+        ErrorClass::Network,
+        &["fell silent", "timed out after 1.5s"],
+    );
+    assert_eq!(finished.text, "hel");
+}
+
+#[tokio::test]
+async fn a_consumer_that_was_away_longer_than_the_timer_loses_nothing() {
+    let server = GatedServer::start([Reply::events()
+        .chunk("data: a\n\n")
+        .gate("away")
+        .chunk("data: b\n\ndata: [DONE]\n\n")])
+    .await;
+    let mut stream = talk(&server, StreamOptions::default());
+    let mut deltas = 0;
+    while deltas == 0 {
+        let event = stream.next().await.unwrap();
+        deltas += usize::from(matches!(event, AssistantMessageEvent::TextDelta { .. }));
+    }
+    assert!(
+        poll_once(&mut stream).await.is_pending(),
+        "the idle timer runs"
+    );
+    server.release("away");
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    tokio::time::resume();
+    // The rest of the answer reaches the connection's own buffer without the consumer.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let text = stream.result().await.text();
+    assert_eq!(text, "ab");
+}
+
+#[tokio::test]
+async fn an_error_body_that_does_not_end_is_read_as_far_as_it_came() {
+    let server =
+        GatedServer::start([Reply::silent().head(529, &[]).chunk("busy").gate("never")]).await;
+    let stream = talk(&server, StreamOptions::default());
+    let stalled = async {
+        server.reached("never").await;
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let finished = finish_after(stalled, stream).await;
+    finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
+}
