@@ -3,6 +3,7 @@
 //! Nothing here knows a provider's name.
 
 mod connect;
+pub(crate) mod event_stream;
 mod failure;
 mod headers;
 mod http;
@@ -12,6 +13,8 @@ mod run;
 pub(crate) mod sse;
 mod status;
 mod tls;
+mod tunnel;
+pub(crate) mod websocket;
 
 pub use http::{HttpClient, HttpSettings};
 pub(crate) use retry::asks_for_retry;

@@ -59,7 +59,9 @@ async fn the_wait_a_service_asks_for_is_kept_and_shown() {
     let watching = async {
         let mut seen = Vec::new();
         while phase.changed().await.is_ok() {
-            if let StreamPhase::Retrying { attempt, delay } = *phase.borrow_and_update() {
+            if let StreamPhase::Retrying { attempt, delay } = *phase.borrow_and_update()
+                && !delay.is_zero()
+            {
                 seen.push((attempt, delay.as_millis()));
             }
         }
@@ -67,7 +69,8 @@ async fn the_wait_a_service_asks_for_is_kept_and_shown() {
     };
     let (finished, seen) = tokio::join!(without_retry_waits(stream, finish), watching);
     assert_eq!(finished.text, "ok");
-    assert_eq!(seen, [(1, 30_000), (2, 0), (3, 5_000)]);
+    // The date of the second refusal has passed: nothing to wait for, and perhaps nothing to see.
+    assert_eq!(seen, [(1, 30_000), (3, 5_000)]);
     assert!(begun.elapsed() >= Duration::from_secs(35));
     let requests = server.requests();
     assert_eq!(requests.len(), 4);
