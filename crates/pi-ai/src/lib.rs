@@ -1,6 +1,8 @@
 //! Messages, model catalogue, wire protocols and sign-in for language-model services.
 
 mod app_message;
+#[doc(hidden)]
+pub mod bench_support;
 mod catalog;
 mod constrained_sampling;
 mod content;

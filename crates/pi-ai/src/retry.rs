@@ -79,7 +79,12 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
         && message
             .error_message
             .as_deref()
-            .is_some_and(|text| !any_matches(&LASTING, text) && any_matches(&PASSING, text))
+            .is_some_and(|text| !is_lasting_limit(text) && any_matches(&PASSING, text))
+}
+
+/// Tells whether an error text speaks of a limit that no waiting lifts.
+pub fn is_lasting_limit(text: &str) -> bool {
+    any_matches(&LASTING, text)
 }
 
 /// How often a failed turn is tried again, and after what time.

@@ -14,40 +14,29 @@ const LARGEST_FRAME: usize = 24 * 1024 * 1024;
 /// Two lengths, their checksum, and the checksum of the whole.
 const SMALLEST_FRAME: usize = 16;
 
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKind<'frame> {
+    /// An event of the given type.
+    Event(&'frame str),
+    /// A failure that the service's interface knows by name.
+    Exception(&'frame str),
+    /// Any other failure.
+    Error {
+        /// Its code.
+        code: &'frame str,
+        /// What the service says of it.
+        message: &'frame str,
+    },
+}
+
 /// One frame.
-#[derive(Debug)]
-pub(crate) struct EventFrame(Message);
-
-impl EventFrame {
-    /// Returns a header that is a string.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let header = self
-            .0
-            .headers()
-            .iter()
-            .find(|header| header.name().as_str() == name)?;
-        header.value().as_string().ok().map(|value| value.as_str())
-    }
-
-    /// Returns the kind of the frame: `event`, `exception` or `error`.
-    pub(crate) fn message_type(&self) -> Option<&str> {
-        self.header(":message-type")
-    }
-
-    /// Returns the name of an event.
-    pub(crate) fn event_type(&self) -> Option<&str> {
-        self.header(":event-type")
-    }
-
-    /// Returns the name of an exception.
-    pub(crate) fn exception_type(&self) -> Option<&str> {
-        self.header(":exception-type")
-    }
-
-    /// Returns the payload.
-    pub(crate) fn payload(&self) -> &[u8] {
-        self.0.payload()
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventFrame<'frame> {
+    /// What it is.
+    pub kind: FrameKind<'frame>,
+    /// Its content.
+    pub payload: &'frame [u8],
 }
 
 /// Splits bytes into frames.
@@ -68,11 +57,11 @@ impl EventStreamParser {
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
-        mut on_frame: impl FnMut(&EventFrame) -> Result<(), ProviderError>,
+        mut on_frame: impl FnMut(EventFrame<'_>) -> Result<(), ProviderError>,
     ) -> Result<(), ProviderError> {
         self.buffer.extend_from_slice(bytes);
-        while let Some(frame) = self.next_frame()? {
-            on_frame(&frame)?;
+        while let Some(message) = self.next_message()? {
+            on_frame(frame(&message)?)?;
         }
         Ok(())
     }
@@ -87,7 +76,7 @@ impl EventStreamParser {
         ))
     }
 
-    fn next_frame(&mut self) -> Result<Option<EventFrame>, ProviderError> {
+    fn next_message(&mut self) -> Result<Option<Message>, ProviderError> {
         let Some(length) = self.buffer.first_chunk().copied().map(u32::from_be_bytes) else {
             return Ok(None);
         };
@@ -101,46 +90,76 @@ impl EventStreamParser {
             return Ok(None);
         }
         let frame = self.buffer.split_to(length).freeze();
-        let message = read_message_from(frame).map_err(|error| {
+        read_message_from(frame).map(Some).map_err(|error| {
             ProviderError::protocol(format!(
                 "The service sent an event-stream frame that cannot be read: {error}"
             ))
-        })?;
-        Ok(Some(EventFrame(message)))
+        })
     }
+}
+
+fn frame(message: &Message) -> Result<EventFrame<'_>, ProviderError> {
+    let text = |name: &str| header(message, name).unwrap_or_default();
+    let kind = match text(":message-type") {
+        "event" => FrameKind::Event(text(":event-type")),
+        "exception" => FrameKind::Exception(text(":exception-type")),
+        "error" => FrameKind::Error {
+            code: text(":error-code"),
+            message: text(":error-message"),
+        },
+        other => {
+            return Err(ProviderError::protocol(format!(
+                "The service sent an event-stream frame of unknown type {other:?}"
+            )));
+        }
+    };
+    Ok(EventFrame {
+        kind,
+        payload: message.payload(),
+    })
+}
+
+fn header<'message>(message: &'message Message, name: &str) -> Option<&'message str> {
+    let header = message
+        .headers()
+        .iter()
+        .find(|header| header.name().as_str() == name)?;
+    header.value().as_string().ok().map(|value| value.as_str())
 }
 
 #[cfg(test)]
 mod tests {
     use aws_smithy_eventstream::frame::write_message_to;
     use aws_smithy_types::event_stream::{Header, HeaderValue};
+    use pretty_assertions::assert_eq;
 
     use super::*;
     use crate::error::ErrorClass;
 
-    fn frame(event: &str, payload: &str) -> Vec<u8> {
-        let text = |value: &str| HeaderValue::String(value.to_owned().into());
-        let message = Message::new(payload.to_owned())
-            .add_header(Header::new(":message-type", text("event")))
-            .add_header(Header::new(":event-type", text(event)))
-            .add_header(Header::new("count", HeaderValue::Int32(3)));
+    fn encoded(headers: &[(&'static str, &'static str)], payload: &'static str) -> Vec<u8> {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| Header::new(*name, HeaderValue::String((*value).into())));
+        let message = Message::new_from_parts(headers.collect(), payload.as_bytes());
         let mut bytes = Vec::new();
         write_message_to(&message, &mut bytes).unwrap();
         bytes
     }
 
-    fn parse<'a>(
-        pieces: impl IntoIterator<Item = &'a [u8]>,
-    ) -> Result<Vec<(String, String)>, ProviderError> {
+    fn event(name: &'static str, payload: &'static str) -> Vec<u8> {
+        encoded(
+            &[(":message-type", "event"), (":event-type", name)],
+            payload,
+        )
+    }
+
+    fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, ProviderError> {
         let mut parser = EventStreamParser::new();
         let mut frames = Vec::new();
         for piece in pieces {
             parser.push(piece, |frame| {
-                assert_eq!(frame.message_type(), Some("event"));
-                assert_eq!(frame.exception_type(), None);
-                assert_eq!(frame.header("count"), None, "not a string");
-                let payload = String::from_utf8(frame.payload().to_vec()).unwrap();
-                frames.push((frame.event_type().unwrap().to_owned(), payload));
+                let payload = String::from_utf8_lossy(frame.payload);
+                frames.push(format!("{:?} {payload}", frame.kind));
                 Ok(())
             })?;
         }
@@ -149,32 +168,53 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_out_whole_at_any_split() {
-        let body = [frame("a", "{\"x\":1}"), frame("b", "")].concat();
-        let expected = Ok(vec![
-            ("a".to_owned(), "{\"x\":1}".to_owned()),
-            ("b".to_owned(), String::new()),
-        ]);
-        assert_eq!(parse([&body[..]]), expected);
-        for size in 1..body.len() {
-            assert_eq!(parse(body.chunks(size)), expected, "pieces of {size}");
+    fn frames_are_told_apart_and_come_out_whole_at_any_split() {
+        let exception = [
+            (":message-type", "exception"),
+            (":exception-type", "throttlingException"),
+        ];
+        let error = [
+            (":message-type", "error"),
+            (":error-code", "Internal"),
+            (":error-message", "oops"),
+        ];
+        let body = [
+            event("metadata", "{\"x\":1}"),
+            encoded(&exception, "busy"),
+            encoded(&error, ""),
+        ]
+        .concat();
+        let expected = [
+            r#"Event("metadata") {"x":1}"#,
+            r#"Exception("throttlingException") busy"#,
+            r#"Error { code: "Internal", message: "oops" } "#,
+        ];
+        for size in 1..=body.len() {
+            assert_eq!(
+                parse(body.chunks(size)).unwrap(),
+                expected,
+                "pieces of {size}"
+            );
         }
     }
 
     #[test]
     fn every_cut_is_an_error_or_ends_at_a_frame() {
-        let first = frame("a", "1");
-        let body = [first.clone(), frame("b", "2")].concat();
+        let first = event("a", "1");
+        let body = [first.clone(), event("b", "2")].concat();
         for length in 0..body.len() {
-            let frames = parse([&body[..length]]);
             let at_boundary = length == 0 || length == first.len();
-            assert_eq!(frames.is_ok(), at_boundary, "cut at {length}");
+            assert_eq!(
+                parse([&body[..length]]).is_ok(),
+                at_boundary,
+                "cut at {length}"
+            );
         }
     }
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let whole = frame("a", "{\"x\":1}");
+        let whole = event("a", "{\"x\":1}");
         for place in 0..whole.len() {
             let mut body = whole.clone();
             body[place] ^= 1;
@@ -186,8 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_beyond_the_limit_is_not_waited_for() {
-        let error = parse([&u32::MAX.to_be_bytes()[..]]).unwrap_err();
-        assert_eq!(error.class, ErrorClass::Protocol);
+    fn frames_of_no_known_kind_or_size_are_refused() {
+        let unknown = encoded(&[(":message-type", "greeting")], "");
+        let huge = u32::MAX.to_be_bytes();
+        let tiny = [0, 0, 0, 3];
+        for body in [&unknown[..], &huge, &tiny] {
+            assert_eq!(parse([body]).unwrap_err().class, ErrorClass::Protocol);
+        }
     }
 }

@@ -3,38 +3,22 @@
 use super::retry::{http_date_ms, requested_delay};
 use crate::error::ErrorClass;
 use crate::options::ResponseHead;
-
-/// Words by which services say that an allowance is used up, so that waiting does not help.
-const QUOTA_WORDS: &[&str] = &[
-    "insufficient_quota",
-    "quota exceeded",
-    "exceeded your current quota",
-    "out of budget",
-    "available balance",
-    "insufficient balance",
-    "insufficient credits",
-    "credit balance is too low",
-    "monthly usage limit",
-    "usagelimiterror",
-    "billing",
-];
+use crate::overflow::is_overflow_text;
+use crate::retry::is_lasting_limit;
 
 /// Classifies an answer that is no success by its status, its headers and the words of its body.
 pub(crate) fn classify_status(head: &ResponseHead, body: &str) -> ErrorClass {
-    let quota = || {
-        let body = body.to_ascii_lowercase();
-        QUOTA_WORDS.iter().any(|words| body.contains(words))
-    };
     match head.status {
-        401 | 403 => ErrorClass::Auth,
+        401 => ErrorClass::Auth,
         402 => ErrorClass::Quota,
-        429 if quota() => ErrorClass::Quota,
+        413 => ErrorClass::ContextOverflow,
+        400..=499 if is_lasting_limit(body) => ErrorClass::Quota,
+        400..=499 if is_overflow_text(body) => ErrorClass::ContextOverflow,
+        403 => ErrorClass::Auth,
         429 => ErrorClass::RateLimited {
             retry_after: requested_delay(head, answered_at(head)),
         },
         408 | 409 | 500.. => ErrorClass::Overloaded,
-        413 => ErrorClass::ContextOverflow,
-        400..=499 if quota() => ErrorClass::Quota,
         400..=499 => ErrorClass::InvalidRequest,
         _ => ErrorClass::Protocol,
     }
@@ -46,4 +30,67 @@ fn answered_at(head: &ResponseHead) -> i64 {
         .get("date")
         .and_then(|date| http_date_ms(date))
         .unwrap_or_else(|| jiff::Timestamp::now().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn head(status: u16, headers: &[(&str, &str)]) -> ResponseHead {
+        ResponseHead {
+            status,
+            headers: headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn status_and_words_decide() {
+        for (status, body, expected) in [
+            (400, "bad field", ErrorClass::InvalidRequest),
+            (
+                400,
+                "prompt is too long: 9 tokens",
+                ErrorClass::ContextOverflow,
+            ),
+            (401, "", ErrorClass::Auth),
+            (402, "", ErrorClass::Quota),
+            (403, "blocked", ErrorClass::Auth),
+            (403, "billing is off", ErrorClass::Quota),
+            (404, "no such model", ErrorClass::InvalidRequest),
+            (408, "", ErrorClass::Overloaded),
+            (409, "", ErrorClass::Overloaded),
+            (413, "", ErrorClass::ContextOverflow),
+            (422, "", ErrorClass::InvalidRequest),
+            (429, "insufficient_quota", ErrorClass::Quota),
+            (
+                429,
+                "slow down",
+                ErrorClass::RateLimited { retry_after: None },
+            ),
+            (500, "", ErrorClass::Overloaded),
+            (529, "", ErrorClass::Overloaded),
+            (304, "", ErrorClass::Protocol),
+        ] {
+            let class = classify_status(&head(status, &[]), body);
+            assert_eq!(class, expected, "{status} {body:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_limit_says_how_long_by_the_clock_of_the_service() {
+        let headers = [
+            ("date", "Wed, 21 Oct 2015 07:28:00 GMT"),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:09 GMT"),
+        ];
+        let retry_after = Some(Duration::from_secs(9));
+        assert_eq!(
+            classify_status(&head(429, &headers), ""),
+            ErrorClass::RateLimited { retry_after }
+        );
+    }
 }
