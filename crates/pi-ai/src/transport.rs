@@ -1,4 +1,4 @@
-//! Bytes in, frames out: HTTP, server-sent events, AWS event streams, WebSockets, proxies, timers.
+//! Bytes in, frames out: HTTP, server-sent events, AWS event streams, WebSocket, proxies, timers.
 //!
 //! Nothing here knows a provider's name.
 

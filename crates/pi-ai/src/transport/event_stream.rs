@@ -5,6 +5,7 @@
 
 use aws_smithy_eventstream::frame::read_message_from;
 use aws_smithy_types::event_stream::Message;
+use aws_smithy_types::str_bytes::StrBytes;
 use bytes::{Buf, BytesMut};
 
 use crate::error::ProviderError;
@@ -124,7 +125,7 @@ fn header<'message>(message: &'message Message, name: &str) -> Option<&'message 
         .headers()
         .iter()
         .find(|header| header.name().as_str() == name)?;
-    header.value().as_string().ok().map(|value| value.as_str())
+    header.value().as_string().ok().map(StrBytes::as_str)
 }
 
 #[cfg(test)]

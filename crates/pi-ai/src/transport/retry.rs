@@ -9,7 +9,7 @@ use crate::error::ProviderError;
 use crate::options::ResponseHead;
 
 /// The longest wait a service may ask for when the options name none.
-const LONGEST_DELAY: Duration = Duration::from_secs(60);
+const LONGEST_DELAY: Duration = Duration::from_mins(1);
 
 /// The wait before the first retry when the service names none; it doubles from retry to retry.
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! TLS for HTTP and WebSockets: aws-lc, with the trust of the platform.
+//! TLS for HTTP and WebSocket: aws-lc, with the trust of the platform.
 //!
 //! The platform's roots are read when the first certificate is verified, not before: a request over
 //! plain HTTP never pays for them.

@@ -1,4 +1,4 @@
-//! WebSockets over the same TLS trust and proxy rules as HTTP.
+//! WebSocket connections over the same TLS trust and proxy rules as HTTP.
 //!
 //! Text goes out, text comes in; pings are answered and binary messages read as text on the way.
 //! All futures may be dropped at any await, which is how requests are cancelled.

@@ -5,6 +5,12 @@ use super::*;
 use crate::error::ErrorClass;
 
 type Owned = (Option<String>, String);
+/// What is shown, the body, and its events.
+type Case = (
+    &'static str,
+    &'static [u8],
+    &'static [(Option<&'static str>, &'static str)],
+);
 
 fn owned(event: SseEvent<'_>) -> Owned {
     (event.event.map(str::to_owned), event.data.to_owned())
@@ -26,7 +32,7 @@ fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Owned> {
 
 #[test]
 fn lines_and_fields_follow_the_standard() {
-    let cases: &[(&str, &[u8], &[(Option<&str>, &str)])] = &[
+    let cases: &[Case] = &[
         (
             "line feeds",
             b"data: a\n\ndata: b\n\n",

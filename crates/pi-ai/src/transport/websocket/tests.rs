@@ -213,10 +213,8 @@ async fn a_handshake_that_stalls_times_out() {
 async fn tls_goes_through_a_tunnel_and_trust_is_checked() {
     for trusted in [true, false] {
         let authority = TestAuthority::new();
-        let root = match trusted {
-            true => authority.certificate(),
-            false => TestAuthority::new().certificate(),
-        };
+        let stranger = TestAuthority::new();
+        let root = if trusted { &authority } else { &stranger }.certificate();
         let peer = Peer {
             authority: Some(authority),
             ..Peer::start().await

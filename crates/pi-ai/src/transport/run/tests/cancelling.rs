@@ -26,10 +26,7 @@ async fn cancel_at(
     tokio::join!(cancelling, finish(stream)).1
 }
 
-async fn phase_is(
-    stream: &AssistantStream,
-    expected: StreamPhase,
-) -> impl Future<Output = ()> + use<> {
+fn phase_is(stream: &AssistantStream, expected: StreamPhase) -> impl Future<Output = ()> + use<> {
     let mut phase = stream.phase();
     async move {
         phase.wait_for(|phase| *phase == expected).await.unwrap();
@@ -58,7 +55,7 @@ async fn during_preparation() {
         ask("http://127.0.0.1:9", options),
         HttpClient::new(),
     );
-    let moment = phase_is(&stream, StreamPhase::Preparing).await;
+    let moment = phase_is(&stream, StreamPhase::Preparing);
     let finished = cancel_at(moment, cancel, stream).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
 }
@@ -128,7 +125,7 @@ async fn while_connecting() {
     let url = format!("https://{}", listener.local_addr().unwrap());
     let (cancel, options) = cancellable();
     let stream = stream(Parrot::default(), ask(&url, options), HttpClient::new());
-    let moment = phase_is(&stream, StreamPhase::Connecting).await;
+    let moment = phase_is(&stream, StreamPhase::Connecting);
     let finished = cancel_at(moment, cancel, stream).await;
     finished.assert_failed(ErrorClass::Aborted, &[]);
 }
@@ -154,7 +151,7 @@ async fn between_and_inside_frames() {
         let stream = talk(&server, options);
         let live = stream.live();
         let arrived = async {
-            while live.read(|message| message.text()) != expected {
+            while live.read(AssistantMessage::text) != expected {
                 tokio::task::yield_now().await;
             }
         };
@@ -185,9 +182,7 @@ async fn during_the_wait_for_a_retry() {
 
 #[tokio::test]
 async fn with_events_that_the_consumer_has_not_taken() {
-    let body: String = (0..50)
-        .map(|number| format!("data: {number},\n\n"))
-        .collect();
+    let body = "data: word\n\n".repeat(50);
     let (head, tail) = body.split_at(100);
     let server = GatedServer::start([Reply::events()
         .chunk(head.to_owned())

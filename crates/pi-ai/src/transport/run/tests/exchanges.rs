@@ -183,7 +183,7 @@ async fn a_connection_that_breaks_keeps_the_partial_message() {
         let stream = talk(&server, StreamOptions::default());
         let live = stream.live();
         let breaking = async {
-            while live.read(|message| message.text()) != "par" {
+            while live.read(AssistantMessage::text) != "par" {
                 tokio::task::yield_now().await;
             }
             server.release("break");

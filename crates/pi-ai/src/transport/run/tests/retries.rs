@@ -168,7 +168,7 @@ async fn an_answer_that_breaks_is_not_tried_again() {
     let server =
         GatedServer::start([Reply::events().chunk("data: par\n\n").gate("cut").cut()]).await;
     let mut stream = talk(&server, retrying(2));
-    while stream.live().read(|message| message.text()) != "par" {
+    while stream.live().read(AssistantMessage::text) != "par" {
         stream.next().await.unwrap();
     }
     server.release("cut");

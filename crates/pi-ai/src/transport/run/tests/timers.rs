@@ -74,7 +74,7 @@ async fn a_stall_inside_the_answer_times_out_and_keeps_what_arrived() {
             .wait_for(|phase| *phase == StreamPhase::Receiving)
             .await
             .unwrap();
-        while live.read(|message| message.text()) != "hel" {
+        while live.read(AssistantMessage::text) != "hel" {
             tokio::task::yield_now().await;
         }
     };
@@ -105,7 +105,7 @@ async fn a_consumer_that_was_away_longer_than_the_timer_loses_nothing() {
     );
     server.release("away");
     tokio::time::pause();
-    tokio::time::advance(Duration::from_secs(3600)).await;
+    tokio::time::advance(Duration::from_hours(1)).await;
     tokio::time::resume();
     // The rest of the answer reaches the connection's own buffer without the consumer.
     for _ in 0..100 {
