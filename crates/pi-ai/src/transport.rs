@@ -16,6 +16,7 @@ mod tls;
 mod tunnel;
 pub(crate) mod websocket;
 
+pub(crate) use http::user_agent;
 pub use http::{HttpClient, HttpSettings};
 pub(crate) use retry::asks_for_retry;
 pub(crate) use run::stream;
