@@ -65,35 +65,42 @@ impl ThinkingLevel {
 }
 
 /// Thinking budgets in tokens, for APIs that count instead of naming an effort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// A level the user has not set has a default; some models have defaults of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThinkingBudgets {
     /// Tokens for `minimal`.
-    pub minimal: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimal: Option<u64>,
     /// Tokens for `low`.
-    pub low: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<u64>,
     /// Tokens for `medium`.
-    pub medium: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<u64>,
     /// Tokens for `high` and above.
-    pub high: u64,
-}
-
-impl Default for ThinkingBudgets {
-    fn default() -> Self {
-        Self {
-            minimal: 1024,
-            low: 2048,
-            medium: 8192,
-            high: 16384,
-        }
-    }
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<u64>,
 }
 
 impl ThinkingBudgets {
     /// Returns the budget of a level; `off` has none.
     pub fn for_level(&self, level: ThinkingLevel) -> u64 {
-        match level {
+        let default = match level {
             ThinkingLevel::Off => 0,
+            ThinkingLevel::Minimal => 1024,
+            ThinkingLevel::Low => 2048,
+            ThinkingLevel::Medium => 8192,
+            ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => 16384,
+        };
+        self.custom(level).unwrap_or(default)
+    }
+
+    /// Returns the budget the user has set for a level.
+    pub fn custom(&self, level: ThinkingLevel) -> Option<u64> {
+        match level {
+            ThinkingLevel::Off => None,
             ThinkingLevel::Minimal => self.minimal,
             ThinkingLevel::Low => self.low,
             ThinkingLevel::Medium => self.medium,
