@@ -184,9 +184,14 @@ impl MessageBuilder {
 
     /// Appends to a text block; an empty delta is no event.
     pub fn append_text(&mut self, content_index: usize, delta: &str) {
-        if delta.is_empty() {
-            return;
+        if !delta.is_empty() {
+            self.append_text_part(content_index, delta);
         }
+    }
+
+    /// Appends to a text block and tells of it even when the delta is empty, for services whose
+    /// every part is an event.
+    pub fn append_text_part(&mut self, content_index: usize, delta: &str) {
         self.with_text(content_index, |block| block.text.push_str(delta));
         self.events.push(AssistantMessageEvent::TextDelta {
             content_index,
@@ -232,9 +237,14 @@ impl MessageBuilder {
 
     /// Appends to a thinking block; an empty delta is no event.
     pub fn append_thinking(&mut self, content_index: usize, delta: &str) {
-        if delta.is_empty() {
-            return;
+        if !delta.is_empty() {
+            self.append_thinking_part(content_index, delta);
         }
+    }
+
+    /// Appends to a thinking block and tells of it even when the delta is empty, for services whose
+    /// every part is an event.
+    pub fn append_thinking_part(&mut self, content_index: usize, delta: &str) {
         self.with_thinking(content_index, |block| block.thinking.push_str(delta));
         self.events.push(AssistantMessageEvent::ThinkingDelta {
             content_index,
