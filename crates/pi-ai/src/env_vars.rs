@@ -16,3 +16,33 @@ pub const ALL_PROXY: &str = "ALL_PROXY";
 
 /// Hosts to reach without a proxy, separated by commas; the lower-case name is read too and wins.
 pub const NO_PROXY: &str = "NO_PROXY";
+
+/// The Google Cloud project that Vertex AI requests run in.
+pub const GOOGLE_CLOUD_PROJECT: &str = "GOOGLE_CLOUD_PROJECT";
+
+/// An older name of [`GOOGLE_CLOUD_PROJECT`], read after it.
+pub const GCLOUD_PROJECT: &str = "GCLOUD_PROJECT";
+
+/// The location that serves Vertex AI requests, such as `us-central1` or `global`.
+pub const GOOGLE_CLOUD_LOCATION: &str = "GOOGLE_CLOUD_LOCATION";
+
+/// The project that Google bills and counts quota against, where it is not the credential's own.
+pub const GOOGLE_CLOUD_QUOTA_PROJECT: &str = "GOOGLE_CLOUD_QUOTA_PROJECT";
+
+/// A Google credentials file: a service account key, or what gcloud writes for a user.
+pub const GOOGLE_APPLICATION_CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
+
+/// The directory gcloud keeps its configuration in.
+pub const CLOUDSDK_CONFIG: &str = "CLOUDSDK_CONFIG";
+
+/// Host and port of the Google metadata server.
+pub const GCE_METADATA_HOST: &str = "GCE_METADATA_HOST";
+
+/// The address of the Google metadata server; it wins over [`GCE_METADATA_HOST`].
+pub const GCE_METADATA_IP: &str = "GCE_METADATA_IP";
+
+/// `none` keeps pi from asking the Google metadata server.
+pub const METADATA_SERVER_DETECTION: &str = "METADATA_SERVER_DETECTION";
+
+/// Where Windows programs keep their settings; gcloud's directory is in it.
+pub const APPDATA: &str = "APPDATA";

@@ -13,6 +13,7 @@ mod error;
 pub mod estimate;
 mod event;
 mod faux;
+mod google_credentials;
 pub mod json;
 mod live_message;
 mod message;

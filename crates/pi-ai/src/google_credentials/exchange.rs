@@ -1,0 +1,258 @@
+//! Trades a credential for an access token: a signed assertion, a refresh token, or a question to
+//! the metadata server.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::KeyPair;
+use aws_lc_rs::signature::RSA_PKCS1_SHA256;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use reqwest::Url;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::CachedToken;
+use super::source::{AuthorizedUser, FileKey, REMEDY, ServiceAccount, Source, no_credentials};
+use crate::env::Env;
+use crate::env_vars;
+use crate::error::{ErrorClass, ProviderError};
+use crate::transport::{HttpClient, user_agent};
+
+const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+const ASSERTION_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const ASSERTION_LIFETIME_SECONDS: i64 = 3600;
+const METADATA_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
+
+/// On a machine outside Google's cloud nothing answers at the metadata address; the user should not
+/// wait long to learn that.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(3);
+
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
+
+#[derive(Deserialize)]
+struct TokenAnswer {
+    access_token: String,
+    #[serde(default)]
+    expires_in: i64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RefusalBody {
+    error: Option<Value>,
+    error_description: Option<String>,
+}
+
+/// Fetches a fresh token.
+pub(super) async fn fetch_token(
+    source: &Source,
+    http: &HttpClient,
+    env: &Env,
+) -> Result<CachedToken, ProviderError> {
+    match source {
+        Source::File { path, key, .. } => {
+            let (token_uri, form) = match key {
+                FileKey::ServiceAccount(account) => account.token_form(path, env)?,
+                FileKey::AuthorizedUser(user) => user.token_form(),
+            };
+            let target = target_url(token_uri)?;
+            let request = http
+                .client_for(&target, env)?
+                .post(target)
+                .header("user-agent", user_agent())
+                .header("content-type", "application/x-www-form-urlencoded")
+                .body(encode_form(&form)?)
+                .timeout(TOKEN_TIMEOUT);
+            let answer = request.send().await.map_err(|error| {
+                ProviderError::network(format!(
+                    "No access token could be fetched from {token_uri}: {}",
+                    cause(error)
+                ))
+            })?;
+            read_token(
+                answer,
+                &format!("the credentials in {}", path.display()),
+                env,
+            )
+            .await
+        }
+        Source::Metadata { base_url } => {
+            let query = encode_form(&[("scopes", SCOPE)])?;
+            let target = target_url(&format!("{base_url}/{METADATA_PATH}?{query}"))?;
+            let request = http
+                .client_for(&target, &without_proxy(env))?
+                .get(target)
+                .header("user-agent", user_agent())
+                .header("metadata-flavor", "Google")
+                .timeout(METADATA_TIMEOUT);
+            let answer = request.send().await.map_err(|error| {
+                no_credentials(format_args!(
+                    "there is no credentials file, and no metadata server answers at {base_url}: {}",
+                    cause(error)
+                ))
+            })?;
+            read_token(answer, &format!("the metadata server at {base_url}"), env).await
+        }
+    }
+}
+
+fn target_url(address: &str) -> Result<Url, ProviderError> {
+    Url::parse(address).map_err(|error| {
+        ProviderError::auth(format!(
+            "{address} is not an address to fetch a token from: {error}"
+        ))
+    })
+}
+
+/// The metadata server belongs to the machine; a proxy would ask that of its own.
+fn without_proxy(env: &Env) -> Env {
+    let everything = (env_vars::NO_PROXY.to_ascii_lowercase(), "*".to_owned());
+    env.with_overrides(&BTreeMap::from([everything]))
+}
+
+/// The fields of a token request.
+type Form<'a> = Vec<(&'static str, Cow<'a, str>)>;
+
+impl ServiceAccount {
+    fn token_form(&self, path: &Path, env: &Env) -> Result<(&str, Form<'_>), ProviderError> {
+        let assertion = self
+            .signed_assertion(env.now_ms() / 1000)
+            .map_err(|problem| {
+                ProviderError::auth(format!(
+                    "The private key in the Google credentials file {} cannot be used: {problem}",
+                    path.display()
+                ))
+            })?;
+        let form = vec![
+            ("grant_type", ASSERTION_GRANT.into()),
+            ("assertion", assertion.into()),
+        ];
+        Ok((&self.token_uri, form))
+    }
+
+    /// Signs the claim that this account wants a token (RFC 7523, RS256).
+    fn signed_assertion(&self, now_seconds: i64) -> Result<String, String> {
+        let mut header = json!({"alg": "RS256", "typ": "JWT"});
+        if let Some(id) = &self.private_key_id {
+            header["kid"] = id.as_str().into();
+        }
+        let claims = json!({
+            "iss": self.client_email,
+            "scope": SCOPE,
+            "aud": self.token_uri,
+            "iat": now_seconds,
+            "exp": now_seconds + ASSERTION_LIFETIME_SECONDS,
+        });
+        let encode = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed_part = format!("{}.{}", encode(&header), encode(&claims));
+        let signature = sign(&self.private_key, signed_part.as_bytes())?;
+        let signature = BASE64_URL_SAFE_NO_PAD.encode(signature);
+        Ok(format!("{signed_part}.{signature}"))
+    }
+}
+
+impl AuthorizedUser {
+    fn token_form(&self) -> (&str, Form<'_>) {
+        let form = vec![
+            ("grant_type", "refresh_token".into()),
+            ("client_id", self.client_id.as_str().into()),
+            ("client_secret", self.client_secret.expose_secret().into()),
+            ("refresh_token", self.refresh_token.expose_secret().into()),
+        ];
+        (&self.token_uri, form)
+    }
+}
+
+fn sign(private_key: &SecretString, text: &[u8]) -> Result<Vec<u8>, String> {
+    let key = PrivateKeyDer::from_pem_slice(private_key.expose_secret().as_bytes())
+        .map_err(|error| format!("it is not in PEM form ({error})"))?;
+    let pair = match &key {
+        PrivateKeyDer::Pkcs8(key) => KeyPair::from_pkcs8(key.secret_pkcs8_der()),
+        PrivateKeyDer::Pkcs1(key) => KeyPair::from_der(key.secret_pkcs1_der()),
+        _ => return Err("it is not an RSA key".to_owned()),
+    }
+    .map_err(|error| format!("it is not an RSA key ({error})"))?;
+    let mut signature = vec![0; pair.public_modulus_len()];
+    pair.sign(
+        &RSA_PKCS1_SHA256,
+        &SystemRandom::new(),
+        text,
+        &mut signature,
+    )
+    .map_err(|error| format!("signing failed ({error})"))?;
+    Ok(signature)
+}
+
+fn encode_form<Value: AsRef<str>>(fields: &[(&str, Value)]) -> Result<String, ProviderError> {
+    // A query string and a form share one encoding, and the URL parser knows it.
+    let fields = fields.iter().map(|(name, value)| (*name, value.as_ref()));
+    Url::parse_with_params("http://form", fields)
+        .map(|url| url.query().unwrap_or_default().to_owned())
+        .map_err(|error| ProviderError::invalid(format!("A form cannot be encoded: {error}")))
+}
+
+/// Says what broke; the address is in our own sentence already.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut innermost: &dyn std::error::Error = &error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+async fn read_token(
+    answer: reqwest::Response,
+    origin: &str,
+    env: &Env,
+) -> Result<CachedToken, ProviderError> {
+    let status = answer.status().as_u16();
+    let is_success = answer.status().is_success();
+    let body = answer.bytes().await.map_err(|error| {
+        ProviderError::network(format!(
+            "The access token for {origin} did not arrive: {}",
+            cause(error)
+        ))
+    })?;
+    if !is_success {
+        return Err(refusal(status, &body, origin));
+    }
+    let token: TokenAnswer = serde_json::from_slice(&body).map_err(|error| {
+        ProviderError::protocol(format!(
+            "The answer to the token request with {origin} has no token: {error}"
+        ))
+    })?;
+    Ok(CachedToken {
+        access_token: token.access_token.into(),
+        expires_at_ms: env
+            .now_ms()
+            .saturating_add(token.expires_in.saturating_mul(1000)),
+    })
+}
+
+fn refusal(status: u16, body: &[u8], origin: &str) -> ProviderError {
+    let class = match status {
+        408 | 429 | 500..=599 => ErrorClass::Overloaded,
+        _ => ErrorClass::Auth,
+    };
+    let said: RefusalBody = serde_json::from_slice(body).unwrap_or_default();
+    let reason = match (said.error, said.error_description) {
+        (Some(Value::String(error)), Some(description)) => format!("{error}, {description}"),
+        (Some(Value::String(reason)), None) | (None, Some(reason)) => reason,
+        _ => "no reason given".to_owned(),
+    };
+    let remedy = match class {
+        ErrorClass::Auth => format!("; {REMEDY}"),
+        _ => String::new(),
+    };
+    let message =
+        format!("Google gave no access token for {origin}: HTTP {status}, {reason}{remedy}");
+    ProviderError::new(class, message).with_status(status)
+}
