@@ -1,1 +1,177 @@
-//! Google's models on Vertex AI.
+//! Gemini on Vertex AI: addresses by project and location, and an API key or a Google credential.
+//!
+//! Request body, answer and errors are those of [`super::google_content`].
+
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+use super::google_content::{
+    GenerateContentDecoder, checked_model_id, http_error, request_body, stream_url,
+};
+use super::google_generative::API_KEY_HEADER;
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport};
+use crate::env::Env;
+use crate::env_vars;
+use crate::error::ProviderError;
+use crate::google_credentials::GoogleCredentials;
+use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
+
+const API_VERSION: &str = "v1";
+
+/// Serves API keys and the location `global`.
+const GLOBAL_BASE_URL: &str = "https://aiplatform.googleapis.com";
+
+/// Stands where a key is expected and the Google credential shall be used.
+const CREDENTIALS_MARKER: &str = "gcp-vertex-credentials";
+
+/// The `google-vertex` API.
+#[derive(Debug, Clone)]
+pub(crate) struct GoogleVertex {
+    credentials: GoogleCredentials,
+}
+
+impl GoogleVertex {
+    /// Creates the protocol; clones share the credentials and their tokens.
+    pub(crate) fn new(credentials: GoogleCredentials) -> Self {
+        Self { credentials }
+    }
+
+    async fn bearer_headers(&self, env: &Env) -> Result<HeaderOverrides, ProviderError> {
+        let token = self.credentials.token(env).await?;
+        let bearer = format!("Bearer {}", token.access_token.expose_secret());
+        let mut headers = HeaderOverrides::from([("authorization".to_owned(), Some(bearer))]);
+        if let Some(project) = token.quota_project {
+            headers.insert("x-goog-user-project".to_owned(), Some(project));
+        }
+        Ok(headers)
+    }
+}
+
+impl HttpProtocol for GoogleVertex {
+    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
+        let env = request.env.with_overrides(&request.options.env);
+        let body = request_body(request)?;
+        let resource = model_resource(checked_model_id(&request.model.id)?);
+        let (base_url, headers) = match api_key(request) {
+            Some(key) => {
+                let base_url = custom_base_url(request)
+                    .unwrap_or_else(|| format!("{GLOBAL_BASE_URL}/{API_VERSION}"));
+                let key = Some(key.to_owned());
+                let headers = HeaderOverrides::from([(API_KEY_HEADER.to_owned(), key)]);
+                (base_url, headers)
+            }
+            None => {
+                let base_url = match custom_base_url(request) {
+                    Some(base_url) => base_url,
+                    None => regional_base_url(&project(request, &env)?, &location(request, &env)?),
+                };
+                (base_url, self.bearer_headers(&env).await?)
+            }
+        };
+        Ok(HttpExchange {
+            url: stream_url(&base_url, &resource),
+            headers,
+            body,
+            encoding: BodyEncoding::Json,
+        })
+    }
+
+    fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
+        Box::new(GenerateContentDecoder::new(request))
+    }
+
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        http_error(head, body)
+    }
+
+    fn retries(&self) -> RetrySupport {
+        RetrySupport::Unheeding
+    }
+}
+
+/// Returns the API key, unless what was given only stands for one.
+fn api_key(request: &ModelRequest) -> Option<&str> {
+    let key = request.options.api_key.as_ref()?.expose_secret().trim();
+    let is_placeholder = key.starts_with('<') && key.ends_with('>');
+    (!key.is_empty() && key != CREDENTIALS_MARKER && !is_placeholder).then_some(key)
+}
+
+fn model_resource(id: &str) -> String {
+    if ["publishers/", "projects/", "models/"]
+        .iter()
+        .any(|prefix| id.starts_with(prefix))
+    {
+        return id.to_owned();
+    }
+    match id.split_once('/') {
+        Some((publisher, id)) => format!("publishers/{publisher}/models/{id}"),
+        None => format!("publishers/google/models/{id}"),
+    }
+}
+
+/// Returns a base URL the user has set, with a version. It stands for project and location, too.
+fn custom_base_url(request: &ModelRequest) -> Option<String> {
+    let base_url = request.model.base_url.trim().trim_end_matches('/');
+    if base_url.is_empty() || base_url.contains("{location}") {
+        return None;
+    }
+    let has_version = base_url.split('/').any(is_api_version);
+    Some(if has_version {
+        base_url.to_owned()
+    } else {
+        format!("{base_url}/{API_VERSION}")
+    })
+}
+
+/// Tells whether a path segment is a version such as `v1`, `v1beta` or `v1beta1`.
+fn is_api_version(segment: &str) -> bool {
+    let Some(version) = segment.strip_prefix('v') else {
+        return false;
+    };
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (major, minor) = version.split_once("beta").unwrap_or((version, ""));
+    !major.is_empty() && is_number(major) && is_number(minor)
+}
+
+fn regional_base_url(project: &str, location: &str) -> String {
+    let host = match location {
+        "global" => GLOBAL_BASE_URL.to_owned(),
+        // The multi-regions have hosts of their own.
+        "us" | "eu" => format!("https://aiplatform.{location}.rep.googleapis.com"),
+        _ => format!("https://{location}-aiplatform.googleapis.com"),
+    };
+    format!("{host}/{API_VERSION}/projects/{project}/locations/{location}")
+}
+
+fn project(request: &ModelRequest, env: &Env) -> Result<String, ProviderError> {
+    text_option(request, "project")
+        .or_else(|| env.var(env_vars::GOOGLE_CLOUD_PROJECT))
+        .or_else(|| env.var(env_vars::GCLOUD_PROJECT))
+        .ok_or_else(|| {
+            ProviderError::auth(
+                "Vertex AI needs a project; set GOOGLE_CLOUD_PROJECT or the option \"project\"",
+            )
+        })
+}
+
+fn location(request: &ModelRequest, env: &Env) -> Result<String, ProviderError> {
+    text_option(request, "location")
+        .or_else(|| env.var(env_vars::GOOGLE_CLOUD_LOCATION))
+        .ok_or_else(|| {
+            ProviderError::auth(
+                "Vertex AI needs a location; set GOOGLE_CLOUD_LOCATION (us-central1, global) or the option \"location\"",
+            )
+        })
+}
+
+fn text_option(request: &ModelRequest, name: &str) -> Option<String> {
+    request
+        .options
+        .provider_option(name)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

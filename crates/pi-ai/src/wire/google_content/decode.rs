@@ -1,0 +1,390 @@
+//! Turns the event stream of `streamGenerateContent` into message events.
+//!
+//! A chunk is a whole response with the parts that are new. Parts of one kind continue a block; a
+//! function call comes whole and may lack an id.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::error::Status;
+use crate::content::{AssistantBlock, ToolCall};
+use crate::env::Env;
+use crate::error::{ErrorClass, ProviderError};
+use crate::json::{JsonObject, lenient_u64};
+use crate::live_message::MessageBuilder;
+use crate::options::ModelRequest;
+use crate::stop_reason::StopReason;
+use crate::transport::sse::SseParser;
+use crate::usage::Usage;
+use crate::wire::{Decoder, Progress};
+
+/// The most of a body that is kept in case it turns out not to be an event stream.
+const LONGEST_HEAD: usize = 16 * 1024;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    candidates: Option<Vec<Candidate<'a>>>,
+    usage_metadata: Option<UsageMetadata>,
+    #[serde(borrow)]
+    response_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    prompt_feedback: Option<PromptFeedback<'a>>,
+    error: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow)]
+    content: Option<Content<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    finish_message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    thought: Option<bool>,
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    function_call: Option<FunctionCall>,
+    #[serde(borrow)]
+    thought_signature: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    id: Option<String>,
+    name: Option<String>,
+    args: Option<JsonObject>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback<'a> {
+    #[serde(borrow)]
+    block_reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    block_reason_message: Option<Text<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(clippy::struct_field_names, reason = "the names of the JSON")]
+struct UsageMetadata {
+    #[serde(deserialize_with = "lenient_u64")]
+    prompt_token_count: u64,
+    #[serde(deserialize_with = "lenient_u64")]
+    cached_content_token_count: u64,
+    #[serde(deserialize_with = "lenient_u64")]
+    candidates_token_count: u64,
+    #[serde(deserialize_with = "lenient_u64")]
+    thoughts_token_count: u64,
+    #[serde(deserialize_with = "lenient_u64")]
+    total_token_count: u64,
+}
+
+/// A string that is borrowed from the chunk unless it has escapes.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Text<'_> {
+    fn non_empty(&self) -> Option<&str> {
+        Some(self.0.as_ref()).filter(|text| !text.is_empty())
+    }
+}
+
+/// Decodes one answer.
+pub(crate) struct GenerateContentDecoder {
+    parser: SseParser,
+    answer: Answer,
+    /// The beginning of the body until the first event: a gateway may send plain JSON instead.
+    head: Option<Vec<u8>>,
+}
+
+impl GenerateContentDecoder {
+    pub(crate) fn new(request: &ModelRequest) -> Self {
+        Self {
+            parser: SseParser::new(),
+            answer: Answer {
+                env: request.env.clone(),
+                open: None,
+                refusal: None,
+            },
+            head: Some(Vec::new()),
+        }
+    }
+
+    /// Returns the error that a body without any event may hold.
+    fn plain_error(&self) -> Option<ProviderError> {
+        let chunk: Chunk<'_> = serde_json::from_slice(self.head.as_deref()?).ok()?;
+        Some(chunk.error?.into_stream_error())
+    }
+}
+
+impl Decoder for GenerateContentDecoder {
+    fn push(
+        &mut self,
+        bytes: &[u8],
+        message: &mut MessageBuilder,
+    ) -> Result<Progress, ProviderError> {
+        let Self {
+            parser,
+            answer,
+            head,
+        } = self;
+        if let Some(head) = head {
+            let room = LONGEST_HEAD.saturating_sub(head.len());
+            head.extend(bytes.iter().take(room));
+        }
+        parser.push(bytes, |event| {
+            *head = None;
+            let chunk = serde_json::from_str(event.data).map_err(|error| {
+                ProviderError::protocol(format!("The service sent a malformed chunk: {error}"))
+            });
+            answer.take(chunk?, message)
+        })?;
+        Ok(Progress::More)
+    }
+
+    fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        let Self { parser, answer, .. } = self;
+        let mut saw_event = false;
+        parser.finish(|event| {
+            // A last chunk that cannot be read was cut short; what is missing is told below.
+            serde_json::from_str(event.data).map_or(Ok(()), |chunk| {
+                saw_event = true;
+                answer.take(chunk, message)
+            })
+        })?;
+        answer.close_block(message);
+        if !saw_event && let Some(error) = self.plain_error() {
+            return Err(error);
+        }
+        self.answer.end(message)
+    }
+}
+
+/// The block that text parts continue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OpenBlock {
+    Text(usize),
+    Thinking(usize),
+}
+
+/// What is known of the answer besides the message itself.
+struct Answer {
+    env: Env,
+    open: Option<OpenBlock>,
+    /// Why there will be no usable answer; told once the service has said everything.
+    refusal: Option<ProviderError>,
+}
+
+impl Answer {
+    fn take(
+        &mut self,
+        chunk: Chunk<'_>,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        if let Some(error) = chunk.error {
+            self.close_block(message);
+            return Err(error.into_stream_error());
+        }
+        if let Some(id) = chunk.response_id.as_ref().and_then(Text::non_empty) {
+            message.update(|message| {
+                message.response_id.get_or_insert_with(|| id.to_owned());
+            });
+        }
+        if let Some(usage) = chunk.usage_metadata {
+            message.set_usage(usage.into());
+        }
+        if let Some(feedback) = chunk.prompt_feedback {
+            self.take_feedback(&feedback);
+        }
+        if let Some(candidate) = chunk.candidates.into_iter().flatten().next() {
+            self.take_candidate(candidate, message);
+        }
+        Ok(())
+    }
+
+    fn take_candidate(&mut self, candidate: Candidate<'_>, message: &mut MessageBuilder) {
+        let parts = candidate.content.and_then(|content| content.parts);
+        for part in parts.into_iter().flatten() {
+            let signature = part.thought_signature.as_ref().and_then(Text::non_empty);
+            if let Some(text) = &part.text {
+                let is_thought = part.thought == Some(true);
+                self.take_text(is_thought, &text.0, signature, message);
+            }
+            if let Some(call) = part.function_call {
+                self.take_call(call, signature, message);
+            }
+        }
+        let Some(reason) = candidate.finish_reason.as_ref().and_then(Text::non_empty) else {
+            return;
+        };
+        self.refusal = None;
+        let stop = match reason {
+            "STOP" => StopReason::Stop,
+            "MAX_TOKENS" => StopReason::Length,
+            _ => {
+                let detail = candidate.finish_message.as_ref().and_then(Text::non_empty);
+                self.refusal = Some(refused("The model stopped with", reason, detail));
+                StopReason::Error
+            }
+        };
+        message.stop(stop, Some(reason));
+    }
+
+    fn take_text(
+        &mut self,
+        is_thought: bool,
+        text: &str,
+        signature: Option<&str>,
+        message: &mut MessageBuilder,
+    ) {
+        match self.block_for(is_thought, message) {
+            OpenBlock::Thinking(index) => {
+                if let Some(signature) = signature {
+                    message.with_thinking(index, |block| {
+                        block.thinking_signature = Some(signature.to_owned());
+                    });
+                }
+                message.append_thinking_part(index, text);
+            }
+            OpenBlock::Text(index) => {
+                if let Some(signature) = signature {
+                    message.with_text(index, |block| {
+                        block.text_signature = Some(signature.to_owned());
+                    });
+                }
+                message.append_text_part(index, text);
+            }
+        }
+    }
+
+    /// Returns the open block when it is of the wanted kind, else opens one.
+    fn block_for(&mut self, is_thought: bool, message: &mut MessageBuilder) -> OpenBlock {
+        match self.open {
+            Some(block @ OpenBlock::Thinking(_)) if is_thought => return block,
+            Some(block @ OpenBlock::Text(_)) if !is_thought => return block,
+            Some(_) | None => {}
+        }
+        self.close_block(message);
+        let block = if is_thought {
+            OpenBlock::Thinking(message.open_thinking())
+        } else {
+            OpenBlock::Text(message.open_text())
+        };
+        self.open = Some(block);
+        block
+    }
+
+    fn close_block(&mut self, message: &mut MessageBuilder) {
+        match self.open.take() {
+            Some(OpenBlock::Text(index)) => message.close_text(index),
+            Some(OpenBlock::Thinking(index)) => message.close_thinking(index),
+            None => {}
+        }
+    }
+
+    fn take_call(
+        &mut self,
+        call: FunctionCall,
+        signature: Option<&str>,
+        message: &mut MessageBuilder,
+    ) {
+        self.close_block(message);
+        let name = call.name.unwrap_or_default();
+        let arguments = call.args.unwrap_or_default();
+        let text = crate::json::to_string(&arguments).unwrap_or_default();
+        let index = message.open_tool_call(ToolCall {
+            id: self.call_id(call.id, &name, message),
+            name,
+            thought_signature: signature.map(str::to_owned),
+            ..ToolCall::default()
+        });
+        message.append_arguments(index, &text);
+        message.close_tool_call_with(index, arguments);
+    }
+
+    /// Returns the call's id, or one of ours where it has none or repeats another's.
+    fn call_id(&self, given: Option<String>, name: &str, message: &MessageBuilder) -> String {
+        message.read(|message| {
+            let is_taken = |id: &str| message.tool_calls().any(|call| call.id == id);
+            given
+                .filter(|id| !id.is_empty() && !is_taken(id))
+                .unwrap_or_else(|| {
+                    let place = message
+                        .content
+                        .iter()
+                        .filter_map(AssistantBlock::as_tool_call)
+                        .count();
+                    format!("{name}_{}_{}", self.env.now_ms(), place + 1)
+                })
+        })
+    }
+
+    fn take_feedback(&mut self, feedback: &PromptFeedback<'_>) {
+        if let Some(reason) = feedback.block_reason.as_ref().and_then(Text::non_empty) {
+            let detail = feedback
+                .block_reason_message
+                .as_ref()
+                .and_then(Text::non_empty);
+            self.refusal = Some(refused("The prompt was blocked with", reason, detail));
+        }
+    }
+
+    fn end(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        match message.stop_reason() {
+            None => Err(ProviderError::network(
+                "The answer ended without a finish reason",
+            )),
+            Some(StopReason::Stop) if message.has_tool_calls() => {
+                let raw = message.read(|message| message.raw_stop_reason.clone());
+                message.stop(StopReason::ToolUse, raw.as_deref());
+                Ok(())
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+fn refused(what: &str, reason: &str, detail: Option<&str>) -> ProviderError {
+    let message = match detail {
+        Some(detail) => format!("{what} {reason}: {detail}"),
+        None => format!("{what} {reason}"),
+    };
+    ProviderError::new(ErrorClass::Refused, message)
+}
+
+impl From<UsageMetadata> for Usage {
+    fn from(usage: UsageMetadata) -> Self {
+        Self {
+            input: usage
+                .prompt_token_count
+                .saturating_sub(usage.cached_content_token_count),
+            output: usage
+                .candidates_token_count
+                .saturating_add(usage.thoughts_token_count),
+            cache_read: usage.cached_content_token_count,
+            reasoning: Some(usage.thoughts_token_count),
+            total_tokens: usage.total_token_count,
+            ..Self::default()
+        }
+    }
+}

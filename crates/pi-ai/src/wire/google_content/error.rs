@@ -1,0 +1,114 @@
+//! Google's errors: what an answer says that is not a success, and an error inside a stream.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::{ErrorClass, ProviderError};
+use crate::options::ResponseHead;
+use crate::overflow::is_overflow_text;
+use crate::transport::classify_status;
+
+/// The most characters of a body that is not Google's JSON (a proxy's page) that are shown.
+const LONGEST_BODY: usize = 4000;
+
+/// Google's `Status`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Status {
+    code: Value,
+    message: Option<String>,
+    #[serde(rename = "status")]
+    name: Option<String>,
+    details: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    error: Status,
+}
+
+/// Words and classifies an answer that is not a success.
+///
+/// The body itself names code, status and reason. Sessions keep only this text, and
+/// [`crate::retry`] reads it, so the first words say what the status means.
+pub(crate) fn http_error(head: &ResponseHead, body: &str) -> ProviderError {
+    let body = body.trim();
+    let status: Status = serde_json::from_str(body)
+        .map(|ErrorBody { error }| error)
+        .unwrap_or_default();
+    let message = match serde_json::from_str::<Value>(body) {
+        Ok(value @ Value::Object(_)) => {
+            let outcome = match head.status {
+                401 | 403 => "The credential was refused",
+                429 => "Too many requests",
+                500..=599 => "Service unavailable",
+                _ => "The service refused the request",
+            };
+            format!("{outcome}: {}", crate::json::value_to_string(&value))
+        }
+        _ if body.is_empty() => format!("The service answered with HTTP {}", head.status),
+        _ => format!(
+            "The service answered with HTTP {}: {}",
+            head.status,
+            shortened(body)
+        ),
+    };
+    ProviderError::new(status.class(head, body), message).with_status(head.status)
+}
+
+fn shortened(body: &str) -> &str {
+    body.char_indices()
+        .nth(LONGEST_BODY)
+        .and_then(|(end, _)| body.get(..end))
+        .unwrap_or(body)
+}
+
+impl Status {
+    /// Words and classifies an error that arrived inside an answer.
+    pub(super) fn into_stream_error(self) -> ProviderError {
+        let code = self
+            .code
+            .as_u64()
+            .and_then(|code| u16::try_from(code).ok())
+            .unwrap_or(500);
+        let name = self.name.as_deref().unwrap_or("no status");
+        let reason = self.message.as_deref().unwrap_or("no reason given");
+        let message = format!("The service failed while answering: {reason} ({code}, {name})");
+        let head = ResponseHead {
+            status: code,
+            headers: BTreeMap::new(),
+        };
+        ProviderError::new(self.class(&head, reason), message).with_status(code)
+    }
+
+    /// Classifies by status and text, and by what only Google says.
+    fn class(&self, head: &ResponseHead, body: &str) -> ErrorClass {
+        match classify_status(head, body) {
+            // A wrong key is a plain 400 with a reason in the details.
+            ErrorClass::InvalidRequest if self.has_reason("API_KEY_INVALID") => ErrorClass::Auth,
+            ErrorClass::InvalidRequest if is_overflow_text(body) => ErrorClass::ContextOverflow,
+            ErrorClass::RateLimited { retry_after: None } => ErrorClass::RateLimited {
+                retry_after: self.retry_delay(),
+            },
+            class => class,
+        }
+    }
+
+    fn has_reason(&self, reason: &str) -> bool {
+        self.details
+            .iter()
+            .any(|detail| detail.get("reason").and_then(Value::as_str) == Some(reason))
+    }
+
+    /// Returns the delay of a `RetryInfo` detail, such as `"37s"` or `"0.5s"`.
+    fn retry_delay(&self) -> Option<Duration> {
+        self.details.iter().find_map(|detail| {
+            let delay = detail.get("retryDelay")?.as_str()?;
+            let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
+            Duration::try_from_secs_f64(seconds).ok()
+        })
+    }
+}
