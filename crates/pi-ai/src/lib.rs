@@ -50,6 +50,7 @@ pub use content::{
 pub use env::Env;
 pub use error::{ErrorClass, ProviderError};
 pub use event::AssistantMessageEvent;
+pub use faux::{FauxAnswer, FauxCall, FauxGate, FauxModel, FauxProvider};
 pub use live_message::{LiveMessage, MessageBuilder};
 pub use message::{
     AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,

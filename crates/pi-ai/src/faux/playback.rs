@@ -1,0 +1,260 @@
+//! Plays a scripted answer: blocks in chunks of random size, at a speed, until the end or a fault.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::FauxProvider;
+use super::answer::{Ending, FauxAnswer, FauxCall, Step};
+use super::usage::{estimated_tokens, with_output};
+use crate::content::{AssistantBlock, ThinkingContent, ToolCall};
+use crate::error::{ErrorClass, ProviderError};
+use crate::options::ResponseHead;
+use crate::stop_reason::StopReason;
+use crate::stream::{AssistantStream, StreamPhase, StreamWriter};
+use crate::usage::Usage;
+
+/// How fast and in what pieces an answer is told.
+#[derive(Debug, Clone)]
+pub(super) struct Pace {
+    /// Characters of a delta.
+    pub chunk_size: RangeInclusive<usize>,
+    pub seed: u64,
+    pub tokens_per_second: Option<f64>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            chunk_size: 12..=20,
+            seed: 0,
+            tokens_per_second: None,
+        }
+    }
+}
+
+/// Creates the stream that plays an answer.
+pub(super) fn stream(
+    answer: Option<FauxAnswer>,
+    call: FauxCall,
+    pace: Pace,
+    provider: FauxProvider,
+) -> AssistantStream {
+    let model = call.request.model.clone();
+    let timestamp = call.request.env.now_ms();
+    AssistantStream::produce(&model, timestamp, |mut writer| async move {
+        let cancel = call.request.options.cancel.clone();
+        let mut player = Player {
+            writer: &mut writer,
+            random: StdRng::seed_from_u64(pace.seed.wrapping_add(call.number as u64)),
+            pace,
+            usage: Usage::default(),
+            open: None,
+            call,
+        };
+        let outcome = cancel
+            .run_until_cancelled(player.play(answer, &provider))
+            .await;
+        match outcome {
+            Some(Ok(())) => writer.complete().await,
+            Some(Err(cause)) => writer.fail(cause).await,
+            None => writer.fail(ProviderError::aborted()).await,
+        }
+    })
+}
+
+/// A block that has begun and not ended.
+#[derive(Clone, Copy)]
+enum OpenBlock {
+    Text(usize),
+    Thinking(usize),
+    ToolCall(usize),
+}
+
+struct Player<'stream> {
+    writer: &'stream mut StreamWriter,
+    call: FauxCall,
+    pace: Pace,
+    random: StdRng,
+    /// What the prompt used.
+    usage: Usage,
+    open: Option<OpenBlock>,
+}
+
+impl Player<'_> {
+    async fn play(
+        &mut self,
+        answer: Option<FauxAnswer>,
+        provider: &FauxProvider,
+    ) -> Result<(), ProviderError> {
+        self.usage = provider.state().prompts.prompt_usage(&self.call.request);
+        let head = ResponseHead {
+            status: 200,
+            headers: std::collections::BTreeMap::new(),
+        };
+        if let Some(hooks) = self.call.request.options.hooks.clone() {
+            hooks.on_response(&head, &self.call.request.model).await;
+        }
+        self.count_output();
+        let Some(mut answer) = answer else {
+            return Err(ProviderError::invalid(format!(
+                "The script of the faux provider has no answer for call {}",
+                self.call.number
+            )));
+        };
+        self.writer.set_phase(StreamPhase::Receiving);
+        let mut steps = std::mem::take(&mut answer.steps).into_iter();
+        while let Some(step) = steps.next() {
+            if let Some(made) = self.take(step).await? {
+                answer = made;
+                steps = std::mem::take(&mut answer.steps).into_iter();
+            }
+        }
+        self.close_block();
+        self.end(answer.ending)
+    }
+
+    /// Performs a step. What a factory makes takes the place of the rest of the answer.
+    async fn take(&mut self, step: Step) -> Result<Option<FauxAnswer>, ProviderError> {
+        match step {
+            Step::Start => {
+                self.writer.message().start();
+                self.writer.flush().await;
+            }
+            Step::Block(block) => self.tell_block(block).await,
+            Step::Wait(gate) => gate.pass().await,
+            Step::Fail(error) => return Err(error),
+            Step::Stall => std::future::pending().await,
+            Step::Factory(make) => return Ok(Some(make(self.call.clone()).await)),
+        }
+        Ok(None)
+    }
+
+    async fn tell_block(&mut self, block: AssistantBlock) {
+        self.close_block();
+        match block {
+            AssistantBlock::Text(block) => {
+                let index = self.writer.message().open_text();
+                self.writer.message().with_text(index, |open| {
+                    open.text_signature = block.text_signature;
+                });
+                self.tell_chunks(OpenBlock::Text(index), &block.text).await;
+            }
+            AssistantBlock::Thinking(block) => {
+                let text = block.thinking;
+                let index = self.writer.message().open_thinking_with(ThinkingContent {
+                    thinking: String::new(),
+                    ..block
+                });
+                self.tell_chunks(OpenBlock::Thinking(index), &text).await;
+            }
+            AssistantBlock::ToolCall(call) => {
+                let text = crate::json::to_string(&call.arguments).unwrap_or_default();
+                let index = self.open_tool_call(call);
+                self.tell_chunks(OpenBlock::ToolCall(index), &text).await;
+            }
+            AssistantBlock::Unknown(_) => {}
+        }
+        self.count_output();
+    }
+
+    fn open_tool_call(&mut self, mut call: ToolCall) -> usize {
+        let place = self.writer.message().read(|message| message.content.len());
+        if call.id.is_empty() {
+            call.id = format!("faux_{}_{place}", self.call.number);
+        }
+        self.writer.message().open_tool_call(ToolCall {
+            arguments: crate::json::JsonObject::new(),
+            ..call
+        })
+    }
+
+    async fn tell_chunks(&mut self, block: OpenBlock, text: &str) {
+        self.open = Some(block);
+        self.writer.flush().await;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let chunk = self.next_chunk(rest);
+            rest = rest.get(chunk.len()..).unwrap_or_default();
+            self.pause_for(chunk).await;
+            let message = self.writer.message();
+            match block {
+                OpenBlock::Text(index) => message.append_text(index, chunk),
+                OpenBlock::Thinking(index) => message.append_thinking(index, chunk),
+                OpenBlock::ToolCall(index) => message.append_arguments(index, chunk),
+            }
+            self.writer.flush().await;
+        }
+    }
+
+    fn next_chunk<'text>(&mut self, text: &'text str) -> &'text str {
+        let (least, most) = self.pace.chunk_size.clone().into_inner();
+        let least = least.max(1);
+        let size = self.random.random_range(least..=most.max(least));
+        let end = text.char_indices().nth(size).map(|(end, _)| end);
+        end.and_then(|end| text.get(..end)).unwrap_or(text)
+    }
+
+    async fn pause_for(&self, chunk: &str) {
+        let Some(speed) = self.pace.tokens_per_second.filter(|speed| *speed > 0.0) else {
+            return;
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a chunk has far less than 2^53 tokens"
+        )]
+        let seconds = estimated_tokens(chunk) as f64 / speed;
+        if let Ok(pause) = Duration::try_from_secs_f64(seconds) {
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn close_block(&mut self) {
+        let message = self.writer.message();
+        match self.open.take() {
+            Some(OpenBlock::Text(index)) => message.close_text(index),
+            Some(OpenBlock::Thinking(index)) => message.close_thinking(index),
+            Some(OpenBlock::ToolCall(index)) => message.close_tool_call(index),
+            None => {}
+        }
+    }
+
+    fn count_output(&mut self) {
+        let message = self.writer.message();
+        let usage = message.read(|message| with_output(self.usage.clone(), &message.content));
+        message.set_usage(usage);
+    }
+
+    fn end(&mut self, ending: Ending) -> Result<(), ProviderError> {
+        self.count_output();
+        let message = self.writer.message();
+        message.update(|message| {
+            message.response_id = ending.response_id;
+            message.deferred = ending.deferred;
+        });
+        let natural = if message.has_tool_calls() {
+            StopReason::ToolUse
+        } else {
+            StopReason::Stop
+        };
+        match ending.stop_reason.unwrap_or(natural) {
+            StopReason::Aborted => Err(ProviderError::aborted()),
+            StopReason::Error => Err(ProviderError::new(
+                ErrorClass::Refused,
+                "The scripted answer ends in an error",
+            )),
+            StopReason::Pending => Err(ProviderError::protocol(
+                "The scripted answer ended without a stop reason",
+            )),
+            reason @ (StopReason::Stop
+            | StopReason::Length
+            | StopReason::ToolUse
+            | StopReason::Deferred) => {
+                message.stop(reason, None);
+                Ok(())
+            }
+        }
+    }
+}

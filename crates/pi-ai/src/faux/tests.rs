@@ -1,0 +1,325 @@
+//! What scripted answers look like from outside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use insta::assert_snapshot;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::env::Env;
+use crate::error::{ErrorClass, ProviderError};
+use crate::event::AssistantMessageEvent;
+use crate::message::{AssistantMessage, DeferredHandle, Message, UserMessage};
+use crate::options::{CacheRetention, StreamOptions};
+use crate::stop_reason::StopReason;
+use crate::wire::testing::{NOW, lines};
+
+fn user(text: &str) -> Message {
+    UserMessage {
+        content: text.into(),
+        ..UserMessage::default()
+    }
+    .into()
+}
+
+fn request(faux: &FauxProvider, messages: Vec<Message>, options: StreamOptions) -> ModelRequest {
+    ModelRequest {
+        model: Arc::new(faux.model()),
+        messages: messages.into(),
+        options,
+        env: Env::fixed::<&str, &str>([]).with_clock(|| NOW),
+    }
+}
+
+fn ask(faux: &FauxProvider) -> AssistantStream {
+    faux.stream(request(faux, vec![user("hi")], StreamOptions::default()))
+}
+
+async fn answer(faux: &FauxProvider) -> Arc<AssistantMessage> {
+    ask(faux).result().await
+}
+
+async fn events(stream: AssistantStream) -> Vec<Value> {
+    stream
+        .map(|event| serde_json::to_value(event).unwrap())
+        .collect()
+        .await
+}
+
+#[tokio::test]
+async fn an_answer_streams_block_by_block() {
+    let faux = FauxProvider::new().with_chunk_size(8..=8);
+    faux.push(
+        FauxAnswer::thinking("hm")
+            .then_text("a text of some length")
+            .then_tool_call("bash", json!({"command": "ls"}))
+            .response_id("r1"),
+    );
+    assert_snapshot!(lines(&events(ask(&faux)).await), @r#"
+    {"type":"start"}
+    {"type":"thinking_start","contentIndex":0}
+    {"type":"thinking_delta","contentIndex":0,"delta":"hm"}
+    {"type":"thinking_end","contentIndex":0,"content":"hm"}
+    {"type":"text_start","contentIndex":1}
+    {"type":"text_delta","contentIndex":1,"delta":"a text o"}
+    {"type":"text_delta","contentIndex":1,"delta":"f some l"}
+    {"type":"text_delta","contentIndex":1,"delta":"ength"}
+    {"type":"text_end","contentIndex":1,"content":"a text of some length"}
+    {"type":"toolcall_start","contentIndex":2,"id":"faux_1_2","toolName":"bash"}
+    {"type":"toolcall_delta","contentIndex":2,"delta":"{\"comman"}
+    {"type":"toolcall_delta","contentIndex":2,"delta":"d\":\"ls\"}"}
+    {"type":"toolcall_end","contentIndex":2,"toolCall":{"id":"faux_1_2","name":"bash","arguments":{"command":"ls"}}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a text of some length"},{"type":"toolCall","id":"faux_1_2","name":"bash","arguments":{"command":"ls"}}],"api":"faux","provider":"faux","model":"faux-1","responseId":"r1","usage":{"input":2,"output":12,"cacheRead":0,"cacheWrite":0,"totalTokens":14,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":1700000000000}}
+    "#);
+}
+
+#[tokio::test]
+async fn the_script_is_played_in_order_and_requests_are_recorded() {
+    let faux = FauxProvider::new();
+    faux.push("one");
+    faux.extend([FauxAnswer::text("two").stop(StopReason::Length)]);
+    assert_eq!(faux.pending(), 2);
+    assert_eq!(answer(&faux).await.text(), "one");
+    let second = answer(&faux).await;
+    assert_eq!(
+        (second.text().as_str(), second.stop_reason),
+        ("two", StopReason::Length)
+    );
+    assert_eq!((faux.pending(), faux.call_count()), (0, 2));
+    assert_eq!(faux.requests()[1].messages.as_ref(), [user("hi")]);
+
+    let beyond = answer(&faux).await;
+    assert_eq!(beyond.stop_reason, StopReason::Error);
+    assert_eq!(
+        beyond.error_message.as_deref(),
+        Some("The script of the faux provider has no answer for call 3")
+    );
+    faux.push("dropped");
+    faux.set_script([FauxAnswer::text("three")]);
+    assert_eq!(answer(&faux).await.text(), "three");
+}
+
+#[tokio::test]
+async fn factories_see_the_request() {
+    let faux = FauxProvider::new();
+    faux.push(FauxAnswer::from_fn(|call| {
+        let count = call.request.messages.len();
+        FauxAnswer::text(format!("{} {count} {}", call.number, call.request.model.id))
+    }));
+    faux.push(FauxAnswer::from_async_fn(|call| async move {
+        tokio::task::yield_now().await;
+        FauxAnswer::text(format!("{:?}", call.request.options.temperature))
+    }));
+    assert_eq!(answer(&faux).await.text(), "1 1 faux-1");
+    let options = StreamOptions {
+        temperature: Some(0.5),
+        ..StreamOptions::default()
+    };
+    let stream = faux.stream(request(&faux, vec![], options));
+    assert_eq!(stream.result().await.text(), "Some(0.5)");
+}
+
+#[tokio::test]
+async fn chunk_sizes_are_random_within_bounds_and_repeatable() {
+    let text = "füñf ".repeat(40);
+    let deltas = async |seed| {
+        let faux = FauxProvider::new().with_seed(seed).with_chunk_size(2..=7);
+        faux.push(FauxAnswer::text(&text));
+        let deltas: Vec<String> = ask(&faux)
+            .filter_map(|event| async {
+                match event {
+                    AssistantMessageEvent::TextDelta { delta, .. } => Some(delta),
+                    _ => None,
+                }
+            })
+            .collect()
+            .await;
+        assert_eq!(deltas.concat(), text);
+        deltas
+    };
+    let first = deltas(1).await;
+    let sizes: Vec<usize> = first.iter().map(|delta| delta.chars().count()).collect();
+    let (_, whole) = sizes.split_last().unwrap();
+    assert!(whole.iter().all(|size| (2..=7).contains(size)), "{sizes:?}");
+    assert!(whole.iter().any(|size| *size != whole[0]), "{sizes:?}");
+    assert_eq!(first, deltas(1).await);
+    assert_ne!(first, deltas(2).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_speed_spreads_the_answer_over_time() {
+    let faux = FauxProvider::new()
+        .with_chunk_size(4..=4)
+        .with_tokens_per_second(10.0);
+    faux.push(FauxAnswer::text("x".repeat(40)));
+    let begun = tokio::time::Instant::now();
+    answer(&faux).await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn the_prompt_cache_is_kept_per_session() {
+    let faux = FauxProvider::new().with_fallback(|_| FauxAnswer::text("12345"));
+    let usage = async |messages: Vec<Message>, session: Option<&str>, retention| {
+        let options = StreamOptions {
+            session_id: session.map(str::to_owned),
+            cache_retention: retention,
+            ..StreamOptions::default()
+        };
+        let message = faux
+            .stream(request(&faux, messages, options))
+            .result()
+            .await;
+        let usage = &message.usage;
+        [
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_write,
+            usage.total_tokens,
+        ]
+    };
+    // "user:" and 35 characters are ten tokens.
+    let first = vec![user(&"a".repeat(35))];
+    let mut longer = first.clone();
+    longer.push(user(&"b".repeat(33)));
+    assert_eq!(usage(first.clone(), None, None).await, [10, 2, 0, 0, 12]);
+    assert_eq!(
+        usage(first.clone(), Some("s"), None).await,
+        [10, 2, 0, 10, 22]
+    );
+    assert_eq!(
+        usage(longer.clone(), Some("s"), None).await,
+        [10, 2, 10, 10, 32]
+    );
+    assert_eq!(
+        usage(longer.clone(), Some("other"), None).await,
+        [20, 2, 0, 20, 42]
+    );
+    let none = Some(CacheRetention::None);
+    assert_eq!(usage(longer, Some("s"), none).await, [20, 2, 0, 0, 22]);
+}
+
+#[tokio::test]
+async fn faults_end_the_stream_where_they_stand() {
+    let refused = ProviderError::auth("no key");
+    let cases = [
+        (FauxAnswer::error(refused.clone()), vec!["error"], "no key"),
+        (
+            FauxAnswer::started().then_fail(refused),
+            vec!["start", "error"],
+            "no key",
+        ),
+        (
+            FauxAnswer::text("par").then_cut(),
+            vec!["start", "text_start", "text_delta", "error"],
+            "The connection was lost",
+        ),
+        (
+            FauxAnswer::text("all").stop(StopReason::Error),
+            vec!["start", "text_start", "text_delta", "text_end", "error"],
+            "The scripted answer ends in an error",
+        ),
+    ];
+    for (fault, kinds, message) in cases {
+        let faux = FauxProvider::new();
+        faux.push(fault);
+        let events = events(ask(&faux)).await;
+        let told: Vec<&str> = events
+            .iter()
+            .map(|event| event["type"].as_str().unwrap())
+            .collect();
+        assert_eq!(told, kinds);
+        assert_eq!(events.last().unwrap()["error"]["errorMessage"], message);
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_request_ends_in_aborted_with_what_had_arrived() {
+    let faux = FauxProvider::new();
+    let gate = FauxGate::new();
+    faux.push(
+        FauxAnswer::text("partial")
+            .wait_for(&gate)
+            .then_text("never"),
+    );
+    faux.push(FauxAnswer::stall());
+    for expected in ["partial", ""] {
+        let options = StreamOptions::default();
+        let cancel = options.cancel.clone();
+        let mut stream = faux.stream(request(&faux, vec![user("hi")], options));
+        if expected.is_empty() {
+            cancel.cancel();
+        } else {
+            while !gate.is_reached() {
+                tokio::select! {
+                    event = stream.next() => assert!(event.is_some()),
+                    () = gate.reached() => {}
+                }
+            }
+            cancel.cancel();
+        }
+        let message = stream.result().await;
+        assert_eq!(message.stop_reason, StopReason::Aborted);
+        assert_eq!(message.text(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_gate_holds_the_answer_until_it_is_opened() {
+    let faux = FauxProvider::new();
+    let gate = FauxGate::new();
+    faux.push(FauxAnswer::after(&gate).then_text("late"));
+    let (message, ()) = tokio::join!(answer(&faux), async {
+        gate.reached().await;
+        gate.open();
+    });
+    assert_eq!(message.text(), "late");
+}
+
+#[tokio::test]
+async fn an_answer_can_be_promised_for_later() {
+    let faux = FauxProvider::new();
+    let handle = DeferredHandle {
+        id: "later".into(),
+        ..DeferredHandle::default()
+    };
+    faux.push(FauxAnswer::deferred(handle.clone()));
+    let message = answer(&faux).await;
+    assert_eq!(message.stop_reason, StopReason::Deferred);
+    assert_eq!(message.deferred.as_ref(), Some(&handle));
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_its_class() {
+    let faux = FauxProvider::new();
+    faux.push(FauxAnswer::error(ProviderError::new(
+        ErrorClass::Overloaded,
+        "busy",
+    )));
+    let event = ask(&faux).next().await.unwrap();
+    let AssistantMessageEvent::Error { cause, .. } = event else {
+        panic!("{event:?}");
+    };
+    assert_eq!(cause.class, ErrorClass::Overloaded);
+}
+
+#[tokio::test]
+async fn the_echo_model_repeats_the_last_message() {
+    let faux = FauxProvider::echo();
+    let model = faux.model();
+    assert_eq!(
+        (model.provider.as_str(), model.id.as_str()),
+        ("faux", "echo")
+    );
+    let messages = vec![user("first"), user("say this")];
+    let message = faux
+        .stream(request(&faux, messages, StreamOptions::default()))
+        .result()
+        .await;
+    assert!(message.text().starts_with("You said: say this\n"));
+    assert_eq!(message.stop_reason, StopReason::Stop);
+}

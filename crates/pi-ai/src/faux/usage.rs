@@ -1,0 +1,132 @@
+//! The usage a scripted answer claims: estimated from the text, with a prompt cache per session.
+
+use std::collections::HashMap;
+
+use crate::content::{AssistantBlock, Content, InputBlock};
+use crate::json::{to_string, utf16_length};
+use crate::message::{Message, SystemMessage, ToolResultMessage};
+use crate::options::{CacheRetention, ModelRequest};
+use crate::transcript::system_text;
+use crate::usage::Usage;
+
+const CHARACTERS_PER_TOKEN: usize = 4;
+
+/// The last prompt of every session.
+#[derive(Debug, Default)]
+pub(super) struct PromptCache(HashMap<String, String>);
+
+/// Estimates the tokens of a text: one for four UTF-16 units, rounded up.
+pub(super) fn estimated_tokens(text: &str) -> u64 {
+    tokens(utf16_length(text))
+}
+
+fn tokens(length: usize) -> u64 {
+    length.div_ceil(CHARACTERS_PER_TOKEN) as u64
+}
+
+impl PromptCache {
+    /// Returns the usage of a request before its answer, and keeps the prompt for the next one.
+    ///
+    /// A session's first prompt is written whole; after that, what it shares with the prompt before
+    /// is read and the rest is written.
+    pub(super) fn prompt_usage(&mut self, request: &ModelRequest) -> Usage {
+        let prompt = prompt_text(&request.messages);
+        let prompt_tokens = estimated_tokens(&prompt);
+        let mut usage = Usage {
+            input: prompt_tokens,
+            ..Usage::default()
+        };
+        let retention = request.options.effective_cache_retention(&request.env);
+        if let Some(session) = &request.options.session_id
+            && retention != CacheRetention::None
+        {
+            match self.0.get(session) {
+                Some(previous) => {
+                    let shared = shared_length(previous, &prompt);
+                    usage.cache_read = tokens(shared);
+                    usage.cache_write = tokens(utf16_length(&prompt) - shared);
+                    usage.input = prompt_tokens.saturating_sub(usage.cache_read);
+                }
+                None => usage.cache_write = prompt_tokens,
+            }
+            self.0.insert(session.clone(), prompt);
+        }
+        usage
+    }
+}
+
+/// Adds the tokens of the answer so far and the total.
+pub(super) fn with_output(mut usage: Usage, content: &[AssistantBlock]) -> Usage {
+    usage.output = estimated_tokens(&answer_text(content));
+    usage.total_tokens = usage.prompt_tokens() + usage.output;
+    usage
+}
+
+/// Counts the UTF-16 units at which two texts agree.
+fn shared_length(left: &str, right: &str) -> usize {
+    left.chars()
+        .zip(right.chars())
+        .take_while(|(left, right)| left == right)
+        .map(|(character, _)| character.len_utf16())
+        .sum()
+}
+
+fn prompt_text(messages: &[Message]) -> String {
+    let texts: Vec<String> = messages
+        .iter()
+        .map(|message| match message {
+            Message::System(message) => format!("system:{}", system_message_text(message)),
+            Message::User(message) => format!("user:{}", content_text(&message.content)),
+            Message::Assistant(message) => format!("assistant:{}", answer_text(&message.content)),
+            Message::ToolResult(message) => format!("toolResult:{}", result_text(message)),
+        })
+        .collect();
+    texts.join("\n\n")
+}
+
+fn system_message_text(message: &SystemMessage) -> String {
+    let mut parts = vec![system_text(message)];
+    let removed = message.tools_removed.iter().flatten();
+    parts.extend(removed.map(|tool| format!("tool-:{}", to_string(tool).unwrap_or_default())));
+    let added = message.tools_added.iter().flatten();
+    parts.extend(added.map(|tool| format!("tool+:{}", to_string(tool).unwrap_or_default())));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn content_text(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Blocks(blocks) => blocks.iter().map(input_text).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+fn input_text(block: &InputBlock) -> String {
+    match block {
+        InputBlock::Text(block) => block.text.clone(),
+        InputBlock::Image(image) => format!("[image:{}:{}]", image.mime_type, image.data.len()),
+        InputBlock::Unknown(_) => String::new(),
+    }
+}
+
+fn result_text(message: &ToolResultMessage) -> String {
+    let mut parts = vec![message.tool_name.clone()];
+    parts.extend(message.content.iter().map(input_text));
+    parts.join("\n")
+}
+
+fn answer_text(content: &[AssistantBlock]) -> String {
+    let texts: Vec<String> = content
+        .iter()
+        .map(|block| match block {
+            AssistantBlock::Text(block) => block.text.clone(),
+            AssistantBlock::Thinking(block) => block.thinking.clone(),
+            AssistantBlock::ToolCall(call) => {
+                let arguments = to_string(&call.arguments).unwrap_or_default();
+                format!("{}:{arguments}", call.name)
+            }
+            AssistantBlock::Unknown(_) => String::new(),
+        })
+        .collect();
+    texts.join("\n")
+}
