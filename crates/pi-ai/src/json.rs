@@ -75,7 +75,7 @@ pub(crate) fn utf16_units(bytes: &[u8]) -> usize {
 }
 
 /// Reads an unsigned count that a JavaScript program may have written as a float or left `null`.
-pub(crate) fn lenient_u64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub fn lenient_u64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -97,14 +97,14 @@ pub(crate) fn lenient_optional_u64<'de, D: Deserializer<'de>>(
 }
 
 /// Reads an optional value of which `null` is one, where `Option` alone reads it as absent.
-pub(crate) fn present<'de, D: Deserializer<'de>>(
+pub fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
     serde_json::Value::deserialize(deserializer).map(Some)
 }
 
 /// Reads `null` as the default, as a careless program may write it.
-pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de> + Default,
