@@ -8,6 +8,7 @@ pub(crate) mod anthropic_messages;
 pub(crate) mod azure_responses;
 pub(crate) mod bedrock_converse;
 pub(crate) mod codex_responses;
+pub(crate) mod copilot;
 pub(crate) mod google_content;
 pub(crate) mod google_generative;
 pub(crate) mod google_vertex;
