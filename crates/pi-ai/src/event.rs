@@ -47,6 +47,9 @@ pub enum AssistantMessageEvent {
         content_index: usize,
         /// The whole text.
         content: String,
+        /// The provider's data about the text, where its own events carry it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content_signature: Option<String>,
     },
     /// A thinking block begins.
     ThinkingStart {
@@ -66,6 +69,12 @@ pub enum AssistantMessageEvent {
         content_index: usize,
         /// The whole text.
         content: String,
+        /// The provider's data about the thinking, where its own events carry it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content_signature: Option<String>,
+        /// Whether the provider withheld the text, where its own events say so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        redacted: Option<bool>,
     },
     /// A tool call begins.
     #[serde(rename = "toolcall_start")]

@@ -207,6 +207,20 @@ impl MessageBuilder {
         self.events.push(AssistantMessageEvent::TextEnd {
             content_index,
             content,
+            content_signature: None,
+        });
+    }
+
+    /// Ends a text block and tells its signature too, for services that speak our own events.
+    pub fn close_text_with_signature(&mut self, content_index: usize) {
+        let ended = self.with_text(content_index, |block| {
+            (block.text.clone(), block.text_signature.clone())
+        });
+        let (content, content_signature) = ended.unwrap_or_default();
+        self.events.push(AssistantMessageEvent::TextEnd {
+            content_index,
+            content,
+            content_signature,
         });
     }
 
@@ -260,6 +274,26 @@ impl MessageBuilder {
         self.events.push(AssistantMessageEvent::ThinkingEnd {
             content_index,
             content,
+            content_signature: None,
+            redacted: None,
+        });
+    }
+
+    /// Ends a thinking block and tells its signature too, for services that speak our own events.
+    pub fn close_thinking_with_signature(&mut self, content_index: usize) {
+        let ended = self.with_thinking(content_index, |block| {
+            (
+                block.thinking.clone(),
+                block.thinking_signature.clone(),
+                block.redacted,
+            )
+        });
+        let (content, content_signature, redacted) = ended.unwrap_or_default();
+        self.events.push(AssistantMessageEvent::ThinkingEnd {
+            content_index,
+            content,
+            content_signature,
+            redacted,
         });
     }
 
