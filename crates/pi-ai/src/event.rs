@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::content::ToolCall;
 use crate::error::ProviderError;
@@ -100,6 +100,7 @@ pub enum AssistantMessageEvent {
         /// The block's place in the message.
         content_index: usize,
         /// The call.
+        #[serde(serialize_with = "as_block")]
         tool_call: ToolCall,
     },
     /// The answer is complete.
@@ -119,6 +120,22 @@ pub enum AssistantMessageEvent {
         #[serde(skip)]
         cause: ProviderError,
     },
+}
+
+/// Writes a call as it stands in a message, with the type of its block.
+fn as_block<S: Serializer>(call: &ToolCall, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Block<'call> {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        #[serde(flatten)]
+        call: &'call ToolCall,
+    }
+    Block {
+        kind: "toolCall",
+        call,
+    }
+    .serialize(serializer)
 }
 
 impl AssistantMessageEvent {
