@@ -86,6 +86,25 @@ pub(crate) fn lines(events: &[Value]) -> String {
         .join("\n")
 }
 
+/// Renders a request body for snapshots: one line per field, and per element of a list.
+pub(crate) fn outline(body: &Value) -> String {
+    let mut lines = Vec::new();
+    for (name, value) in body.as_object().unwrap() {
+        match value {
+            Value::Array(elements) => {
+                lines.push(format!("{name}:"));
+                lines.extend(
+                    elements
+                        .iter()
+                        .map(|element| format!("  {}", crate::json::value_to_string(element))),
+                );
+            }
+            _ => lines.push(format!("{name}: {}", crate::json::value_to_string(value))),
+        }
+    }
+    lines.join("\n").replace(PNG, "PNG")
+}
+
 /// Splits the body at random and after every byte; the events must not change.
 pub(crate) fn assert_same_events_for_any_split(
     new_decoder: impl Fn() -> Box<dyn Decoder>,
