@@ -47,8 +47,8 @@ const OVERFLOWS: [&str; 24] = [
 
 /// Cerebras refuses a long prompt with a status and nothing else.
 const CEREBRAS_OVERFLOWS: [&str; 2] = [
-    "^400[ ][status code][ ](no body)",
-    "^413[ ][status code][ ](no body)",
+    "^400[ ][status code][bad request][ ](no body)",
+    "^413[ ][status code][payload too large][ ](no body)",
 ];
 
 /// A prompt that fills this much of the window, in percent, was cut to fit.
@@ -212,6 +212,8 @@ mod tests {
             ("any", "token limit exceeded"),
             ("cerebras", "400 status code (no body)"),
             ("cerebras", "413 (no body)"),
+            ("cerebras", "400 Bad Request (no body)"),
+            ("cerebras", "413 Payload Too Large (no body)"),
         ] {
             assert!(
                 is_context_overflow(&failed(provider, text), 0),

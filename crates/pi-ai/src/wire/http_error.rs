@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::error::{ErrorClass, ProviderError};
 use crate::options::ResponseHead;
+use crate::overflow::is_overflow_text;
 
 /// More of a body than this is noise: some gateways answer with whole pages.
 const LONGEST_BODY: usize = 4000;
@@ -19,7 +20,11 @@ pub(crate) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
     } else {
         format!("{}: {body}", status_line(head.status))
     };
-    ProviderError::new(class_of(head), message).with_status(head.status)
+    let class = match class_of(head) {
+        ErrorClass::InvalidRequest if is_overflow_text(&message) => ErrorClass::ContextOverflow,
+        class => class,
+    };
+    ProviderError::new(class, message).with_status(head.status)
 }
 
 /// Returns the class that status and headers speak for.
@@ -113,6 +118,13 @@ mod tests {
                 "{status} {headers:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_body_that_speaks_of_an_overflow_decides_the_class() {
+        let class = |body| refused(&head(400, &[]), body).class;
+        assert_eq!(class("prompt is too long"), ErrorClass::ContextOverflow);
+        assert_eq!(class("bad field"), ErrorClass::InvalidRequest);
     }
 
     #[test]
