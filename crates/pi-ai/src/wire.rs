@@ -7,6 +7,7 @@
 pub(crate) mod anthropic_messages;
 pub(crate) mod azure_responses;
 pub(crate) mod bedrock_converse;
+pub(crate) mod chat_stream;
 pub(crate) mod codex_responses;
 pub(crate) mod copilot;
 pub(crate) mod google_content;
@@ -15,6 +16,7 @@ pub(crate) mod google_vertex;
 pub(crate) mod http_error;
 pub(crate) mod mistral;
 pub(crate) mod openai_completions;
+pub(crate) mod openai_error;
 pub(crate) mod openai_responses;
 pub(crate) mod pi_messages;
 #[cfg(test)]

@@ -1,1 +1,37 @@
 //! Mistral's chat API.
+//!
+//! Its shape is that of Chat Completions, its rules are not: tool-call ids of nine characters,
+//! thinking as a kind of content, and two ways of asking for it.
+
+mod chunk;
+mod decode;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::future::{Future, ready};
+
+use super::{Decoder, HttpExchange, HttpProtocol, http_error};
+use crate::error::ProviderError;
+use crate::options::{ModelRequest, ResponseHead};
+
+/// The protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MistralConversations;
+
+impl HttpProtocol for MistralConversations {
+    fn prepare(
+        &self,
+        request: &ModelRequest,
+    ) -> impl Future<Output = Result<HttpExchange, ProviderError>> + Send {
+        ready(request::build(request))
+    }
+
+    fn decoder(&self, _request: &ModelRequest) -> Box<dyn Decoder> {
+        Box::new(decode::MistralDecoder::default())
+    }
+
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        http_error::refused(head, body)
+    }
+}

@@ -1,1 +1,44 @@
 //! OpenAI's Chat Completions API and the many services compatible with it.
+//!
+//! What the services deviate in is resolved once per request ([`compat`]); the files beside it
+//! write the body and read the answer.
+
+mod cache;
+mod chunk;
+mod compat;
+mod decode;
+mod headers;
+mod messages;
+mod reasoning_details;
+mod request;
+#[cfg(test)]
+mod tests;
+mod thinking;
+mod tools;
+
+use std::future::{Future, ready};
+
+use super::{Decoder, HttpExchange, HttpProtocol, openai_error};
+use crate::error::ProviderError;
+use crate::options::{ModelRequest, ResponseHead};
+
+/// The protocol.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OpenAiCompletions;
+
+impl HttpProtocol for OpenAiCompletions {
+    fn prepare(
+        &self,
+        request: &ModelRequest,
+    ) -> impl Future<Output = Result<HttpExchange, ProviderError>> + Send {
+        ready(request::build(request))
+    }
+
+    fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
+        Box::new(decode::CompletionsDecoder::new(request))
+    }
+
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        openai_error::refused(head, body)
+    }
+}

@@ -1,0 +1,227 @@
+//! What the chat-shaped streams (OpenAI's Chat Completions and Mistral's) have in common: reading
+//! the JSON of an event, and finding the call that a fragment belongs to.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use crate::error::ProviderError;
+use crate::live_message::MessageBuilder;
+
+/// The data of the event that ends a stream.
+pub(crate) const DONE: &str = "[DONE]";
+
+/// Reads the data of an event. Data that is JSON but no object is nothing, as some gateways send
+/// `null` to keep the connection open.
+pub(crate) fn read_event<'a, T: Deserialize<'a>>(
+    data: &'a str,
+) -> Result<Option<T>, ProviderError> {
+    let unreadable = |error: serde_json::Error| {
+        ProviderError::protocol(format!("The service sent an unreadable event: {error}"))
+    };
+    if !data.trim_start().starts_with('{') {
+        return match serde_json::from_str::<IgnoredAny>(data) {
+            Ok(_) => Ok(None),
+            Err(error) => Err(unreadable(error)),
+        };
+    }
+    serde_json::from_str(data).map(Some).map_err(unreadable)
+}
+
+/// Drops halves of surrogate pairs that stand alone in the escapes of a JSON text. Services that
+/// cut text into tokens send them, and they are no Unicode text.
+pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    let has_surrogate =
+        memmem::find(bytes, b"\\ud").is_some() || memmem::find(bytes, b"\\uD").is_some();
+    if !has_surrogate {
+        return Cow::Borrowed(json);
+    }
+    let mut kept = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        kept.push_str(before);
+        let pair = surrogate(escape, 0).zip(surrogate(escape, ESCAPE_LENGTH));
+        let (length, keep) = match (surrogate(escape, 0), pair) {
+            (_, Some((Surrogate::High, Surrogate::Low))) => (2 * ESCAPE_LENGTH, true),
+            (Some(_), _) => (ESCAPE_LENGTH, false),
+            // The backslash and what it escapes, so that `\\ud800` is not taken for an escape.
+            (None, _) => (2, true),
+        };
+        let end = escape.floor_char_boundary(length.max(1));
+        let (taken, after) = escape.split_at_checked(end).unwrap_or((escape, ""));
+        if keep {
+            kept.push_str(taken);
+        }
+        // A character of several bytes after the backslash is left to the next round.
+        rest = after;
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
+
+/// The length of `\uXXXX`.
+const ESCAPE_LENGTH: usize = 6;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Surrogate {
+    High,
+    Low,
+}
+
+fn surrogate(text: &str, at: usize) -> Option<Surrogate> {
+    let digits = text.get(at..at + ESCAPE_LENGTH)?.strip_prefix("\\u")?;
+    match u16::from_str_radix(digits, 16).ok()? {
+        0xD800..=0xDBFF => Some(Surrogate::High),
+        0xDC00..=0xDFFF => Some(Surrogate::Low),
+        _ => None,
+    }
+}
+
+/// Returns the text of a JSON string; nothing for any other value.
+pub(crate) fn text<'a>(value: &'a RawValue) -> Option<Cow<'a, str>> {
+    let json = value.get();
+    if !json.starts_with('"') {
+        return None;
+    }
+    if let Ok(text) = serde_json::from_str::<&'a str>(json) {
+        return Some(Cow::Borrowed(text));
+    }
+    serde_json::from_str(json).ok().map(Cow::Owned)
+}
+
+/// Tells whether a field that services fill in with `false` or nothing says something.
+pub(crate) fn is_truthy(value: &RawValue) -> bool {
+    !matches!(value.get(), "null" | "false" | "\"\"" | "0")
+}
+
+/// Returns the JSON text of a call's arguments: the content of a string, or an object as it stands.
+pub(crate) fn arguments(value: &RawValue) -> Cow<'_, str> {
+    text(value).unwrap_or(Cow::Borrowed(value.get()))
+}
+
+/// Returns what an id of our own is made from, for a call that the service gives none: it differs
+/// from call to call and from answer to answer.
+pub(crate) fn call_id_seed(message: &MessageBuilder, block: usize) -> String {
+    message.read(|message| {
+        let response = message.response_id.as_deref().unwrap_or_default();
+        format!("{response}:{}:{block}", message.timestamp)
+    })
+}
+
+/// The calls of an answer, so that fragments find theirs.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCalls(Vec<OpenCall>);
+
+#[derive(Debug)]
+struct OpenCall {
+    block: usize,
+    index: Option<u64>,
+    id: Option<String>,
+}
+
+impl OpenCalls {
+    /// Returns the block of the call a fragment belongs to; nothing when it begins a new one.
+    ///
+    /// The index decides, then the id. Two exceptions: a service that gives every call the same
+    /// index names a new id and a tool; and a fragment with neither belongs to the latest call.
+    pub(crate) fn find(
+        &mut self,
+        index: Option<u64>,
+        id: Option<&str>,
+        name: Option<&str>,
+    ) -> Option<usize> {
+        let call = match (index, id) {
+            (None, None) if name.is_none() => self.0.last_mut(),
+            _ => {
+                let place = self
+                    .0
+                    .iter()
+                    .rposition(|call| {
+                        let begins_another = name.is_some()
+                            && id.is_some_and(|id| call.id.as_deref().is_some_and(|own| own != id));
+                        index.is_some() && call.index == index && !begins_another
+                    })
+                    .or_else(|| {
+                        let id = id?;
+                        self.0
+                            .iter()
+                            .rposition(|call| call.id.as_deref() == Some(id))
+                    })?;
+                self.0.get_mut(place)
+            }
+        }?;
+        call.index = call.index.or(index);
+        if call.id.is_none() {
+            call.id = id.map(str::to_owned);
+        }
+        Some(call.block)
+    }
+
+    /// Remembers a call that a fragment began.
+    pub(crate) fn begin(&mut self, block: usize, index: Option<u64>, id: Option<&str>) {
+        self.0.push(OpenCall {
+            block,
+            index,
+            id: id.map(str::to_owned),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn lone_surrogates_are_dropped_and_nothing_else() {
+        for (json, expected) in [
+            (r#""plain""#, r#""plain""#),
+            (r#""\u00e9 \n""#, r#""\u00e9 \n""#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\uD83D\uDE00x""#, r#""\uD83D\uDE00x""#),
+            (r#""a\ud83d""#, r#""a""#),
+            (r#""a\ude00\ud83d b""#, r#""a b""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\\\ud83d""#, r#""\\""#),
+            (r#""\ud8"#, r#""\ud8"#),
+            ("\"\\ud83d\\", "\"\\"),
+            ("\"\\ud83d\\é", "\"\\é"),
+        ] {
+            assert_eq!(without_lone_surrogates(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn fragments_find_their_call() {
+        let mut calls = OpenCalls::default();
+        assert_eq!(calls.find(Some(0), Some("a"), Some("read")), None);
+        calls.begin(0, Some(0), Some("a"));
+        assert_eq!(calls.find(Some(0), None, None), Some(0));
+        // A fresh id without a name: vLLM makes one up for every fragment.
+        assert_eq!(calls.find(Some(0), Some("x"), None), Some(0));
+        assert_eq!(calls.find(None, Some("a"), Some("read")), Some(0));
+        assert_eq!(calls.find(Some(1), Some("a"), None), Some(0));
+        // A fresh id with a name: another call, whatever the index says.
+        assert_eq!(calls.find(Some(0), Some("b"), Some("read")), None);
+        calls.begin(1, Some(0), Some("b"));
+        assert_eq!(calls.find(Some(0), None, None), Some(1));
+        assert_eq!(calls.find(None, None, None), Some(1));
+        assert_eq!(calls.find(None, None, Some("bash")), None);
+    }
+
+    #[test]
+    fn events_that_are_no_objects_are_nothing() {
+        let read = |data| read_event::<serde_json::Value>(data).map(|event| event.is_some());
+        assert_eq!(read(r#" {"a": 1}"#), Ok(true));
+        assert_eq!(read("null"), Ok(false));
+        assert_eq!(read("[1]"), Ok(false));
+        assert!(read("{\"a\"").is_err());
+        assert!(read("nonsense").is_err());
+    }
+}

@@ -1,0 +1,317 @@
+//! The request.
+
+use std::borrow::Cow;
+
+use secrecy::ExposeSecret;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::constrained_sampling::strict_parameters;
+use crate::content::{AssistantBlock, Content, ImageContent, InputBlock, join_text};
+use crate::error::ProviderError;
+use crate::json::{self, JsonObject};
+use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
+use crate::model::Model;
+use crate::options::{CacheRetention, HeaderOverrides, ModelRequest, ToolChoice};
+use crate::thinking::ThinkingLevel;
+use crate::tool_schema::Tool;
+use crate::transform::{self, tool_ids};
+use crate::wire::{BodyEncoding, HttpExchange};
+use crate::{token_limits, transcript};
+
+const ERROR_PREFIX: &str = "Error: ";
+const IMAGES_FOLLOW: &str = "(the tool returned an image, attached)";
+const NO_OUTPUT: &str = "(the tool returned nothing)";
+
+/// Builds the request.
+pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
+    let session = cached_session(request);
+    Ok(HttpExchange {
+        url: format!(
+            "{}/v1/chat/completions",
+            request.model.base_url.trim_end_matches('/')
+        ),
+        headers: headers(request, session)?,
+        body: Value::Object(body(request, session)?),
+        encoding: BodyEncoding::Json,
+    })
+}
+
+/// Returns the session whose prompts may be cached.
+fn cached_session(request: &ModelRequest) -> Option<&str> {
+    let retention = request.options.effective_cache_retention(&request.env);
+    let session = request.options.session_id.as_deref()?;
+    (retention != CacheRetention::None && !session.is_empty()).then_some(session)
+}
+
+fn headers(
+    request: &ModelRequest,
+    session: Option<&str>,
+) -> Result<HeaderOverrides, ProviderError> {
+    let Some(key) = &request.options.api_key else {
+        return Err(ProviderError::auth(format!(
+            "No API key for provider {}",
+            request.model.provider
+        )));
+    };
+    let bearer = format!("Bearer {}", key.expose_secret());
+    let mut headers = HeaderOverrides::from([
+        ("accept".to_owned(), Some("text/event-stream".to_owned())),
+        ("authorization".to_owned(), Some(bearer)),
+    ]);
+    if let Some(session) = session {
+        headers.insert("x-affinity".to_owned(), Some(session.to_owned()));
+    }
+    Ok(headers)
+}
+
+fn body(request: &ModelRequest, session: Option<&str>) -> Result<JsonObject, ProviderError> {
+    let (model, options) = (&*request.model, &request.options);
+    let later_system_messages = model
+        .compat_value("supportsMidConvoSystemMessages")
+        .and_then(Value::as_bool)
+        .unwrap_or(false);
+    let messages = transcript::resolve(&request.messages, later_system_messages);
+    let call_id = |id: &str, _: &AssistantMessage| tool_ids::mistral(id);
+    let messages = transform::hand_off(messages, model, &call_id, request.env.now_ms());
+    let messages: Vec<ChatMessage> = chat_messages(&messages, model);
+    let tools: Vec<Value> = transcript::current_tools(&request.messages)
+        .iter()
+        .map(function_tool)
+        .collect::<Result<_, _>>()?;
+
+    let mut body = JsonObject::new();
+    body.insert("model".into(), model.id.clone().into());
+    body.insert("stream".into(), true.into());
+    let messages = serde_json::to_value(&messages).map_err(|error| {
+        ProviderError::invalid(format!("The request cannot be written: {error}"))
+    })?;
+    body.insert("messages".into(), messages);
+    if !tools.is_empty() {
+        body.insert("tools".into(), tools.into());
+    }
+    if let Some(temperature) = options.temperature {
+        body.insert("temperature".into(), temperature.into());
+    }
+    body.insert(
+        "max_tokens".into(),
+        token_limits::output_limit(request).into(),
+    );
+    if let Some(choice) = tool_choice(request) {
+        body.insert("tool_choice".into(), choice);
+    }
+    if let Some((field, value)) = thinking(request) {
+        body.insert(field.into(), value);
+    }
+    if let Some(session) = session {
+        body.insert("prompt_cache_key".into(), session.into());
+    }
+    Ok(body)
+}
+
+/// Returns the field that asks for thinking; nothing when it is off.
+fn thinking(request: &ModelRequest) -> Option<(&'static str, Value)> {
+    let (model, options) = (&*request.model, &request.options);
+    for (option, field) in [
+        ("promptMode", "prompt_mode"),
+        ("reasoningEffort", "reasoning_effort"),
+    ] {
+        if let Some(value) = options.provider_option(option) {
+            return Some((field, value.clone()));
+        }
+    }
+    if options.reasoning == ThinkingLevel::Off || !model.reasoning {
+        return None;
+    }
+    let level = model.clamp_thinking_level(options.reasoning);
+    if level == ThinkingLevel::Off {
+        return None;
+    }
+    if !takes_effort(&model.id) {
+        return Some(("prompt_mode", "reasoning".into()));
+    }
+    // The scale has two steps, none and high, unless the model's map knows others.
+    let effort = model.mapped_thinking_level(level).flatten();
+    Some(("reasoning_effort", effort.unwrap_or("high").into()))
+}
+
+/// Tells whether a model takes an effort; the others are switched by prompt mode.
+fn takes_effort(model: &str) -> bool {
+    matches!(
+        model,
+        "mistral-small-2603" | "mistral-small-latest" | "zai-glm-5-2"
+    ) || model.starts_with("mistral-medium-")
+}
+
+/// The API's own option may name a function; the common one is a word.
+fn tool_choice(request: &ModelRequest) -> Option<Value> {
+    if let Some(choice) = request.options.provider_option("toolChoice") {
+        return Some(choice.clone());
+    }
+    let word = match request.options.tool_choice? {
+        ToolChoice::Auto => "auto",
+        ToolChoice::None => "none",
+    };
+    Some(word.into())
+}
+
+fn function_tool(tool: &Tool) -> Result<Value, ProviderError> {
+    let strict = strict_parameters(tool, true)?;
+    let is_strict = strict.is_some();
+    let parameters = strict.unwrap_or_else(|| tool.parameters.clone());
+    Ok(
+        json!({"type": "function", "function": {"name": tool.name, "description": tool.description,
+        "parameters": parameters, "strict": is_strict}}),
+    )
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum ChatMessage {
+    System {
+        content: String,
+    },
+    User {
+        content: UserContent,
+    },
+    Assistant {
+        prefix: bool,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        content: Vec<Part>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Value>,
+    },
+    Tool {
+        tool_call_id: String,
+        name: String,
+        content: Vec<Part>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum UserContent {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part {
+    Text { text: String },
+    Thinking { thinking: Vec<Self> },
+    ImageUrl { image_url: String },
+}
+
+impl Part {
+    fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    fn image(image: &ImageContent) -> Self {
+        Self::ImageUrl {
+            image_url: format!("data:{};base64,{}", image.mime_type, image.data),
+        }
+    }
+}
+
+fn chat_messages(transcript: &[Cow<'_, Message>], model: &Model) -> Vec<ChatMessage> {
+    let mut messages = Vec::with_capacity(transcript.len());
+    for (place, message) in transcript.iter().enumerate() {
+        messages.extend(match &**message {
+            Message::System(message) => {
+                let content = if place == 0 {
+                    transcript::system_text(message)
+                } else {
+                    transcript::system_update_text(message)
+                };
+                (!content.is_empty()).then_some(ChatMessage::System { content })
+            }
+            Message::User(message) => user_message(message, model),
+            Message::Assistant(message) => assistant_message(message),
+            Message::ToolResult(message) => Some(tool_message(message, model)),
+        });
+    }
+    messages
+}
+
+fn user_message(message: &UserMessage, model: &Model) -> Option<ChatMessage> {
+    let content = match &message.content {
+        Content::Text(text) => UserContent::Text(text.clone()),
+        Content::Blocks(blocks) => {
+            let parts: Vec<Part> = blocks
+                .iter()
+                .filter_map(|block| match block {
+                    InputBlock::Text(block) => Some(Part::text(&block.text)),
+                    InputBlock::Image(_) | InputBlock::Unknown(_) => image_part(block, model),
+                })
+                .collect();
+            if parts.is_empty() {
+                return None;
+            }
+            UserContent::Parts(parts)
+        }
+    };
+    Some(ChatMessage::User { content })
+}
+
+fn image_part(block: &InputBlock, model: &Model) -> Option<Part> {
+    match block {
+        InputBlock::Image(image) if model.accepts_images() => Some(Part::image(image)),
+        InputBlock::Image(_) | InputBlock::Text(_) | InputBlock::Unknown(_) => None,
+    }
+}
+
+fn assistant_message(message: &AssistantMessage) -> Option<ChatMessage> {
+    let mut content = Vec::new();
+    let mut tool_calls = Vec::new();
+    for block in &message.content {
+        match block {
+            AssistantBlock::Text(block) if !block.text.trim().is_empty() => {
+                content.push(Part::text(&block.text));
+            }
+            AssistantBlock::Thinking(block) if !block.thinking.trim().is_empty() => {
+                content.push(Part::Thinking {
+                    thinking: vec![Part::text(&block.thinking)],
+                });
+            }
+            AssistantBlock::ToolCall(call) => {
+                let arguments = json::to_string(&call.arguments).unwrap_or_default();
+                tool_calls.push(json!({"id": call.id, "type": "function", "index": 0,
+                    "function": {"name": call.name, "arguments": arguments}}));
+            }
+            AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
+        }
+    }
+    if content.is_empty() && tool_calls.is_empty() {
+        return None;
+    }
+    Some(ChatMessage::Assistant {
+        prefix: false,
+        content,
+        tool_calls,
+    })
+}
+
+fn tool_message(message: &ToolResultMessage, model: &Model) -> ChatMessage {
+    let images: Vec<Part> = message
+        .content
+        .iter()
+        .filter_map(|block| image_part(block, model))
+        .collect();
+    let joined = join_text(&message.content);
+    let text = match joined.trim() {
+        "" if images.is_empty() => NO_OUTPUT,
+        "" => IMAGES_FOLLOW,
+        text => text,
+    };
+    // The API has no field for a failed result.
+    let prefix = if message.is_error { ERROR_PREFIX } else { "" };
+    let mut content = vec![Part::text(format!("{prefix}{text}"))];
+    content.extend(images);
+    ChatMessage::Tool {
+        tool_call_id: message.tool_call_id.clone(),
+        name: message.tool_name.clone(),
+        content,
+    }
+}

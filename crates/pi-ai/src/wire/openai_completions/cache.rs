@@ -1,0 +1,103 @@
+//! Prompt caching: Anthropic-style marks in the body, and the key that ties requests of a session
+//! together.
+
+use serde::Serialize;
+
+use super::compat::{CacheControlFormat, CompletionsCompat};
+use super::messages::{ChatContent, ChatMessage, ContentPart};
+use super::tools::ChatTool;
+use crate::json::JsonObject;
+use crate::options::{CacheRetention, ModelRequest};
+
+/// OpenAI refuses longer keys.
+const LONGEST_CACHE_KEY: usize = 64;
+
+/// A mark: the prompt up to here may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
+}
+
+/// Marks the system prompt, the last tool and the last message with text.
+pub(super) fn mark(
+    messages: &mut [ChatMessage],
+    tools: &mut [ChatTool],
+    compat: &CompletionsCompat,
+    retention: CacheRetention,
+) {
+    let Some(control) = control(compat, retention) else {
+        return;
+    };
+    let instructions = messages.iter_mut().find_map(ChatMessage::instructions);
+    if let Some(content) = instructions {
+        mark_text(content, control);
+    }
+    if let Some(tool) = tools.last_mut() {
+        tool.cache_control = Some(control);
+    }
+    for content in messages
+        .iter_mut()
+        .rev()
+        .filter_map(ChatMessage::conversation)
+    {
+        if mark_text(content, control) {
+            break;
+        }
+    }
+}
+
+fn control(compat: &CompletionsCompat, retention: CacheRetention) -> Option<CacheControl> {
+    let CacheControlFormat::Anthropic = compat.cache_control_format?;
+    let ttl = match retention {
+        CacheRetention::None => return None,
+        CacheRetention::Short => None,
+        CacheRetention::Long => compat.supports_long_cache_retention.then_some("1h"),
+    };
+    Some(CacheControl {
+        kind: "ephemeral",
+        ttl,
+    })
+}
+
+/// Marks the last text of a message; tells whether there was one.
+fn mark_text(content: &mut ChatContent, control: CacheControl) -> bool {
+    if let ChatContent::Text(text) = content {
+        if text.is_empty() {
+            return false;
+        }
+        *content = ChatContent::Parts(vec![ContentPart::text(std::mem::take(text))]);
+    }
+    let ChatContent::Parts(parts) = content else {
+        return false;
+    };
+    for part in parts.iter_mut().rev() {
+        if let ContentPart::Text { cache_control, .. } = part {
+            *cache_control = Some(control);
+            return true;
+        }
+    }
+    false
+}
+
+/// Writes the session's cache key and how long the prompt shall be kept. Services other than
+/// OpenAI's own see the key only with long retention, since many refuse fields they do not know.
+pub(super) fn write_key(
+    body: &mut JsonObject,
+    request: &ModelRequest,
+    compat: &CompletionsCompat,
+    retention: CacheRetention,
+) {
+    let is_long = retention == CacheRetention::Long && compat.supports_long_cache_retention;
+    let is_openai = request.model.base_url.contains("api.openai.com");
+    let takes_key = is_long || (is_openai && retention != CacheRetention::None);
+    if let Some(session) = request.options.session_id.as_ref().filter(|_| takes_key) {
+        let key: String = session.chars().take(LONGEST_CACHE_KEY).collect();
+        body.insert("prompt_cache_key".into(), key.into());
+    }
+    if is_long {
+        body.insert("prompt_cache_retention".into(), "24h".into());
+    }
+}

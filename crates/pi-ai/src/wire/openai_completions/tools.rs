@@ -1,0 +1,165 @@
+//! Tools on the wire: function tools, and custom tools whose input a grammar constrains.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::cache::CacheControl;
+use super::compat::CompletionsCompat;
+use crate::constrained_sampling::{
+    grammar_input_properties, grammar_tool, raw_input, strict_parameters,
+};
+use crate::content::ToolCall;
+use crate::error::ProviderError;
+use crate::json;
+use crate::message::Message;
+use crate::tool_schema::Tool;
+use crate::transcript;
+
+/// For every tool that goes out as a custom one, the argument that takes the sampled text.
+pub(super) type GrammarInputs = BTreeMap<String, String>;
+
+/// Collects the inputs of every tool that a transcript ever declared.
+pub(super) fn grammar_inputs(
+    messages: &[Message],
+    compat: &CompletionsCompat,
+) -> Result<GrammarInputs, ProviderError> {
+    if !compat.supports_grammar_tools {
+        return Ok(GrammarInputs::new());
+    }
+    grammar_input_properties(&transcript::declared_tools(messages), true)
+}
+
+/// A tool declaration.
+#[derive(Debug, Serialize)]
+pub(super) struct ChatTool {
+    #[serde(flatten)]
+    kind: ChatToolKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cache_control: Option<CacheControl>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum ChatToolKind {
+    Function { function: FunctionTool },
+    Custom { custom: CustomTool },
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionTool {
+    name: String,
+    description: String,
+    parameters: Value,
+    /// Left out where the service does not know it: some refuse unknown fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+struct CustomTool {
+    name: String,
+    description: String,
+    format: CustomFormat,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum CustomFormat {
+    Grammar { grammar: Grammar },
+}
+
+#[derive(Debug, Serialize)]
+struct Grammar {
+    syntax: &'static str,
+    definition: String,
+}
+
+impl ChatTool {
+    /// Declares a tool as far as the service can constrain it.
+    pub(super) fn declare(tool: &Tool, compat: &CompletionsCompat) -> Result<Self, ProviderError> {
+        let (name, description) = (tool.name.clone(), tool.description.clone());
+        let kind = match grammar_tool(tool, compat.supports_grammar_tools)? {
+            Some(grammar) => ChatToolKind::Custom {
+                custom: CustomTool {
+                    name,
+                    description,
+                    format: CustomFormat::Grammar {
+                        grammar: Grammar {
+                            syntax: grammar.syntax,
+                            definition: grammar.definition,
+                        },
+                    },
+                },
+            },
+            None => {
+                let strict = strict_parameters(tool, compat.supports_strict_mode)?;
+                ChatToolKind::Function {
+                    function: FunctionTool {
+                        name,
+                        description,
+                        strict: compat.supports_strict_mode.then_some(strict.is_some()),
+                        parameters: strict.unwrap_or_else(|| tool.parameters.clone()),
+                    },
+                }
+            }
+        };
+        Ok(Self {
+            kind,
+            cache_control: None,
+        })
+    }
+}
+
+/// A call in a replayed answer.
+#[derive(Debug, Serialize)]
+pub(super) struct ChatToolCall {
+    id: String,
+    #[serde(flatten)]
+    kind: ChatToolCallKind,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum ChatToolCallKind {
+    Function { function: FunctionCall },
+    Custom { custom: CustomCall },
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionCall {
+    name: String,
+    arguments: String,
+}
+
+#[derive(Debug, Serialize)]
+struct CustomCall {
+    name: String,
+    input: String,
+}
+
+impl ChatToolCall {
+    /// Replays a call, as a custom one when its tool is.
+    pub(super) fn replay(call: &ToolCall, inputs: &GrammarInputs) -> Self {
+        let name = call.name.clone();
+        let kind = match inputs.get(&call.name) {
+            Some(property) => ChatToolCallKind::Custom {
+                custom: CustomCall {
+                    name,
+                    input: raw_input(call, property).into_owned(),
+                },
+            },
+            None => ChatToolCallKind::Function {
+                function: FunctionCall {
+                    name,
+                    arguments: json::to_string(&call.arguments).unwrap_or_default(),
+                },
+            },
+        };
+        Self {
+            id: call.id.clone(),
+            kind,
+        }
+    }
+}
