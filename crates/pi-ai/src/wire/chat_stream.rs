@@ -34,9 +34,8 @@ pub(crate) fn read_event<'a, T: Deserialize<'a>>(
 /// Drops halves of surrogate pairs that stand alone in the escapes of a JSON text. Services that
 /// cut text into tokens send them, and they are no Unicode text.
 pub(crate) fn without_lone_surrogates(json: &str) -> Cow<'_, str> {
-    let bytes = json.as_bytes();
-    let has_surrogate =
-        memmem::find(bytes, b"\\ud").is_some() || memmem::find(bytes, b"\\uD").is_some();
+    let has_surrogate = memmem::find_iter(json.as_bytes(), b"\\u")
+        .any(|at| matches!(json.as_bytes().get(at + 2), Some(b'd' | b'D')));
     if !has_surrogate {
         return Cow::Borrowed(json);
     }
