@@ -327,9 +327,13 @@ impl MessageBuilder {
 
     /// Appends JSON text to the arguments of an open call; an empty delta is no event.
     pub fn append_arguments(&mut self, content_index: usize, delta: &str) {
-        if delta.is_empty() {
-            return;
+        if !delta.is_empty() {
+            self.append_arguments_part(content_index, delta);
         }
+    }
+
+    /// Appends a part of the JSON text, be it empty, for APIs where every part is an event.
+    pub fn append_arguments_part(&mut self, content_index: usize, delta: &str) {
         if let Some((_, text)) = self
             .live
             .lock()
