@@ -17,8 +17,8 @@ pub(super) struct Chunk<'a> {
     pub id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
-    pub usage: Option<ChunkUsage>,
+    #[serde(borrow, default)]
+    pub usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
     /// `error` where the whole event is the error.
@@ -47,8 +47,8 @@ pub(super) struct Delta<'a> {
 /// A call, whole or in fragments.
 #[derive(Debug, Deserialize)]
 pub(super) struct CallDelta<'a> {
-    #[serde(default, deserialize_with = "lenient_optional_u64")]
-    pub index: Option<u64>,
+    #[serde(borrow, default)]
+    index: Option<&'a RawValue>,
     #[serde(borrow, default)]
     id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -56,6 +56,11 @@ pub(super) struct CallDelta<'a> {
 }
 
 impl CallDelta<'_> {
+    /// Returns the place of the call among its fellows, if the fragment tells one.
+    pub(super) fn index(&self) -> Option<u64> {
+        self.index?.get().parse().ok()
+    }
+
     /// Returns the id; the service writes `null` as a word where it has none.
     pub(super) fn id(&self) -> Option<&str> {
         self.id
@@ -129,9 +134,9 @@ fn thinking_text(thinking: &RawValue) -> Cow<'_, str> {
 }
 
 /// Token counts. Cache reads are told under four names.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ChunkUsage {
+struct ChunkUsage {
     #[serde(deserialize_with = "lenient_u64")]
     prompt_tokens: u64,
     #[serde(deserialize_with = "lenient_u64")]
@@ -149,6 +154,12 @@ pub(super) struct ChunkUsage {
 struct PromptDetails {
     #[serde(deserialize_with = "lenient_optional_u64")]
     cached_tokens: Option<u64>,
+}
+
+/// Reads token counts; a report that cannot be read is none.
+pub(super) fn usage(report: &RawValue) -> Option<Usage> {
+    let report: Option<ChunkUsage> = serde_json::from_str(report.get()).ok()?;
+    report.map(Usage::from)
 }
 
 impl From<ChunkUsage> for Usage {

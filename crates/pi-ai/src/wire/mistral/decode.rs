@@ -3,6 +3,8 @@
 //! Text and thinking are blocks in the order they come; a block ends when another kind begins.
 //! Calls end with the stream, since nothing tells which fragment is a call's last.
 
+use std::borrow::Cow;
+
 use super::chunk::{self, CallDelta, Chunk, Piece};
 use crate::content::ToolCall;
 use crate::error::{ErrorClass, ProviderError};
@@ -97,8 +99,8 @@ impl Answer {
                 message.response_id.get_or_insert_with(|| id.to_owned());
             });
         }
-        if let Some(usage) = chunk.usage {
-            message.set_usage(usage.into());
+        if let Some(usage) = chunk.usage.and_then(chunk::usage) {
+            message.set_usage(usage);
         }
         let Some(choice) = chunk.choices.iter().flatten().next() else {
             return;
@@ -140,15 +142,17 @@ impl Answer {
 
     fn take_piece(&mut self, piece: &Piece<'_>, message: &mut MessageBuilder) {
         match (piece, self.open) {
-            (Piece::Text(text) | Piece::Thinking(text), _) if text.is_empty() => {}
-            (Piece::Text(text), Some(OpenBlock::Text(block))) => message.append_text(block, text),
+            (Piece::Thinking(text), _) if text.is_empty() => {}
+            (Piece::Text(text), Some(OpenBlock::Text(block))) => {
+                message.append_text_part(block, text);
+            }
             (Piece::Thinking(text), Some(OpenBlock::Thinking(block))) => {
                 message.append_thinking(block, text);
             }
             (Piece::Text(text), _) => {
                 self.close_open(message);
                 let block = message.open_text();
-                message.append_text(block, text);
+                message.append_text_part(block, text);
                 self.open = Some(OpenBlock::Text(block));
             }
             (Piece::Thinking(text), _) => {
@@ -163,14 +167,13 @@ impl Answer {
     fn take_call(&mut self, call: &CallDelta<'_>, message: &mut MessageBuilder) {
         self.close_open(message);
         let (id, name) = (call.id(), call.name());
-        let block = match self.calls.find(call.index, id, name) {
+        let block = match self.calls.find(call.index(), id, name) {
             Some(block) => block,
             None => self.open_call(call, message),
         };
         let arguments = call.function.as_ref().and_then(|call| call.arguments);
-        if let Some(arguments) = arguments.filter(|arguments| arguments.get() != "null") {
-            message.append_arguments(block, &chat_stream::arguments(arguments));
-        }
+        let piece = arguments.map_or(Cow::default(), chat_stream::arguments);
+        message.append_arguments_part(block, &piece);
     }
 
     fn open_call(&mut self, call: &CallDelta<'_>, message: &mut MessageBuilder) -> usize {
@@ -183,7 +186,7 @@ impl Answer {
             name: call.name().unwrap_or_default().to_owned(),
             ..ToolCall::default()
         });
-        self.calls.begin(block, call.index, call.id());
+        self.calls.begin(block, call.index(), call.id());
         self.call_blocks.push(block);
         block
     }

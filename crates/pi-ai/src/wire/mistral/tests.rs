@@ -78,8 +78,10 @@ fn text_is_a_string_or_a_list() {
     insta::assert_snapshot!(told(fixture!("text")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
+    {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_delta","contentIndex":0,"delta":"Hällo "}
     {"type":"text_delta","contentIndex":0,"delta":"Wörld 😀"}
+    {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"Hällo Wörld 😀"}
     {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hällo Wörld 😀"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
@@ -89,21 +91,25 @@ fn text_is_a_string_or_a_list() {
 fn thinking_and_text_are_blocks_in_their_order() {
     insta::assert_snapshot!(told(fixture!("thinking")), @r#"
     {"type":"start"}
-    {"type":"thinking_start","contentIndex":0}
-    {"type":"thinking_delta","contentIndex":0,"delta":"let me"}
-    {"type":"thinking_delta","contentIndex":0,"delta":" see"}
-    {"type":"thinking_end","contentIndex":0,"content":"let me see"}
-    {"type":"text_start","contentIndex":1}
-    {"type":"text_delta","contentIndex":1,"delta":"Done."}
-    {"type":"text_delta","contentIndex":1,"delta":"!"}
-    {"type":"text_end","contentIndex":1,"content":"Done.!"}
-    {"type":"thinking_start","contentIndex":2}
-    {"type":"thinking_delta","contentIndex":2,"delta":"again"}
-    {"type":"thinking_end","contentIndex":2,"content":"again"}
-    {"type":"text_start","contentIndex":3}
-    {"type":"text_delta","contentIndex":3,"delta":"End"}
-    {"type":"text_end","contentIndex":3,"content":"End"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"let me see"},{"type":"text","text":"Done.!"},{"type":"thinking","thinking":"again"},{"type":"text","text":"End"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
+    {"type":"text_start","contentIndex":0}
+    {"type":"text_delta","contentIndex":0,"delta":""}
+    {"type":"text_end","contentIndex":0,"content":""}
+    {"type":"thinking_start","contentIndex":1}
+    {"type":"thinking_delta","contentIndex":1,"delta":"let me"}
+    {"type":"thinking_delta","contentIndex":1,"delta":" see"}
+    {"type":"thinking_end","contentIndex":1,"content":"let me see"}
+    {"type":"text_start","contentIndex":2}
+    {"type":"text_delta","contentIndex":2,"delta":"Done."}
+    {"type":"text_delta","contentIndex":2,"delta":"!"}
+    {"type":"text_end","contentIndex":2,"content":"Done.!"}
+    {"type":"thinking_start","contentIndex":3}
+    {"type":"thinking_delta","contentIndex":3,"delta":"again"}
+    {"type":"thinking_end","contentIndex":3,"content":"again"}
+    {"type":"text_start","contentIndex":4}
+    {"type":"text_delta","contentIndex":4,"delta":"End"}
+    {"type":"text_delta","contentIndex":4,"delta":""}
+    {"type":"text_end","contentIndex":4,"content":"End"}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":""},{"type":"thinking","thinking":"let me see"},{"type":"text","text":"Done.!"},{"type":"thinking","thinking":"again"},{"type":"text","text":"End"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 
@@ -115,10 +121,14 @@ fn tool_calls_arrive_in_fragments() {
     {"type":"text_delta","contentIndex":0,"delta":"Reading."}
     {"type":"text_end","contentIndex":0,"content":"Reading."}
     {"type":"toolcall_start","contentIndex":1,"id":"AbCdEf123","toolName":"read"}
+    {"type":"toolcall_delta","contentIndex":1,"delta":""}
     {"type":"toolcall_delta","contentIndex":1,"delta":"{\"pa"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"th\":\"a\"}"}
+    {"type":"text_start","contentIndex":2}
+    {"type":"text_delta","contentIndex":2,"delta":""}
+    {"type":"text_end","contentIndex":2,"content":""}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"text","text":""}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
     "#);
 }
 
@@ -126,22 +136,26 @@ fn tool_calls_arrive_in_fragments() {
 fn parallel_tool_calls_may_lack_ids_and_repeat_an_index() {
     insta::assert_snapshot!(told(fixture!("parallel_tools")), @r#"
     {"type":"start"}
-    {"type":"toolcall_start","contentIndex":0,"id":"AbCdEf123","toolName":"read"}
-    {"type":"toolcall_delta","contentIndex":0,"delta":"{\"path\":\"a\"}"}
-    {"type":"toolcall_start","contentIndex":1,"id":"AbCdEf456","toolName":"bash"}
-    {"type":"toolcall_delta","contentIndex":1,"delta":"{\"command\":\"ls\"}"}
-    {"type":"toolcall_start","contentIndex":2,"id":"9blfkqg7f","toolName":"read"}
-    {"type":"toolcall_delta","contentIndex":2,"delta":"{}"}
+    {"type":"text_start","contentIndex":0}
+    {"type":"text_delta","contentIndex":0,"delta":""}
+    {"type":"text_delta","contentIndex":0,"delta":""}
+    {"type":"text_end","contentIndex":0,"content":""}
+    {"type":"toolcall_start","contentIndex":1,"id":"AbCdEf123","toolName":"read"}
+    {"type":"toolcall_delta","contentIndex":1,"delta":"{\"path\":\"a\"}"}
+    {"type":"toolcall_start","contentIndex":2,"id":"AbCdEf456","toolName":"bash"}
+    {"type":"toolcall_delta","contentIndex":2,"delta":"{\"command\":\"ls\"}"}
     {"type":"toolcall_start","contentIndex":3,"id":"1x3o0hku5","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":3,"delta":"{}"}
-    {"type":"toolcall_start","contentIndex":4,"id":"AbCdEf789","toolName":"ls"}
+    {"type":"toolcall_start","contentIndex":4,"id":"u3h4ldk15","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":4,"delta":"{}"}
-    {"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}}
-    {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"AbCdEf456","name":"bash","arguments":{"command":"ls"}}}
-    {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"9blfkqg7f","name":"read","arguments":{}}}
+    {"type":"toolcall_start","contentIndex":5,"id":"AbCdEf789","toolName":"ls"}
+    {"type":"toolcall_delta","contentIndex":5,"delta":"{}"}
+    {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}}
+    {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"AbCdEf456","name":"bash","arguments":{"command":"ls"}}}
     {"type":"toolcall_end","contentIndex":3,"toolCall":{"type":"toolCall","id":"1x3o0hku5","name":"read","arguments":{}}}
-    {"type":"toolcall_end","contentIndex":4,"toolCall":{"type":"toolCall","id":"AbCdEf789","name":"ls","arguments":{}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"AbCdEf456","name":"bash","arguments":{"command":"ls"}},{"type":"toolCall","id":"9blfkqg7f","name":"read","arguments":{}},{"type":"toolCall","id":"1x3o0hku5","name":"read","arguments":{}},{"type":"toolCall","id":"AbCdEf789","name":"ls","arguments":{}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
+    {"type":"toolcall_end","contentIndex":4,"toolCall":{"type":"toolCall","id":"u3h4ldk15","name":"read","arguments":{}}}
+    {"type":"toolcall_end","contentIndex":5,"toolCall":{"type":"toolCall","id":"AbCdEf789","name":"ls","arguments":{}}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":""},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"AbCdEf456","name":"bash","arguments":{"command":"ls"}},{"type":"toolCall","id":"1x3o0hku5","name":"read","arguments":{}},{"type":"toolCall","id":"u3h4ldk15","name":"read","arguments":{}},{"type":"toolCall","id":"AbCdEf789","name":"ls","arguments":{}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
     "#);
 }
 
@@ -151,6 +165,7 @@ fn a_filtered_answer_is_an_error() {
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"I cannot help with that."}
+    {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"I cannot help with that."}
     {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"I cannot help with that."}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"The service ended the answer with finish_reason: content_filter","rawStopReason":"content_filter","timestamp":1700000000000}}
     "#);
@@ -162,6 +177,7 @@ fn the_output_limit_is_told() {
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"cut sho"}
+    {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"cut sho"}
     {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"cut sho"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":10,"output":4,"cacheRead":0,"cacheWrite":0,"totalTokens":14,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009}},"stopReason":"length","rawStopReason":"model_length","timestamp":1700000000000}}
     "#);

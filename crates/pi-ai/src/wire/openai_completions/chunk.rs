@@ -20,8 +20,8 @@ pub(super) struct Chunk<'a> {
     pub model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
-    pub usage: Option<ChunkUsage>,
+    #[serde(borrow, default)]
+    pub usage: Option<&'a RawValue>,
     /// Set when the service fails after it began to answer.
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
@@ -38,8 +38,8 @@ pub(super) struct Choice<'a> {
     #[serde(borrow, default)]
     pub finish_reason: Option<Cow<'a, str>>,
     /// Moonshot reports usage here.
-    #[serde(default)]
-    pub usage: Option<ChunkUsage>,
+    #[serde(borrow, default)]
+    pub usage: Option<&'a RawValue>,
 }
 
 /// What is new.
@@ -83,8 +83,8 @@ impl<'a> Delta<'a> {
 /// A fragment of a tool call.
 #[derive(Debug, Deserialize)]
 pub(super) struct CallDelta<'a> {
-    #[serde(default, deserialize_with = "lenient_optional_u64")]
-    pub index: Option<u64>,
+    #[serde(borrow, default)]
+    index: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -94,6 +94,11 @@ pub(super) struct CallDelta<'a> {
 }
 
 impl CallDelta<'_> {
+    /// Returns the place of the call among its fellows, if the fragment tells one.
+    pub(super) fn index(&self) -> Option<u64> {
+        self.index?.get().parse().ok()
+    }
+
     /// Returns the name, if the fragment tells one.
     pub(super) fn name(&self) -> Option<&str> {
         let of_function = self.function.as_ref().and_then(|call| call.name.as_deref());
@@ -130,9 +135,9 @@ pub(super) struct CustomDelta<'a> {
 }
 
 /// Token counts as the services report them.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ChunkUsage {
+struct ChunkUsage {
     #[serde(deserialize_with = "lenient_u64")]
     prompt_tokens: u64,
     #[serde(deserialize_with = "lenient_u64")]
@@ -147,7 +152,7 @@ pub(super) struct ChunkUsage {
     cached_tokens: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct PromptDetails {
     #[serde(deserialize_with = "lenient_optional_u64")]
@@ -156,11 +161,17 @@ struct PromptDetails {
     cache_write_tokens: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct CompletionDetails {
     #[serde(deserialize_with = "lenient_u64")]
     reasoning_tokens: u64,
+}
+
+/// Reads token counts; a report that cannot be read is none.
+pub(super) fn usage(report: &RawValue) -> Option<Usage> {
+    let report: Option<ChunkUsage> = serde_json::from_str(report.get()).ok()?;
+    report.map(Usage::from)
 }
 
 impl From<ChunkUsage> for Usage {

@@ -3,9 +3,10 @@
 //! An answer has one text block and one thinking block, wherever their pieces stand, and a block for
 //! each call. The API never says that a block is complete, so all of them end with the stream.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::chunk::{CallDelta, Choice, Chunk, Delta};
+use super::chunk::{self, CallDelta, Choice, Chunk, Delta};
 use super::compat::CompletionsCompat;
 use super::messages::reasoning_field;
 use super::reasoning_details::ReasoningDetails;
@@ -134,8 +135,8 @@ impl Answer {
         self.take_names(&chunk, message);
         let choice = chunk.choices.and_then(|choices| choices.into_iter().next());
         let choice_usage = choice.as_ref().and_then(|choice| choice.usage);
-        if let Some(usage) = chunk.usage.or(choice_usage) {
-            message.set_usage(usage.into());
+        if let Some(usage) = chunk.usage.or(choice_usage).and_then(chunk::usage) {
+            message.set_usage(usage);
         }
         match choice {
             Some(choice) => self.take_choice(&choice, message),
@@ -221,14 +222,14 @@ impl Answer {
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let (id, name) = (call.id(), call.name());
-        let known = self.calls.find(call.index, id, name);
+        let known = self.calls.find(call.index(), id, name);
         let block = known.unwrap_or_else(|| {
             let block = message.open_tool_call(ToolCall {
                 id: id.unwrap_or_default().to_owned(),
                 name: name.unwrap_or_default().to_owned(),
                 ..ToolCall::default()
             });
-            self.calls.begin(block, call.index, id);
+            self.calls.begin(block, call.index(), id);
             block
         });
         if known.is_some() {
@@ -241,23 +242,24 @@ impl Answer {
                 }
             });
         }
-        if let Some(function) = &call.function {
-            if let Some(arguments) = function.arguments {
-                message.append_arguments(block, &chat_stream::arguments(arguments));
-            }
-        } else if call.is_custom() {
+        let piece = if call.is_custom() {
             let input = call.custom.as_ref().and_then(|call| call.input.as_deref());
-            self.append_input(block, input.unwrap_or_default(), message)?;
-        }
+            Cow::Owned(self.input_json(block, input.unwrap_or_default(), message)?)
+        } else {
+            let arguments = call.function.as_ref().and_then(|call| call.arguments);
+            arguments.map_or(Cow::default(), chat_stream::arguments)
+        };
+        message.append_arguments_part(block, &piece);
         Ok(())
     }
 
-    fn append_input(
+    /// Returns a piece of a custom call's input as the JSON text of its arguments.
+    fn input_json(
         &mut self,
         block: usize,
         input: &str,
         message: &mut MessageBuilder,
-    ) -> Result<(), ProviderError> {
+    ) -> Result<String, ProviderError> {
         let place = self.custom_inputs.iter().position(|(of, _)| *of == block);
         let place = place.unwrap_or_else(|| {
             let name = message.with_tool_call(block, |call| call.name.clone());
@@ -267,10 +269,10 @@ impl Answer {
                 .push((block, GrammarInput::new(property)));
             self.custom_inputs.len() - 1
         });
-        if let Some((_, collected)) = self.custom_inputs.get_mut(place) {
-            message.append_arguments(block, &collected.push(input)?);
+        match self.custom_inputs.get_mut(place) {
+            Some((_, collected)) => collected.push(input),
+            None => Ok(String::new()),
         }
-        Ok(())
     }
 
     /// Ends all blocks in their order, and tells how the answer ended.

@@ -128,6 +128,7 @@ fn tool_calls_arrive_in_fragments() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Reading."}
     {"type":"toolcall_start","contentIndex":1,"id":"call_1","toolName":"read"}
+    {"type":"toolcall_delta","contentIndex":1,"delta":""}
     {"type":"toolcall_delta","contentIndex":1,"delta":"{\"pa"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"th\":\"a\\n"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"b\"}"}
@@ -147,6 +148,7 @@ fn parallel_tool_calls_end_in_their_order() {
     {"type":"toolcall_start","contentIndex":1,"id":"call_2","toolName":"bash"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"{\"command\":\"ls\"}"}
     {"type":"toolcall_start","contentIndex":2,"id":"call_3","toolName":"read"}
+    {"type":"toolcall_delta","contentIndex":2,"delta":""}
     {"type":"toolcall_delta","contentIndex":2,"delta":"{}"}
     {"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a"}}}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call_2","name":"bash","arguments":{"command":"ls"}}}
@@ -168,6 +170,7 @@ fn calls_without_index_id_or_name_find_their_fragments() {
     {"type":"toolcall_start","contentIndex":2,"id":"call_c","toolName":"bash"}
     {"type":"toolcall_delta","contentIndex":2,"delta":"{\"command\":\"two\"}"}
     {"type":"toolcall_start","contentIndex":3,"id":"","toolName":""}
+    {"type":"toolcall_delta","contentIndex":3,"delta":""}
     {"type":"toolcall_delta","contentIndex":3,"delta":"{\"x\":1}"}
     {"type":"toolcall_start","contentIndex":4,"id":"","toolName":"ls"}
     {"type":"toolcall_delta","contentIndex":4,"delta":"{\"path\":\".\"}"}
@@ -200,6 +203,7 @@ fn the_input_of_a_grammar_tool_is_told_as_json() {
     insta::assert_snapshot!(told(fixture!("grammar_tool")), @r#"
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"call_1","toolName":"patch"}
+    {"type":"toolcall_delta","contentIndex":0,"delta":""}
     {"type":"toolcall_delta","contentIndex":0,"delta":"{\"diff\":\"say \\\"hi\\\"\\n"}
     {"type":"toolcall_delta","contentIndex":0,"delta":"\\\\ end"}
     {"type":"toolcall_start","contentIndex":1,"id":"call_2","toolName":"unknown"}
@@ -418,7 +422,8 @@ fn errors_inside_a_stream_are_worded_by_the_service() {
 fn fields_of_odd_types_do_no_harm() {
     let chunks = [
         json!({"error": null, "choices": null, "usage": null}),
-        json!({"error": false, "choices": [], "model": ""}),
+        json!({"error": false, "choices": [], "model": "", "usage": {"prompt_tokens": "many"}}),
+        delta(json!({"tool_calls": [{"index": "0", "id": "c", "function": {"name": "read"}}]})),
         delta(json!({"content": ["parts"], "reasoning": {"a": 1}, "refusal": null})),
         delta(json!({"content": "ok", "reasoning_details": "none", "tool_calls": []})),
         json!({"choices": [{"delta": null, "finish_reason": ""}]}),
@@ -427,7 +432,8 @@ fn fields_of_odd_types_do_no_harm() {
     let last = answer_of(&model(json!({})), &chunks);
     assert_eq!(
         last["message"]["content"],
-        json!([{"type": "text", "text": "ok"}])
+        json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {}},
+            {"type": "text", "text": "ok"}])
     );
     assert_eq!(last["message"].get("responseModel"), None);
 }
