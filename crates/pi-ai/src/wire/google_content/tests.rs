@@ -101,13 +101,13 @@ fn parallel_calls_get_ids_of_their_own() {
     {"type":"text_end","contentIndex":1,"content":"Reading."}
     {"type":"toolcall_start","contentIndex":2,"id":"call-a","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":2,"delta":"{\"path\":\"a.txt\"}"}
-    {"type":"toolcall_end","contentIndex":2,"toolCall":{"id":"call-a","name":"read","arguments":{"path":"a.txt"},"thoughtSignature":"Y2FsbA=="}}
+    {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"call-a","name":"read","arguments":{"path":"a.txt"},"thoughtSignature":"Y2FsbA=="}}
     {"type":"toolcall_start","contentIndex":3,"id":"read_1700000000000_2","toolName":"read"}
     {"type":"toolcall_delta","contentIndex":3,"delta":"{\"path\":\"b\",\"limit\":2}"}
-    {"type":"toolcall_end","contentIndex":3,"toolCall":{"id":"read_1700000000000_2","name":"read","arguments":{"path":"b","limit":2}}}
+    {"type":"toolcall_end","contentIndex":3,"toolCall":{"type":"toolCall","id":"read_1700000000000_2","name":"read","arguments":{"path":"b","limit":2}}}
     {"type":"toolcall_start","contentIndex":4,"id":"ls_1700000000000_3","toolName":"ls"}
     {"type":"toolcall_delta","contentIndex":4,"delta":"{}"}
-    {"type":"toolcall_end","contentIndex":4,"toolCall":{"id":"ls_1700000000000_3","name":"ls","arguments":{}}}
+    {"type":"toolcall_end","contentIndex":4,"toolCall":{"type":"toolCall","id":"ls_1700000000000_3","name":"ls","arguments":{}}}
     {"type":"text_start","contentIndex":5}
     {"type":"text_delta","contentIndex":5,"delta":""}
     {"type":"text_end","contentIndex":5,"content":""}
@@ -121,7 +121,7 @@ fn a_call_is_told_whole() {
     {"type":"start"}
     {"type":"toolcall_start","contentIndex":0,"id":"w1","toolName":"write"}
     {"type":"toolcall_delta","contentIndex":0,"delta":"{\"path\":\"ü.md\",\"content\":\"line \\\"one\\\"\\nline two\\\\\",\"mode\":null,\"deep\":{\"n\":[1,2.5,-300],\"ok\":true}}"}
-    {"type":"toolcall_end","contentIndex":0,"toolCall":{"id":"w1","name":"write","arguments":{"path":"ü.md","content":"line \"one\"\nline two\\","mode":null,"deep":{"n":[1,2.5,-300],"ok":true}}}}
+    {"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"w1","name":"write","arguments":{"path":"ü.md","content":"line \"one\"\nline two\\","mode":null,"deep":{"n":[1,2.5,-300],"ok":true}}}}
     {"type":"text_start","contentIndex":1}
     {"type":"text_delta","contentIndex":1,"delta":""}
     {"type":"text_end","contentIndex":1,"content":""}
