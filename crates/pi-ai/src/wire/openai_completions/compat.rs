@@ -198,9 +198,10 @@ impl Service {
             .iter()
             .filter(|row| row.serves(&model.provider, &address))
             .collect();
-        let shows = |trait_: Trait| rows.iter().any(|row| row.traits.contains(&trait_));
-        let is_open_router = shows(Trait::OpenRouter);
-        let is_basic = shows(Trait::Basic);
+        let shows =
+            |deviation: Deviation| rows.iter().any(|row| row.deviations.contains(&deviation));
+        let is_open_router = shows(Deviation::OpenRouter);
+        let is_basic = shows(Deviation::Basic);
         let is_claude = model.id.starts_with("anthropic/");
         let takes_developer_role = if is_open_router {
             is_claude || model.id.starts_with("openai/")
@@ -211,10 +212,10 @@ impl Service {
             is_open_router,
             is_basic,
             takes_developer_role,
-            takes_max_tokens: shows(Trait::MaxTokens),
-            lacks_effort: shows(Trait::NoEffort),
-            lacks_long_cache: shows(Trait::NoLongCache),
-            wants_reasoning_content: shows(Trait::ReasoningContent),
+            takes_max_tokens: shows(Deviation::MaxTokens),
+            lacks_effort: shows(Deviation::NoEffort),
+            lacks_long_cache: shows(Deviation::NoLongCache),
+            wants_reasoning_content: shows(Deviation::ReasoningContent),
             thinking_format: rows
                 .iter()
                 .find_map(|row| row.thinking)
@@ -250,7 +251,7 @@ struct ServiceRow {
     providers: &'static [&'static str],
     /// Parts of an address, in lower case.
     addresses: &'static [&'static str],
-    traits: &'static [Trait],
+    deviations: &'static [Deviation],
     thinking: Option<ThinkingFormat>,
 }
 
@@ -263,7 +264,7 @@ impl ServiceRow {
 
 /// A deviation that several services share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trait {
+enum Deviation {
     /// Neither `store` nor the `developer` role.
     Basic,
     /// `max_tokens` instead of `max_completion_tokens`.
@@ -278,87 +279,87 @@ enum Trait {
     OpenRouter,
 }
 
-use Trait::{Basic, MaxTokens, NoEffort, NoLongCache, OpenRouter, ReasoningContent};
+use Deviation::{Basic, MaxTokens, NoEffort, NoLongCache, OpenRouter, ReasoningContent};
 
-/// The known services. A model may match several rows: their traits add up, and the first one that
+/// The known services. A model may match several rows: their deviations add up, and the first one that
 /// names a thinking format decides it.
 const SERVICES: [ServiceRow; 13] = [
     ServiceRow {
         providers: &["deepseek"],
         addresses: &["deepseek.com"],
-        traits: &[Basic, MaxTokens, ReasoningContent],
+        deviations: &[Basic, MaxTokens, ReasoningContent],
         thinking: Some(ThinkingFormat::Deepseek),
     },
     ServiceRow {
         providers: &["zai", "zai-coding-cn"],
         addresses: &["api.z.ai", "open.bigmodel.cn"],
-        traits: &[Basic, MaxTokens, NoEffort],
+        deviations: &[Basic, MaxTokens, NoEffort],
         thinking: Some(ThinkingFormat::Zai),
     },
     ServiceRow {
         providers: &["together"],
         addresses: &["api.together.ai", "api.together.xyz"],
-        traits: &[Basic, MaxTokens, NoEffort, NoLongCache],
+        deviations: &[Basic, MaxTokens, NoEffort, NoLongCache],
         thinking: Some(ThinkingFormat::Together),
     },
     ServiceRow {
         providers: &["ant-ling"],
         addresses: &["api.ant-ling.com"],
-        traits: &[Basic, MaxTokens, NoEffort, NoLongCache],
+        deviations: &[Basic, MaxTokens, NoEffort, NoLongCache],
         thinking: Some(ThinkingFormat::AntLing),
     },
     ServiceRow {
         providers: &[OPEN_ROUTER],
         addresses: &["openrouter.ai"],
-        traits: &[OpenRouter],
+        deviations: &[OpenRouter],
         thinking: Some(ThinkingFormat::Openrouter),
     },
     ServiceRow {
         providers: &["moonshotai", "moonshotai-cn"],
         addresses: &["api.moonshot."],
-        traits: &[Basic, MaxTokens, NoEffort],
+        deviations: &[Basic, MaxTokens, NoEffort],
         thinking: None,
     },
     ServiceRow {
         providers: &["cloudflare-workers-ai"],
         addresses: &["api.cloudflare.com"],
-        traits: &[Basic, NoLongCache],
+        deviations: &[Basic, NoLongCache],
         thinking: None,
     },
     ServiceRow {
         providers: &["cloudflare-ai-gateway"],
         addresses: &["gateway.ai.cloudflare.com"],
-        traits: &[Basic, MaxTokens, NoEffort, NoLongCache],
+        deviations: &[Basic, MaxTokens, NoEffort, NoLongCache],
         thinking: None,
     },
     ServiceRow {
         providers: &["nvidia"],
         addresses: &["integrate.api.nvidia.com"],
-        traits: &[Basic, MaxTokens, NoEffort, NoLongCache],
+        deviations: &[Basic, MaxTokens, NoEffort, NoLongCache],
         thinking: None,
     },
     ServiceRow {
         providers: &["cerebras"],
         addresses: &["cerebras.ai"],
-        traits: &[Basic],
+        deviations: &[Basic],
         thinking: None,
     },
     ServiceRow {
         providers: &["xai"],
         addresses: &["api.x.ai"],
-        traits: &[Basic, NoEffort],
+        deviations: &[Basic, NoEffort],
         thinking: None,
     },
     ServiceRow {
         providers: &[],
         addresses: &["chutes.ai"],
-        traits: &[Basic, MaxTokens],
+        deviations: &[Basic, MaxTokens],
         thinking: None,
     },
     ServiceRow {
         providers: &["opencode"],
         addresses: &["opencode.ai"],
-        traits: &[Basic],
+        deviations: &[Basic],
         thinking: None,
     },
 ];
