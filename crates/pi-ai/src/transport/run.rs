@@ -135,7 +135,7 @@ impl<P: HttpProtocol> Run<'_, P> {
             outgoing: OutgoingRequest {
                 url: prepared.url,
                 headers: headers::to_header_map(&all_headers)?,
-                body: encode(&crate::json::value_to_string(&body), prepared.encoding)?,
+                body: encode(crate::json::value_to_string(&body), prepared.encoding)?,
             },
         })
     }
@@ -347,9 +347,9 @@ impl<P: HttpProtocol> Run<'_, P> {
     }
 }
 
-fn encode(text: &str, encoding: BodyEncoding) -> Result<Bytes, ProviderError> {
+fn encode(text: String, encoding: BodyEncoding) -> Result<Bytes, ProviderError> {
     match encoding {
-        BodyEncoding::Json => Ok(Bytes::from(text.to_owned())),
+        BodyEncoding::Json => Ok(Bytes::from(text)),
         BodyEncoding::Zstd => zstd::encode_all(text.as_bytes(), zstd::DEFAULT_COMPRESSION_LEVEL)
             .map(Bytes::from)
             .map_err(|error| {

@@ -175,6 +175,44 @@ async fn a_body_can_be_compressed() {
 }
 
 #[tokio::test]
+async fn a_compressed_answer_is_read_as_it_arrives() {
+    use std::io::Write as _;
+
+    let mut encoder = zstd::Encoder::new(Vec::new(), 0).unwrap();
+    encoder.write_all(b"data: early\n\n").unwrap();
+    encoder.flush().unwrap();
+    let early = std::mem::take(encoder.get_mut());
+    encoder
+        .write_all(b"data: , late\n\ndata: [DONE]\n\n")
+        .unwrap();
+    let late = encoder.finish().unwrap();
+    let server = GatedServer::start([Reply::silent()
+        .head(200, &[("content-encoding", "zstd")])
+        .chunk(early)
+        .gate("late")
+        .chunk(late)])
+    .await;
+    let mut stream = talk(&server, StreamOptions::default());
+    while stream.live().read(AssistantMessage::text) != "early" {
+        stream.next().await.unwrap();
+    }
+    server.release("late");
+    assert_eq!(stream.result().await.text(), "early, late");
+    let accepted = server
+        .request(0)
+        .await
+        .header("accept-encoding")
+        .map(str::to_owned);
+    let accepted = accepted.unwrap_or_default();
+    for encoding in ["gzip", "br", "deflate", "zstd"] {
+        assert!(
+            accepted.contains(encoding),
+            "{encoding} is not in {accepted:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_breaks_keeps_the_partial_message() {
     for reset in [false, true] {
         let reply = Reply::events().chunk("data: par\n\ndata: ti").gate("break");
