@@ -233,6 +233,14 @@ async fn without_retry_waits<F: Future>(
     }
 }
 
+/// Lets everything that loopback sockets hold reach its reader: the runtime looks at sockets once
+/// in some dozens of turns.
+async fn settle() {
+    for _ in 0..10_000 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Polls a stream for its next event once.
 async fn poll_once(stream: &mut AssistantStream) -> Poll<Option<AssistantMessageEvent>> {
     std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *stream).poll_next(context))).await

@@ -108,9 +108,7 @@ async fn a_consumer_that_was_away_longer_than_the_timer_loses_nothing() {
     tokio::time::advance(Duration::from_hours(1)).await;
     tokio::time::resume();
     // The rest of the answer reaches the connection's own buffer without the consumer.
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    settle().await;
     let text = stream.result().await.text();
     assert_eq!(text, "ab");
 }
@@ -122,9 +120,7 @@ async fn an_error_body_that_does_not_end_is_read_as_far_as_it_came() {
     let stream = talk(&server, StreamOptions::default());
     let stalled = async {
         server.reached("never").await;
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
+        settle().await;
     };
     let finished = finish_after(stalled, stream).await;
     finished.assert_failed(ErrorClass::Overloaded, &["529 busy"]);
