@@ -213,6 +213,7 @@ impl<P: HttpProtocol> Run<'_, P> {
         dispatch: &Dispatch,
         writer: &StreamWriter,
     ) -> Result<Response, Refusal> {
+        self.answer = None;
         let mut outgoing = dispatch.outgoing.clone();
         self.protocol
             .sign(self.request, &mut outgoing, self.http)

@@ -177,3 +177,11 @@ async fn an_answer_that_breaks_is_not_tried_again() {
     assert_eq!(message.text(), "par");
     assert_eq!(server.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn an_attempt_without_an_answer_is_not_diagnosed_by_an_earlier_one() {
+    let server = GatedServer::start([slow(&[("retry-after", "1")]), Reply::silent().cut()]).await;
+    let (finished, _) = run_with(Parrot::default(), &server, retrying(1)).await;
+    finished.assert_failed(ErrorClass::Network, &["Connection error"]);
+    assert_eq!(finished.message.diagnostics, None);
+}
