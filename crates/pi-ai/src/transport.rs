@@ -19,5 +19,5 @@ pub(crate) mod websocket;
 pub(crate) use http::user_agent;
 pub use http::{HttpClient, HttpSettings};
 pub(crate) use retry::asks_for_retry;
-pub(crate) use run::stream;
+pub(crate) use run::{drive, stream};
 pub(crate) use status::classify_status;

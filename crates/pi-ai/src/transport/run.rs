@@ -38,25 +38,35 @@ pub(crate) fn stream<P: HttpProtocol>(
 ) -> AssistantStream {
     let model = request.model.clone();
     let timestamp = request.env.now_ms();
-    AssistantStream::produce(&model, timestamp, |mut writer| async move {
-        let cancel = request.options.cancel.clone();
-        let mut run = Run {
-            protocol: &protocol,
-            request: &request,
-            http: &http,
-            env: request.env.with_overrides(&request.options.env),
-            answer: None,
-        };
-        let outcome = cancel.run_until_cancelled(run.exchange(&mut writer)).await;
-        match outcome {
-            Some(Ok(())) => writer.complete().await,
-            Some(Err(cause)) => {
-                run.diagnose(&mut writer);
-                writer.fail(cause).await;
-            }
-            None => writer.fail(ProviderError::aborted()).await,
-        }
+    AssistantStream::produce(&model, timestamp, |writer| {
+        drive(protocol, request, http, writer)
     })
+}
+
+/// Runs a request through a protocol into a stream that exists already, and ends it.
+pub(crate) async fn drive<P: HttpProtocol>(
+    protocol: P,
+    request: ModelRequest,
+    http: HttpClient,
+    mut writer: StreamWriter,
+) {
+    let cancel = request.options.cancel.clone();
+    let mut run = Run {
+        protocol: &protocol,
+        request: &request,
+        http: &http,
+        env: request.env.with_overrides(&request.options.env),
+        answer: None,
+    };
+    let outcome = cancel.run_until_cancelled(run.exchange(&mut writer)).await;
+    match outcome {
+        Some(Ok(())) => writer.complete().await,
+        Some(Err(cause)) => {
+            run.diagnose(&mut writer);
+            writer.fail(cause).await;
+        }
+        None => writer.fail(ProviderError::aborted()).await,
+    }
 }
 
 /// A request under way.
