@@ -46,3 +46,15 @@ pub const METADATA_SERVER_DETECTION: &str = "METADATA_SERVER_DETECTION";
 
 /// Where Windows programs keep their settings; gcloud's directory is in it.
 pub const APPDATA: &str = "APPDATA";
+
+/// The address of Azure's Responses API.
+pub const AZURE_BASE_URL: &str = "AZURE_OPENAI_BASE_URL";
+
+/// The Azure resource whose address is used when no address is given.
+pub const AZURE_RESOURCE_NAME: &str = "AZURE_OPENAI_RESOURCE_NAME";
+
+/// The version of Azure's API; `v1` when unset.
+pub const AZURE_API_VERSION: &str = "AZURE_OPENAI_API_VERSION";
+
+/// Which Azure deployment serves which model: `model=deployment`, parted by commas.
+pub const AZURE_DEPLOYMENT_NAME_MAP: &str = "AZURE_OPENAI_DEPLOYMENT_NAME_MAP";

@@ -1,1 +1,157 @@
-//! The Responses API as Azure hosts it.
+//! The Responses API as Azure hosts it: another address, another way to sign in, and deployments in
+//! the place of models.
+
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+use super::openai_responses::compat::{ResponsesCompat, StrictByDefault};
+use super::openai_responses::decode::ResponsesDecoder;
+use super::openai_responses::error;
+use super::openai_responses::input::LeadingPrompt;
+use super::openai_responses::reader::ReaderSettings;
+use super::openai_responses::request::{self, Conversation, Reasoning, ServiceRules};
+use super::openai_responses::tools::UnaskedStrict;
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol};
+use crate::env_vars;
+use crate::error::ProviderError;
+use crate::json::JsonObject;
+use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
+
+const DEFAULT_API_VERSION: &str = "v1";
+
+/// Hosts whose API begins at this path, whatever part of it the user wrote down.
+const AZURE_HOST_SUFFIXES: [&str; 3] = [
+    ".openai.azure.com",
+    ".cognitiveservices.azure.com",
+    ".ai.azure.com",
+];
+const API_PATH: &str = "/openai/v1";
+
+const RULES: ServiceRules = ServiceRules {
+    unasked_strict: UnaskedStrict::False,
+    leading_prompt: LeadingPrompt::Input,
+};
+
+/// The Responses API on Azure.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AzureResponses;
+
+impl HttpProtocol for AzureResponses {
+    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
+        let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
+        let key = request::api_key(request).ok_or_else(|| request::missing_key(request))?;
+        let headers =
+            HeaderOverrides::from([("api-key".to_owned(), Some(key.expose_secret().to_owned()))]);
+        Ok(HttpExchange {
+            url: url(request)?,
+            headers,
+            body: body(request, &compat)?,
+            encoding: BodyEncoding::Json,
+        })
+    }
+
+    fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
+        let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
+        let settings = ReaderSettings::for_request(request, &compat);
+        Box::new(ResponsesDecoder::new(settings))
+    }
+
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        error::refused(head, body)
+    }
+}
+
+fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, ProviderError> {
+    let conversation = Conversation::of(request, compat, RULES)?;
+    let mut body = JsonObject::new();
+    body.insert("model".into(), deployment(request).into());
+    body.insert("input".into(), conversation.input.into());
+    body.insert("stream".into(), true.into());
+    request::add_cache_key(request, &mut body);
+    body.insert("store".into(), false.into());
+    request::add_output_limit(request, &mut body);
+    request::add_temperature(request, &mut body);
+    Conversation::add_tools(conversation.tools, &mut body);
+    if let Some(choice) = request::tool_choice(request) {
+        body.insert("tool_choice".into(), choice);
+    }
+    let reasoning = Reasoning::of(request);
+    reasoning.add_to(&mut body);
+    if matches!(reasoning, Reasoning::On { .. }) {
+        request::include_encrypted_reasoning(&mut body);
+    }
+    request::merge_sampling_params(request, &mut body);
+    Ok(Value::Object(body))
+}
+
+/// Returns an option, or the environment variable that stands for it.
+fn setting(request: &ModelRequest, option: &str, variable: &str) -> Option<String> {
+    request::text_option(request, option)
+        .map(str::to_owned)
+        .or_else(|| request::env(request).var(variable))
+        .map(|value| value.trim().to_owned())
+        .filter(|value| !value.is_empty())
+}
+
+/// Returns the deployment that serves the model; Azure users name them as they like.
+fn deployment(request: &ModelRequest) -> String {
+    let model_id = &request.model.id;
+    if let Some(name) = request::text_option(request, "azureDeploymentName") {
+        return name.to_owned();
+    }
+    let map = request::env(request).var(env_vars::AZURE_DEPLOYMENT_NAME_MAP);
+    map.iter()
+        .flat_map(|map| map.split(','))
+        .filter_map(|entry| entry.split_once('='))
+        .map(|(model, deployment)| (model.trim(), deployment.trim()))
+        .rfind(|(model, deployment)| model == model_id && !deployment.is_empty())
+        .map_or_else(|| model_id.clone(), |(_, deployment)| deployment.to_owned())
+}
+
+fn url(request: &ModelRequest) -> Result<String, ProviderError> {
+    let version = setting(request, "azureApiVersion", env_vars::AZURE_API_VERSION)
+        .unwrap_or_else(|| DEFAULT_API_VERSION.to_owned());
+    let resource = || {
+        let name = setting(request, "azureResourceName", env_vars::AZURE_RESOURCE_NAME)?;
+        Some(format!("https://{name}.openai.azure.com{API_PATH}"))
+    };
+    let modelled = || Some(request.model.base_url.clone()).filter(|url| !url.trim().is_empty());
+    let base = setting(request, "azureBaseUrl", env_vars::AZURE_BASE_URL)
+        .or_else(resource)
+        .or_else(modelled)
+        .ok_or_else(|| {
+            ProviderError::invalid(format!(
+                "No address for Azure: set {} or {}",
+                env_vars::AZURE_BASE_URL,
+                env_vars::AZURE_RESOURCE_NAME
+            ))
+        })?;
+    let mut url = base_url(&base)?;
+    let path = format!("{}/responses", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    url.query_pairs_mut().append_pair("api-version", &version);
+    Ok(url.into())
+}
+
+fn base_url(written: &str) -> Result<reqwest::Url, ProviderError> {
+    let mut url = reqwest::Url::parse(written.trim()).map_err(|cause| {
+        ProviderError::invalid(format!("{written} is no address for Azure: {cause}"))
+    })?;
+    let on_azure = url.host_str().is_some_and(|host| {
+        AZURE_HOST_SUFFIXES
+            .iter()
+            .any(|suffix| host.ends_with(suffix))
+    });
+    let bare = matches!(
+        url.path().trim_end_matches('/'),
+        "" | "/openai" | "/openai/v1/responses"
+    );
+    if on_azure && bare {
+        url.set_path(API_PATH);
+        url.set_query(None);
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests;

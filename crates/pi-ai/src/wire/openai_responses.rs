@@ -1,1 +1,130 @@
-//! OpenAI's Responses API.
+//! OpenAI's Responses API, and the parts of it that Azure and Codex share.
+//!
+//! Here is how a request to the API itself is put together. The transcript becomes input items in
+//! [`input`], the answer is read by [`decode`]; both serve [`super::azure_responses`] and
+//! [`super::codex_responses`] too.
+
+mod call_ids;
+pub(crate) mod compat;
+pub(crate) mod decode;
+pub(crate) mod ending;
+pub(crate) mod error;
+mod events;
+pub(crate) mod input;
+pub(crate) mod pricing;
+pub(crate) mod reader;
+pub(crate) mod request;
+mod signature;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod tools;
+
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+use self::compat::{ResponsesCompat, StrictByDefault};
+use self::decode::ResponsesDecoder;
+use self::ending::UnknownStatus;
+use self::input::LeadingPrompt;
+use self::pricing::{TierPricing, TierRule};
+use self::reader::ReaderSettings;
+use self::request::{Conversation, Reasoning, ServiceRules};
+use self::tools::UnaskedStrict;
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot};
+use crate::error::ProviderError;
+use crate::json::JsonObject;
+use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
+
+/// xAI encrypts reasoning on request even where it was not asked to reason.
+const PROVIDER_THAT_ALWAYS_REASONS: &str = "xai";
+
+const RULES: ServiceRules = ServiceRules {
+    unasked_strict: UnaskedStrict::False,
+    leading_prompt: LeadingPrompt::Input,
+};
+
+/// OpenAI's Responses API.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OpenAiResponses;
+
+impl HttpProtocol for OpenAiResponses {
+    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
+        let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
+        let base = request.model.base_url.trim_end_matches('/');
+        Ok(HttpExchange {
+            url: format!("{base}/responses"),
+            headers: headers(request, &compat)?,
+            body: body(request, &compat)?,
+            encoding: BodyEncoding::Json,
+        })
+    }
+
+    fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
+        let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
+        let tier = request::text_option(request, "serviceTier");
+        Box::new(ResponsesDecoder::new(ReaderSettings {
+            pricing: TierPricing::new(&request.model, tier, TierRule::AsAnswered),
+            unknown_status: UnknownStatus::Fails,
+            ..ReaderSettings::for_request(request, &compat)
+        }))
+    }
+
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        error::refused(head, body)
+    }
+}
+
+fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, ProviderError> {
+    let model = &request.model;
+    let conversation = Conversation::of(request, compat, RULES)?;
+    let mut body = JsonObject::new();
+    body.insert("model".into(), model.id.clone().into());
+    body.insert("input".into(), conversation.input.into());
+    body.insert("stream".into(), true.into());
+    request::add_cache_key(request, &mut body);
+    request::add_cache_retention(request, compat, &mut body);
+    body.insert("store".into(), false.into());
+    if compat.max_output_tokens {
+        request::add_output_limit(request, &mut body);
+    }
+    request::add_temperature(request, &mut body);
+    request::add_service_tier(request, &mut body);
+    Conversation::add_tools(conversation.tools, &mut body);
+    if let Some(choice) = request::tool_choice(request) {
+        body.insert("tool_choice".into(), choice);
+    }
+    let reasoning = Reasoning::of(request);
+    match &reasoning {
+        Reasoning::On { .. } => {
+            reasoning.add_to(&mut body);
+            request::include_encrypted_reasoning(&mut body);
+        }
+        // Copilot's gateway refuses to be told not to reason.
+        Reasoning::Off(_) if model.provider == copilot::PROVIDER => {}
+        Reasoning::Off(_) | Reasoning::Unsaid => reasoning.add_to(&mut body),
+    }
+    if model.reasoning && model.provider == PROVIDER_THAT_ALWAYS_REASONS {
+        request::include_encrypted_reasoning(&mut body);
+    }
+    request::merge_sampling_params(request, &mut body);
+    Ok(Value::Object(body))
+}
+
+fn headers(
+    request: &ModelRequest,
+    compat: &ResponsesCompat,
+) -> Result<HeaderOverrides, ProviderError> {
+    let mut headers = request::affinity_headers(request, compat.session_affinity);
+    match request::api_key(request) {
+        Some(key) => {
+            let bearer = format!("Bearer {}", key.expose_secret());
+            headers.insert("authorization".into(), Some(bearer));
+        }
+        None if request::has_own_authorization(request) => {}
+        None => return Err(request::missing_key(request)),
+    }
+    if request.model.provider == copilot::PROVIDER {
+        headers.extend(copilot::headers(&request.messages));
+    }
+    Ok(headers)
+}

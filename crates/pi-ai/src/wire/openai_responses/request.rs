@@ -1,0 +1,322 @@
+//! The fields of a request that OpenAI, Azure and Codex share.
+//!
+//! Each service puts its own body together from these; none of them knows which service asks.
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+
+use super::compat::{ResponsesCompat, SessionAffinity};
+use super::input::{InputBuilder, LeadingPrompt};
+use super::tools::{DeclaredIn, GrammarProperties, ToolDialect, UnaskedStrict, grammar_properties};
+use crate::env::Env;
+use crate::error::ProviderError;
+use crate::json::JsonObject;
+use crate::options::{CacheRetention, HeaderOverrides, ModelRequest};
+use crate::thinking::ThinkingLevel;
+use crate::token_limits;
+use crate::transcript::RequestTools;
+
+/// The service refuses smaller output limits.
+const MIN_OUTPUT_TOKENS: u64 = 16;
+
+/// The service refuses longer cache keys.
+const MAX_CACHE_KEY_CHARACTERS: usize = 64;
+
+/// Asks for reasoning in a form that can be sent back.
+const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
+
+/// How much a request shall reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reasoning {
+    /// Nothing is said about it.
+    Unsaid,
+    /// It shall not, in the model's word for that.
+    Off(String),
+    /// It shall, and show a summary.
+    On {
+        /// The model's word for how much.
+        effort: String,
+        /// Which summary it shows.
+        summary: String,
+    },
+}
+
+/// What is sent of a transcript: its input items and the tools of the request's own list.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    /// The input items.
+    pub input: Vec<Value>,
+    /// The declared tools.
+    pub tools: Vec<Value>,
+}
+
+/// What the three services do differently with a transcript.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServiceRules {
+    /// What `strict` says of a tool that asks for nothing.
+    pub unasked_strict: UnaskedStrict,
+    /// Where the leading system message goes.
+    pub leading_prompt: LeadingPrompt,
+}
+
+impl Conversation {
+    /// Builds input and tools of a request.
+    pub(crate) fn of(
+        request: &ModelRequest,
+        compat: &ResponsesCompat,
+        rules: ServiceRules,
+    ) -> Result<Self, ProviderError> {
+        let request_tools = RequestTools::resolve(&request.messages, compat.adds_tools_in_place());
+        let properties = grammar_properties(&request.messages, compat)?;
+        let builder = InputBuilder {
+            additions_in_place: request_tools.additions_in_place,
+            ..input_builder(request, compat, rules, &properties)
+        };
+        Ok(Self {
+            tools: builder
+                .tools
+                .declare(&request_tools.tools, DeclaredIn::List)?,
+            input: builder.items(&request.messages, request.env.now_ms())?,
+        })
+    }
+
+    /// Adds the tools to a body; without any the field is left out.
+    pub(crate) fn add_tools(tools: Vec<Value>, body: &mut JsonObject) {
+        if !tools.is_empty() {
+            body.insert("tools".into(), tools.into());
+        }
+    }
+}
+
+/// Creates the builder that turns messages of this request into items.
+pub(crate) fn input_builder<'request>(
+    request: &'request ModelRequest,
+    compat: &'request ResponsesCompat,
+    rules: ServiceRules,
+    grammar_properties: &'request GrammarProperties,
+) -> InputBuilder<'request> {
+    InputBuilder {
+        model: &request.model,
+        compat,
+        tools: ToolDialect::of(compat, rules.unasked_strict),
+        grammar_properties,
+        leading_prompt: rules.leading_prompt,
+        additions_in_place: false,
+    }
+}
+
+impl Reasoning {
+    /// Decides how much a request reasons.
+    pub(crate) fn of(request: &ModelRequest) -> Self {
+        let model = &request.model;
+        if !model.reasoning {
+            return Self::Unsaid;
+        }
+        let summary = text_option(request, "reasoningSummary");
+        match (effort(request), summary) {
+            (Some(effort), summary) => Self::On {
+                effort,
+                summary: summary.unwrap_or("auto").to_owned(),
+            },
+            (None, Some(summary)) => Self::On {
+                effort: "medium".to_owned(),
+                summary: summary.to_owned(),
+            },
+            (None, None) => match model.mapped_thinking_level(ThinkingLevel::Off) {
+                Some(None) => Self::Unsaid,
+                Some(Some(word)) => Self::Off(word.to_owned()),
+                None => Self::Off("none".to_owned()),
+            },
+        }
+    }
+
+    /// Adds `reasoning` to a body.
+    pub(crate) fn add_to(&self, body: &mut JsonObject) {
+        let value = match self {
+            Self::Unsaid => return,
+            Self::Off(effort) => json!({"effort": effort}),
+            Self::On { effort, summary } => json!({"effort": effort, "summary": summary}),
+        };
+        body.insert("reasoning".into(), value);
+    }
+}
+
+/// Returns the model's word for the wanted effort; nothing when it shall not reason.
+fn effort(request: &ModelRequest) -> Option<String> {
+    let model = &request.model;
+    let level = match text_option(request, "reasoningEffort") {
+        Some("none") => return None,
+        Some(name) => match ThinkingLevel::from_name(name) {
+            Some(level) => level,
+            None => return Some(name.to_owned()),
+        },
+        None => match request.options.reasoning {
+            // Not asked to reason: a model that cannot do without is left to its own devices.
+            ThinkingLevel::Off => return None,
+            level => model.clamp_thinking_level(level),
+        },
+    };
+    if level == ThinkingLevel::Off {
+        return None;
+    }
+    let mapped = model.mapped_thinking_level(level).flatten();
+    Some(mapped.unwrap_or(level.as_str()).to_owned())
+}
+
+/// Asks for reasoning in a form that can be sent back.
+pub(crate) fn include_encrypted_reasoning(body: &mut JsonObject) {
+    body.insert("include".into(), json!([ENCRYPTED_REASONING]));
+}
+
+/// Adds `max_output_tokens`.
+pub(crate) fn add_output_limit(request: &ModelRequest, body: &mut JsonObject) {
+    let limit = token_limits::output_limit(request).max(MIN_OUTPUT_TOKENS);
+    body.insert("max_output_tokens".into(), limit.into());
+}
+
+/// Adds the temperature, where one was asked for.
+pub(crate) fn add_temperature(request: &ModelRequest, body: &mut JsonObject) {
+    if let Some(temperature) = request.options.temperature {
+        body.insert("temperature".into(), json!(temperature));
+    }
+}
+
+/// Adds the service tier, where one was asked for.
+pub(crate) fn add_service_tier(request: &ModelRequest, body: &mut JsonObject) {
+    if let Some(tier) = text_option(request, "serviceTier") {
+        body.insert("service_tier".into(), tier.into());
+    }
+}
+
+/// Returns the tool choice: the API's own form if there is one, else ours.
+pub(crate) fn tool_choice(request: &ModelRequest) -> Option<Value> {
+    request
+        .options
+        .provider_option("toolChoice")
+        .filter(|choice| !choice.is_null())
+        .cloned()
+        .or_else(|| request.options.tool_choice.map(|choice| json!(choice)))
+}
+
+/// Merges sampling parameters last, so that they win over everything else.
+pub(crate) fn merge_sampling_params(request: &ModelRequest, body: &mut JsonObject) {
+    let layers = [
+        request.model.sampling_params.as_ref(),
+        request.options.sampling_params.as_ref(),
+    ];
+    for (name, value) in layers.into_iter().flatten().flatten() {
+        body.insert(name.clone(), value.clone());
+    }
+}
+
+/// Returns the environment with the request's own variables laid over it.
+pub(crate) fn env(request: &ModelRequest) -> Env {
+    request.env.with_overrides(&request.options.env)
+}
+
+fn cache_retention(request: &ModelRequest) -> CacheRetention {
+    request.options.effective_cache_retention(&env(request))
+}
+
+/// Returns the session id unless caching is off.
+pub(crate) fn cached_session_id(request: &ModelRequest) -> Option<String> {
+    match cache_retention(request) {
+        CacheRetention::None => None,
+        CacheRetention::Short | CacheRetention::Long => {
+            let session_id = request.options.session_id.clone();
+            session_id.filter(|session_id| !session_id.is_empty())
+        }
+    }
+}
+
+/// Adds the cache key of the session.
+pub(crate) fn add_cache_key(request: &ModelRequest, body: &mut JsonObject) {
+    if let Some(session_id) = cached_session_id(request) {
+        body.insert("prompt_cache_key".into(), cache_key(&session_id).into());
+    }
+}
+
+/// Shortens a session id to what the service takes as cache key.
+pub(crate) fn cache_key(session_id: &str) -> String {
+    session_id.chars().take(MAX_CACHE_KEY_CHARACTERS).collect()
+}
+
+/// Adds how long the prompt shall be cached.
+pub(crate) fn add_cache_retention(
+    request: &ModelRequest,
+    compat: &ResponsesCompat,
+    body: &mut JsonObject,
+) {
+    let retention = cache_retention(request);
+    let long = retention == CacheRetention::Long && compat.long_cache_retention;
+    if !compat.explicit_prompt_cache {
+        if long {
+            body.insert("prompt_cache_retention".into(), "24h".into());
+        }
+        return;
+    }
+    if retention == CacheRetention::None {
+        body.insert("prompt_cache_options".into(), json!({"mode": "explicit"}));
+    } else if long {
+        body.insert("prompt_cache_options".into(), json!({"ttl": "30m"}));
+    }
+}
+
+/// Returns the headers that tie the requests of a session together.
+pub(crate) fn affinity_headers(
+    request: &ModelRequest,
+    affinity: SessionAffinity,
+) -> HeaderOverrides {
+    let Some(session_id) = cached_session_id(request) else {
+        return HeaderOverrides::new();
+    };
+    let names: &[&str] = match affinity {
+        SessionAffinity::SessionAndRequest => &["session_id", "x-client-request-id"],
+        SessionAffinity::Request => &["x-client-request-id"],
+        SessionAffinity::ExtendedSession => &["x-session-id"],
+    };
+    names
+        .iter()
+        .map(|name| ((*name).to_owned(), Some(session_id.clone())))
+        .collect()
+}
+
+/// Returns an API-specific option that is a text.
+pub(crate) fn text_option<'request>(
+    request: &'request ModelRequest,
+    name: &str,
+) -> Option<&'request str> {
+    request
+        .options
+        .provider_option(name)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
+}
+
+/// Returns the key to sign in with.
+pub(crate) fn api_key(request: &ModelRequest) -> Option<&SecretString> {
+    let key = request.options.api_key.as_ref();
+    key.filter(|key| !key.expose_secret().is_empty())
+}
+
+/// Tells whether the caller authenticates with headers of its own.
+pub(crate) fn has_own_authorization(request: &ModelRequest) -> bool {
+    let names = ["authorization", "cf-aig-authorization"];
+    let given = |value: &str| !value.trim().is_empty();
+    let asked = request.options.headers.iter().any(|(name, value)| {
+        names.iter().any(|known| name.eq_ignore_ascii_case(known))
+            && value.as_deref().is_some_and(given)
+    });
+    let modelled = request.model.headers.iter().flatten().any(|(name, value)| {
+        names.iter().any(|known| name.eq_ignore_ascii_case(known)) && given(value)
+    });
+    asked || modelled
+}
+
+/// Describes a request without credential.
+pub(crate) fn missing_key(request: &ModelRequest) -> ProviderError {
+    ProviderError::auth(format!(
+        "No API key for provider {}",
+        request.model.provider
+    ))
+}
