@@ -1,1 +1,231 @@
-//! The Responses dialect behind a ChatGPT sign-in.
+//! The Responses dialect behind a `ChatGPT` sign-in, over server-sent events or a WebSocket.
+//!
+//! What is asked is in [`request`]; the answer is read as in [`super::openai_responses`]. The
+//! connections that WebSocket requests keep between them belong to [`CodexResponses`], and so does
+//! the knowledge of which sessions had trouble with them.
+
+mod continuation;
+mod error;
+mod pool;
+mod recovery;
+mod request;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod websocket;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use self::pool::SocketPool;
+use self::request::Account;
+use self::socket::{NetworkSockets, SocketOpener};
+use self::websocket::{Ending, SocketRequest};
+use super::openai_responses::decode::ResponsesDecoder;
+use super::openai_responses::request::cached_session_id;
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol};
+use crate::env::Env;
+use crate::error::ProviderError;
+use crate::json::JsonObject;
+use crate::model::Model;
+use crate::options::{
+    HeaderOverrides, ModelRequest, RequestHooks, ResponseHead, TransportPreference,
+};
+use crate::stream::{AssistantStream, StreamWriter};
+use crate::transport::{self, HttpClient};
+
+/// The Codex API and the connections it keeps; cheap to clone.
+#[derive(Debug)]
+pub(crate) struct CodexResponses<O: SocketOpener = NetworkSockets>(Arc<Shared<O>>);
+
+#[derive(Debug)]
+struct Shared<O: SocketOpener> {
+    opener: O,
+    sockets: SocketPool<O::Socket>,
+    /// Sessions whose WebSocket failed. They stay with HTTP as long as this lives: the network that
+    /// refuses one upgrade refuses the next, and every attempt costs the user time.
+    http_sessions: Mutex<HashSet<String>>,
+}
+
+impl<O: SocketOpener> Clone for CodexResponses<O> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Default for CodexResponses {
+    fn default() -> Self {
+        Self::with_opener(NetworkSockets)
+    }
+}
+
+impl<O: SocketOpener> CodexResponses<O> {
+    fn with_opener(opener: O) -> Self {
+        Self(Arc::new(Shared {
+            opener,
+            sockets: SocketPool::default(),
+            http_sessions: Mutex::default(),
+        }))
+    }
+
+    /// Asks a model, over the transport that the options prefer.
+    pub(crate) fn stream(&self, request: ModelRequest, http: HttpClient) -> AssistantStream {
+        if self.goes_over_http(&request) {
+            let protocol = CodexHttp::new(&request);
+            return transport::stream(protocol, request, http);
+        }
+        let this = self.clone();
+        let model = Arc::clone(&request.model);
+        let timestamp = request.env.now_ms();
+        AssistantStream::produce(&model, timestamp, |writer| async move {
+            this.drive(request, http, writer).await;
+        })
+    }
+
+    async fn drive(&self, mut request: ModelRequest, http: HttpClient, mut writer: StreamWriter) {
+        let cancel = request.options.cancel.clone();
+        let outcome = cancel
+            .run_until_cancelled(self.over_websocket(&request, &http, &mut writer))
+            .await;
+        match outcome {
+            None => writer.fail(ProviderError::aborted()).await,
+            Some(Err(cause)) => writer.fail(cause).await,
+            Some(Ok(None)) => writer.complete().await,
+            Some(Ok(Some(body))) => {
+                let hooks = request.options.hooks.take();
+                request.options.hooks = hooks.map(|hooks| Arc::new(AfterPayload(hooks)) as _);
+                let protocol = CodexHttp {
+                    body: Some(body),
+                    ..CodexHttp::new(&request)
+                };
+                transport::drive(protocol, request, http, writer).await;
+            }
+        }
+    }
+
+    /// Asks over a WebSocket. Where that gets nowhere, returns the body to send over HTTP.
+    async fn over_websocket(
+        &self,
+        request: &ModelRequest,
+        http: &HttpClient,
+        writer: &mut StreamWriter,
+    ) -> Result<Option<JsonObject>, ProviderError> {
+        let body = hooked_body(request).await?;
+        let shared = &*self.0;
+        let socket_request =
+            SocketRequest::new(request, http, &shared.opener, &shared.sockets, &body).await?;
+        match socket_request.run(writer).await {
+            Ending::Complete => Ok(None),
+            Ending::Failed(cause) => Err(cause),
+            Ending::Broken(cause) => {
+                self.stay_with_http(request);
+                Err(cause)
+            }
+            Ending::UseHttp => {
+                self.stay_with_http(request);
+                Ok(Some(body))
+            }
+        }
+    }
+
+    fn stay_with_http(&self, request: &ModelRequest) {
+        if let Some(session_id) = cached_session_id(request) {
+            self.http_sessions().insert(session_id);
+        }
+    }
+
+    fn goes_over_http(&self, request: &ModelRequest) -> bool {
+        request.options.transport == TransportPreference::Sse
+            || cached_session_id(request)
+                .is_some_and(|session_id| self.http_sessions().contains(&session_id))
+    }
+
+    fn http_sessions(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        // Nothing that can panic runs under the lock.
+        let lock = self.0.http_sessions.lock();
+        lock.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn hooked_body(request: &ModelRequest) -> Result<JsonObject, ProviderError> {
+    let body = request::body(request)?;
+    let Some(hooks) = &request.options.hooks else {
+        return Ok(body);
+    };
+    match hooks.on_payload(Value::Object(body), &request.model).await {
+        Value::Object(body) => Ok(body),
+        _ => Err(ProviderError::invalid(
+            "A hook replaced the request with something that is no JSON object",
+        )),
+    }
+}
+
+/// The API over HTTP.
+#[derive(Debug)]
+struct CodexHttp {
+    env: Env,
+    /// The body, where hooks have seen it already.
+    body: Option<JsonObject>,
+}
+
+impl CodexHttp {
+    fn new(request: &ModelRequest) -> Self {
+        Self {
+            env: request.env.clone(),
+            body: None,
+        }
+    }
+}
+
+impl HttpProtocol for CodexHttp {
+    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
+        let account = Account::of(request)?;
+        let body = match &self.body {
+            Some(body) => body.clone(),
+            None => request::body(request)?,
+        };
+        Ok(HttpExchange {
+            url: request::url(&request.model.base_url),
+            headers: request::http_headers(request, &account),
+            body: Value::Object(body),
+            encoding: BodyEncoding::Zstd,
+        })
+    }
+
+    fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
+        Box::new(ResponsesDecoder::new(request::reader_settings(request)))
+    }
+
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        error::refused(head, body, self.env.now_ms())
+    }
+
+    fn may_retry(&self, head: &ResponseHead, body: &str) -> bool {
+        transport::asks_for_retry(head) && !error::is_used_up(head, body)
+    }
+}
+
+/// The caller's hooks without the one that has been called.
+#[derive(Debug)]
+struct AfterPayload(Arc<dyn RequestHooks>);
+
+impl RequestHooks for AfterPayload {
+    fn on_headers<'a>(
+        &'a self,
+        headers: HeaderOverrides,
+        model: &'a Model,
+    ) -> BoxFuture<'a, HeaderOverrides> {
+        self.0.on_headers(headers, model)
+    }
+
+    fn on_response<'a>(
+        &'a self,
+        response: &'a ResponseHead,
+        model: &'a Model,
+    ) -> BoxFuture<'a, ()> {
+        self.0.on_response(response, model)
+    }
+}

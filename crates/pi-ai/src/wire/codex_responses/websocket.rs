@@ -1,0 +1,308 @@
+//! One request over a WebSocket: lease a connection, send what the service does not know, read the
+//! answer, and find another way when the connection fails.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::pool::{Connection, SocketKey, SocketPool};
+use super::recovery::{AttemptError, AttemptProgress, NextStep, Recovery};
+use super::request::{self, Account};
+use super::socket::{MessageSocket, SocketOpener, SocketTarget};
+use crate::error::ProviderError;
+use crate::json::{JsonObject, value_to_string};
+use crate::message::{Diagnostic, DiagnosticError};
+use crate::options::{HeaderOverrides, ModelRequest, TransportPreference};
+use crate::stream::{StreamPhase, StreamWriter};
+use crate::transport::HttpClient;
+use crate::transport::websocket::Incoming;
+use crate::wire::Progress;
+use crate::wire::openai_responses::reader::EventReader;
+use crate::wire::openai_responses::request::{cached_session_id, input_builder};
+use crate::wire::openai_responses::tools::grammar_properties;
+
+/// Headers that have no meaning in a handshake.
+const BODY_HEADERS: [&str; 3] = ["accept", "content-type", "content-encoding"];
+
+/// How a request over a WebSocket ended.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The answer is complete.
+    Complete,
+    /// The connection got nowhere; the request should go over HTTP.
+    UseHttp,
+    /// The connection broke in the middle of the answer.
+    Broken(ProviderError),
+    /// The service refused or failed.
+    Failed(ProviderError),
+}
+
+/// A request, ready to be sent over a WebSocket.
+pub(super) struct SocketRequest<'run, O: SocketOpener> {
+    request: &'run ModelRequest,
+    http: &'run HttpClient,
+    opener: &'run O,
+    pool: &'run SocketPool<O::Socket>,
+    body: &'run JsonObject,
+    url: String,
+    headers: HeaderOverrides,
+    key: Option<SocketKey>,
+}
+
+impl<'run, O: SocketOpener> SocketRequest<'run, O> {
+    /// Puts a request together; `body` has been through the hooks.
+    pub(super) async fn new(
+        request: &'run ModelRequest,
+        http: &'run HttpClient,
+        opener: &'run O,
+        pool: &'run SocketPool<O::Socket>,
+        body: &'run JsonObject,
+    ) -> Result<Self, ProviderError> {
+        let account = Account::of(request)?;
+        let url = request::websocket_url(&request.model.base_url);
+        Ok(Self {
+            key: cached_session_id(request).map(|session_id| SocketKey {
+                session_id,
+                account_id: account.id.clone(),
+                url: url.clone(),
+            }),
+            headers: handshake_headers(request, &account).await,
+            request,
+            http,
+            opener,
+            pool,
+            body,
+            url,
+        })
+    }
+
+    /// Sends the request and reads the answer into the message.
+    pub(super) async fn run(&self, writer: &mut StreamWriter) -> Ending {
+        let mut recovery = Recovery::default();
+        loop {
+            let mut progress = AttemptProgress {
+                reused: false,
+                answered: false,
+            };
+            let Err(failure) = self.attempt(&mut progress, writer).await else {
+                return Ending::Complete;
+            };
+            match (recovery.after(&failure, progress), failure) {
+                (NextStep::TryAgain, failure) => {
+                    tracing::debug!(?failure, "asking again on a new WebSocket");
+                }
+                (step @ NextStep::UseHttp, failure) => {
+                    self.record(&failure, step, progress, writer);
+                    return Ending::UseHttp;
+                }
+                (step @ NextStep::GiveUp, failure @ AttemptError::Connection { .. }) => {
+                    self.record(&failure, step, progress, writer);
+                    return Ending::Broken(failure.into_error());
+                }
+                (NextStep::GiveUp, failure @ AttemptError::Service { .. }) => {
+                    return Ending::Failed(failure.into_error());
+                }
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        progress: &mut AttemptProgress,
+        writer: &mut StreamWriter,
+    ) -> Result<(), AttemptError> {
+        writer.set_phase(StreamPhase::Connecting);
+        let (lease, kept) = self.pool.lease(self.key.clone()).await;
+        progress.reused = kept.is_some();
+        let mut connection = match kept {
+            Some(connection) => connection,
+            None => Connection::new(self.open().await?),
+        };
+        let body = if self.continues() {
+            connection.continuation.request_for(self.body)
+        } else {
+            self.body.clone()
+        };
+        self.send(&mut connection, body).await?;
+        writer.set_phase(StreamPhase::Waiting);
+        self.receive(&mut connection, progress, writer).await?;
+        if self.continues() {
+            self.remember(&mut connection, writer);
+        }
+        lease.give_back(connection);
+        Ok(())
+    }
+
+    async fn open(&self) -> Result<O::Socket, ProviderError> {
+        let target = SocketTarget {
+            url: &self.url,
+            headers: self.headers.clone(),
+            limit: self.request.options.timeouts.websocket_connect,
+        };
+        let env = self.request.env.with_overrides(&self.request.options.env);
+        self.opener.open(self.http, target, &env).await
+    }
+
+    async fn send(
+        &self,
+        connection: &mut Connection<O::Socket>,
+        body: JsonObject,
+    ) -> Result<(), ProviderError> {
+        let sending = connection.socket.send(create_frame(body));
+        match self.request.options.timeouts.first_byte {
+            None => sending.await,
+            Some(limit) => tokio::time::timeout(limit, sending)
+                .await
+                .unwrap_or_else(|_elapsed| {
+                    let seconds = limit.as_secs();
+                    Err(ProviderError::network(format!(
+                        "WebSocket error: sending the request timed out after {seconds} seconds"
+                    )))
+                }),
+        }
+    }
+
+    /// Tells whether later requests of the session send only what is new.
+    fn continues(&self) -> bool {
+        match self.request.options.transport {
+            TransportPreference::Auto | TransportPreference::WebsocketCached => true,
+            TransportPreference::Websocket | TransportPreference::Sse => false,
+        }
+    }
+
+    async fn receive(
+        &self,
+        connection: &mut Connection<O::Socket>,
+        progress: &mut AttemptProgress,
+        writer: &mut StreamWriter,
+    ) -> Result<(), AttemptError> {
+        let timeouts = self.request.options.timeouts;
+        let mut reader = EventReader::new(request::reader_settings(self.request));
+        let mut limit: Option<Duration> = timeouts.first_byte;
+        loop {
+            let event = match connection.socket.receive(limit).await? {
+                Incoming::Text(event) => event,
+                Incoming::Closed { code, reason } => return Err(closed(code, &reason)),
+            };
+            limit = timeouts.idle;
+            let outcome = reader.read(&event, writer.message());
+            let read = outcome.map_err(|error| AttemptError::Service {
+                code: reader.failure_code().map(str::to_owned),
+                error,
+            })?;
+            if !progress.answered {
+                progress.answered = true;
+                writer.set_phase(StreamPhase::Receiving);
+                writer.message().start();
+            }
+            writer.flush().await;
+            if read == Progress::Complete {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Remembers the exchange as the service does: what it was asked, and the items it answered
+    /// with in the form in which we shall send them back.
+    fn remember(&self, connection: &mut Connection<O::Socket>, writer: &mut StreamWriter) {
+        let compat = request::compat(self.request);
+        let Ok(properties) = grammar_properties(&self.request.messages, &compat) else {
+            return;
+        };
+        let builder = input_builder(self.request, &compat, request::RULES, &properties);
+        let (response_id, items) = writer.message().read(|message| {
+            let items = builder.assistant_items(message, 0);
+            (message.response_id.clone(), items)
+        });
+        match (response_id, items) {
+            (Some(id), Ok(items)) => connection.continuation.remember(self.body, &id, items),
+            _ => connection.continuation.forget(),
+        }
+    }
+
+    /// Leaves a note in the message that the connection failed.
+    fn record(
+        &self,
+        failure: &AttemptError,
+        step: NextStep,
+        progress: AttemptProgress,
+        writer: &mut StreamWriter,
+    ) {
+        let (error, code) = match failure {
+            AttemptError::Service { error, code } => (error, code.clone().map(Value::from)),
+            AttemptError::Connection { error, close_code } => (error, close_code.map(Value::from)),
+        };
+        let mut details = JsonObject::new();
+        details.insert(
+            "configuredTransport".into(),
+            json!(self.request.options.transport),
+        );
+        if step == NextStep::UseHttp {
+            details.insert("fallbackTransport".into(), "sse".into());
+        }
+        let phase = if progress.answered {
+            "after_message_stream_start"
+        } else {
+            "before_message_stream_start"
+        };
+        details.insert("eventsEmitted".into(), progress.answered.into());
+        details.insert("phase".into(), phase.into());
+        let size = value_to_string(&Value::Object(self.body.clone())).len();
+        details.insert("requestBytes".into(), size.into());
+        let diagnostic = Diagnostic {
+            kind: "provider_transport_failure".into(),
+            timestamp: self.request.env.now_ms(),
+            error: Some(DiagnosticError {
+                name: Some("WebSocketError".into()),
+                message: error.message.clone(),
+                code,
+                ..DiagnosticError::default()
+            }),
+            details: Some(details),
+        };
+        writer.message().update(|message| {
+            let diagnostics = message.diagnostics.get_or_insert_with(Vec::new);
+            diagnostics.push(diagnostic);
+        });
+    }
+}
+
+async fn handshake_headers(request: &ModelRequest, account: &Account) -> HeaderOverrides {
+    let mut headers = request::websocket_headers(request, account);
+    let modelled = request.model.headers.iter().flatten();
+    let modelled = modelled.map(|(name, value)| (name.clone(), Some(value.clone())));
+    for (name, value) in modelled.chain(request.options.headers.clone()) {
+        headers.insert(name.to_ascii_lowercase(), value);
+    }
+    if let Some(hooks) = &request.options.hooks {
+        headers = hooks.on_headers(headers, &request.model).await;
+    }
+    headers.retain(|name, _| {
+        let known = BODY_HEADERS.iter();
+        !known.clone().any(|known| name.eq_ignore_ascii_case(known))
+    });
+    headers
+}
+
+fn create_frame(body: JsonObject) -> String {
+    let mut frame = JsonObject::new();
+    frame.insert("type".into(), "response.create".into());
+    frame.extend(body);
+    value_to_string(&Value::Object(frame))
+}
+
+fn closed(code: u16, reason: &str) -> AttemptError {
+    /// The code of a message that is larger than the service takes.
+    const MESSAGE_TOO_BIG: u16 = 1009;
+    let reason = match (reason, code) {
+        ("", MESSAGE_TOO_BIG) => " (message too big)".to_owned(),
+        ("", _) => String::new(),
+        (reason, _) => format!(" ({reason})"),
+    };
+    AttemptError::Connection {
+        error: ProviderError::network(format!(
+            "WebSocket closed by the service with code {code}{reason} before the response was complete"
+        )),
+        close_code: Some(code),
+    }
+}
