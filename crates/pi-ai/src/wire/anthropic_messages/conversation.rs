@@ -1,0 +1,390 @@
+//! The conversation as the Messages API takes it.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::request::{CacheControl, OutputConfig};
+use crate::content::{AssistantBlock, Content, InputBlock, ThinkingContent, join_text};
+use crate::json::JsonObject;
+use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage};
+use crate::model::api;
+use crate::options::ModelRequest;
+use crate::transcript;
+use crate::transform;
+
+/// Stands in a tool result that is nothing but images; the service wants a word beside them.
+const ATTACHED_IMAGE: &str = "(see the attached image)";
+
+/// The longest tool-call id the service takes.
+const LONGEST_CALL_ID: usize = 64;
+
+/// The efforts a history may name.
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+
+/// A message of the request.
+#[derive(Debug, Serialize)]
+pub(super) struct WireMessage<'request> {
+    role: Role,
+    content: WireContent<'request>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'request>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    System,
+    User,
+    Assistant,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum WireContent<'request> {
+    Text(Cow<'request, str>),
+    Blocks(Vec<MarkedBlock<'request>>),
+}
+
+/// A block, and the cache marker it may carry.
+#[derive(Debug, Serialize)]
+struct MarkedBlock<'request> {
+    #[serde(flatten)]
+    block: WireBlock<'request>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+impl<'request> From<WireBlock<'request>> for MarkedBlock<'request> {
+    fn from(block: WireBlock<'request>) -> Self {
+        Self {
+            block,
+            cache_control: None,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum WireBlock<'request> {
+    Text {
+        text: Cow<'request, str>,
+    },
+    Image {
+        source: ImageSource<'request>,
+    },
+    Thinking {
+        thinking: &'request str,
+        signature: &'request str,
+    },
+    RedactedThinking {
+        data: &'request str,
+    },
+    ToolUse {
+        id: &'request str,
+        name: &'request str,
+        input: &'request JsonObject,
+    },
+    ToolResult {
+        tool_use_id: &'request str,
+        content: WireContent<'request>,
+        is_error: bool,
+    },
+    ToolAddition {
+        tool: ToolName<'request>,
+    },
+    ToolRemoval {
+        tool: ToolName<'request>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct ImageSource<'request> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'request str,
+    data: &'request str,
+}
+
+#[derive(Debug, Serialize)]
+struct ToolName<'request> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'request str,
+}
+
+/// Applies the rules for handing a transcript to this API.
+pub(super) fn handed_off<'request>(
+    messages: Vec<Cow<'request, Message>>,
+    request: &ModelRequest,
+) -> Vec<Cow<'request, Message>> {
+    transform::hand_off(
+        messages,
+        &request.model,
+        &|id, _| call_id(id),
+        request.env.now_ms(),
+    )
+}
+
+/// Makes an id that the service accepts: ASCII letters, digits, `_` and `-`, at most 64.
+pub(crate) fn call_id(id: &str) -> String {
+    id.chars()
+        .map(|character| match character {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
+            _ => '_',
+        })
+        .take(LONGEST_CALL_ID)
+        .collect()
+}
+
+/// How a conversation is converted.
+#[derive(Debug)]
+pub(super) struct Conversation<'request> {
+    /// The provider that is asked; efforts of its own answers are replayed.
+    pub provider: &'request str,
+    /// The marker for the end of the conversation.
+    pub cache: Option<CacheControl>,
+    /// Thinking may be replayed without a signature.
+    pub empty_signature: bool,
+    /// Later tool changes are told in place.
+    pub tool_changes: bool,
+    /// The effort from here on, for models whose effort is part of the history.
+    pub effort_now: Option<&'request str>,
+}
+
+impl<'request> Conversation<'request> {
+    /// Converts a transcript; its leading system message is not part of the conversation.
+    pub(super) fn convert(
+        &self,
+        transcript: &'request [Cow<'request, Message>],
+    ) -> Vec<WireMessage<'request>> {
+        let mut messages: Vec<WireMessage<'request>> = Vec::with_capacity(transcript.len());
+        // Tool results must follow their calls at once, so a system message waits until the next
+        // answer begins, or for the end.
+        let mut waiting: Vec<WireMessage<'request>> = Vec::new();
+        let mut after_result = false;
+        for (index, message) in transcript.iter().enumerate() {
+            let mut is_result = false;
+            match message.as_ref() {
+                Message::System(_) if index == 0 => {}
+                Message::System(system) => waiting.extend(self.system(system)),
+                Message::User(user) => messages.extend(user_message(&user.content)),
+                Message::Assistant(answer) => {
+                    messages.append(&mut waiting);
+                    messages.extend(self.assistant(answer));
+                }
+                Message::ToolResult(result) => {
+                    is_result = true;
+                    let block = tool_result(result).into();
+                    match messages.last_mut() {
+                        Some(WireMessage {
+                            content: WireContent::Blocks(blocks),
+                            ..
+                        }) if after_result => blocks.push(block),
+                        _ => messages.push(WireMessage::new(Role::User, vec![block])),
+                    }
+                }
+            }
+            after_result = is_result;
+        }
+        messages.append(&mut waiting);
+        self.mark(&mut messages);
+        if let Some(effort) = self.effort_now {
+            messages.push(WireMessage::effort(effort));
+        }
+        messages
+    }
+
+    fn system(&self, system: &'request SystemMessage) -> Option<WireMessage<'request>> {
+        let mut blocks = Vec::new();
+        let text = transcript::system_update_text(system);
+        if !text.is_empty() {
+            blocks.push(WireBlock::Text { text: text.into() }.into());
+        }
+        if self.tool_changes {
+            let removed = system.tools_removed.iter().flatten();
+            blocks.extend(removed.map(|tool| {
+                let tool = ToolName::new(&tool.name);
+                WireBlock::ToolRemoval { tool }.into()
+            }));
+            let added = system.tools_added.iter().flatten();
+            blocks.extend(added.map(|tool| {
+                let tool = ToolName::new(&tool.name);
+                WireBlock::ToolAddition { tool }.into()
+            }));
+        }
+        (!blocks.is_empty()).then(|| WireMessage::new(Role::System, blocks))
+    }
+
+    /// Converts an answer, led by the effort it was given with where the history tells efforts.
+    fn assistant(&self, answer: &'request AssistantMessage) -> Vec<WireMessage<'request>> {
+        let blocks: Vec<MarkedBlock<'request>> = answer
+            .content
+            .iter()
+            .filter_map(|block| self.assistant_block(block))
+            .map(Into::into)
+            .collect();
+        if blocks.is_empty() {
+            return Vec::new();
+        }
+        let effort = answer
+            .provider_thinking_level
+            .as_deref()
+            .filter(|effort| EFFORTS.contains(effort))
+            .filter(|_| {
+                self.effort_now.is_some()
+                    && answer.api == api::ANTHROPIC_MESSAGES
+                    && answer.provider == self.provider
+            });
+        effort
+            .map(WireMessage::effort)
+            .into_iter()
+            .chain([WireMessage::new(Role::Assistant, blocks)])
+            .collect()
+    }
+
+    fn assistant_block(&self, block: &'request AssistantBlock) -> Option<WireBlock<'request>> {
+        match block {
+            AssistantBlock::Text(text) => (!text.text.trim().is_empty()).then(|| WireBlock::Text {
+                text: Cow::Borrowed(&text.text),
+            }),
+            AssistantBlock::Thinking(thinking) => self.thinking(thinking),
+            AssistantBlock::ToolCall(call) => Some(WireBlock::ToolUse {
+                id: &call.id,
+                name: &call.name,
+                input: &call.arguments,
+            }),
+            AssistantBlock::Unknown(_) => None,
+        }
+    }
+
+    fn thinking(&self, block: &'request ThinkingContent) -> Option<WireBlock<'request>> {
+        let signature = block
+            .thinking_signature
+            .as_deref()
+            .filter(|signature| !signature.trim().is_empty());
+        if block.is_redacted() {
+            return signature.map(|data| WireBlock::RedactedThinking { data });
+        }
+        match signature {
+            Some(signature) => Some(WireBlock::Thinking {
+                thinking: &block.thinking,
+                signature,
+            }),
+            None if block.thinking.trim().is_empty() => None,
+            None if self.empty_signature => Some(WireBlock::Thinking {
+                thinking: &block.thinking,
+                signature: "",
+            }),
+            // An answer that was cut off has no signature, and the service refuses thinking
+            // without one.
+            None => Some(WireBlock::Text {
+                text: Cow::Borrowed(&block.thinking),
+            }),
+        }
+    }
+
+    /// Marks the end of the conversation for the cache.
+    fn mark(&self, messages: &mut [WireMessage<'request>]) {
+        let (Some(cache), Some(last)) = (self.cache, messages.last_mut()) else {
+            return;
+        };
+        if last.role == Role::Assistant {
+            return;
+        }
+        if let WireContent::Text(text) = &mut last.content {
+            let text = std::mem::take(text);
+            last.content = WireContent::Blocks(vec![WireBlock::Text { text }.into()]);
+        }
+        if let WireContent::Blocks(blocks) = &mut last.content
+            && let Some(block) = blocks.last_mut()
+        {
+            block.cache_control = Some(cache);
+        }
+    }
+}
+
+impl<'request> WireMessage<'request> {
+    fn new(role: Role, blocks: Vec<MarkedBlock<'request>>) -> Self {
+        Self {
+            role,
+            content: WireContent::Blocks(blocks),
+            output_config: None,
+        }
+    }
+
+    fn effort(effort: &'request str) -> Self {
+        Self {
+            output_config: Some(OutputConfig { effort }),
+            ..Self::new(Role::System, Vec::new())
+        }
+    }
+}
+
+impl<'request> ToolName<'request> {
+    fn new(name: &'request str) -> Self {
+        Self {
+            kind: "tool_reference",
+            name,
+        }
+    }
+}
+
+fn user_message(content: &Content) -> Option<WireMessage<'_>> {
+    match content {
+        Content::Text(text) => (!text.trim().is_empty()).then(|| WireMessage {
+            role: Role::User,
+            content: WireContent::Text(Cow::Borrowed(text)),
+            output_config: None,
+        }),
+        Content::Blocks(blocks) => {
+            let blocks: Vec<_> = blocks.iter().filter_map(input_block).collect();
+            (!blocks.is_empty()).then(|| WireMessage::new(Role::User, blocks))
+        }
+    }
+}
+
+fn tool_result(result: &ToolResultMessage) -> WireBlock<'_> {
+    WireBlock::ToolResult {
+        tool_use_id: &result.tool_call_id,
+        content: tool_result_content(&result.content),
+        is_error: result.is_error,
+    }
+}
+
+fn tool_result_content(blocks: &[InputBlock]) -> WireContent<'_> {
+    let has_images = blocks
+        .iter()
+        .any(|block| matches!(block, InputBlock::Image(_)));
+    if !has_images {
+        return WireContent::Text(join_text(blocks).into());
+    }
+    let mut converted: Vec<MarkedBlock<'_>> = blocks.iter().filter_map(input_block).collect();
+    let has_text = converted
+        .iter()
+        .any(|marked| matches!(marked.block, WireBlock::Text { .. }));
+    if !has_text {
+        let text = Cow::Borrowed(ATTACHED_IMAGE);
+        converted.insert(0, WireBlock::Text { text }.into());
+    }
+    WireContent::Blocks(converted)
+}
+
+/// Converts a block; the service refuses blank text.
+fn input_block(block: &InputBlock) -> Option<MarkedBlock<'_>> {
+    let block = match block {
+        InputBlock::Text(text) if text.text.trim().is_empty() => return None,
+        InputBlock::Text(text) => WireBlock::Text {
+            text: Cow::Borrowed(&text.text),
+        },
+        InputBlock::Image(image) => WireBlock::Image {
+            source: ImageSource {
+                kind: "base64",
+                media_type: &image.mime_type,
+                data: &image.data,
+            },
+        },
+        InputBlock::Unknown(_) => return None,
+    };
+    Some(block.into())
+}

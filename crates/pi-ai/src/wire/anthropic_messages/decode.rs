@@ -1,0 +1,586 @@
+//! The answer of the Messages API: server-sent events into message events.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::ErrorReport;
+use super::compat::Compat;
+use super::request::Thinking;
+use crate::content::{ThinkingContent, ToolCall};
+use crate::error::{ErrorClass, ProviderError};
+use crate::json::JsonObject;
+use crate::live_message::MessageBuilder;
+use crate::message::Diagnostic;
+use crate::options::ModelRequest;
+use crate::partial_json;
+use crate::stop_reason::StopReason;
+use crate::transport::sse::{SseEvent, SseParser};
+use crate::usage::Usage;
+use crate::wire::{Decoder, Progress};
+
+/// What a thinking block says where the provider withholds the text.
+pub(crate) const REDACTED_THINKING: &str = "[Reasoning redacted]";
+
+/// Decodes one answer.
+#[derive(Debug)]
+pub(super) struct MessagesDecoder {
+    parser: SseParser,
+    answer: Answer,
+}
+
+/// What is known of the answer beyond the message itself.
+#[derive(Debug)]
+struct Answer {
+    model: String,
+    provider: String,
+    compat: Compat,
+    effort: Option<String>,
+    timestamp: i64,
+    open: Vec<OpenBlock>,
+    usage: Usage,
+    transformations: Vec<Transformation>,
+    refusal: Option<ProviderError>,
+    is_complete: bool,
+}
+
+/// A block between its start and its stop.
+#[derive(Debug, Clone, Copy)]
+struct OpenBlock {
+    wire_index: u64,
+    content_index: usize,
+    kind: BlockKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BlockKind {
+    Text,
+    Thinking,
+    ToolCall,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageStart {
+    message: StartedMessage,
+    #[serde(default)]
+    input_transformations: Option<Vec<Transformation>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StartedMessage {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    usage: Option<WireUsage>,
+    #[serde(default)]
+    input_transformations: Option<Vec<Transformation>>,
+}
+
+/// Something the service changed in the request before the model saw it.
+#[derive(Debug, Deserialize)]
+struct Transformation {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CacheCreation {
+    #[serde(default)]
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutputDetails {
+    #[serde(default)]
+    thinking_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct BlockStart {
+    index: u64,
+    content_block: StartedBlock,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum StartedBlock {
+    Text {
+        #[serde(default)]
+        text: Option<String>,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: Option<String>,
+        #[serde(default)]
+        signature: Option<String>,
+    },
+    RedactedThinking {
+        #[serde(default)]
+        data: String,
+    },
+    ToolUse {
+        #[serde(default)]
+        id: String,
+        #[serde(default)]
+        name: String,
+        #[serde(default)]
+        input: Option<JsonObject>,
+    },
+    /// Another model answers in place of the asked one.
+    Fallback,
+    /// Blocks of tools that run at the service, and whatever comes later.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct BlockDelta<'event> {
+    index: u64,
+    #[serde(borrow)]
+    delta: Delta<'event>,
+}
+
+/// A flat struct for all kinds of delta, since a tagged enum would copy every one of them once more.
+#[derive(Debug, Deserialize)]
+struct Delta<'event> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'event, str>,
+    #[serde(default, borrow)]
+    text: Cow<'event, str>,
+    #[serde(default, borrow)]
+    thinking: Cow<'event, str>,
+    #[serde(default, borrow)]
+    partial_json: Cow<'event, str>,
+    #[serde(default, borrow)]
+    signature: Cow<'event, str>,
+}
+
+#[derive(Debug, Deserialize)]
+struct BlockStop {
+    index: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageDelta {
+    delta: StopDelta,
+    #[serde(default)]
+    usage: Option<WireUsage>,
+    #[serde(default)]
+    input_transformations: Option<Vec<Transformation>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StopDelta {
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    stop_details: Option<StopDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StopDetails {
+    #[serde(default)]
+    explanation: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct EventType<'event> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'event, str>,
+}
+
+impl MessagesDecoder {
+    /// Creates the decoder of one answer.
+    pub(super) fn new(request: &ModelRequest) -> Self {
+        let compat = Compat::of(&request.model);
+        let effort = match Thinking::of(request, &compat) {
+            Thinking::Adaptive(effort) if compat.effort_in_history => Some(effort.to_owned()),
+            _ => None,
+        };
+        Self {
+            parser: SseParser::new(),
+            answer: Answer {
+                model: request.model.id.clone(),
+                provider: request.model.provider.clone(),
+                compat,
+                effort,
+                timestamp: request.env.now_ms(),
+                open: Vec::new(),
+                usage: Usage::default(),
+                transformations: Vec::new(),
+                refusal: None,
+                is_complete: false,
+            },
+        }
+    }
+}
+
+impl Decoder for MessagesDecoder {
+    fn push(
+        &mut self,
+        bytes: &[u8],
+        message: &mut MessageBuilder,
+    ) -> Result<Progress, ProviderError> {
+        let Self { parser, answer } = self;
+        parser.push(bytes, |event| answer.event(event, message))?;
+        Ok(if answer.is_complete {
+            Progress::Complete
+        } else {
+            Progress::More
+        })
+    }
+
+    fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        let Self { parser, answer } = self;
+        parser.finish(|event| {
+            // The last event may have been cut off with the connection.
+            if serde_json::from_str::<IgnoredAny>(event.data).is_err() {
+                return Ok(());
+            }
+            answer.event(event, message)
+        })?;
+        if answer.is_complete {
+            Ok(())
+        } else {
+            Err(answer
+                .refusal
+                .take()
+                .unwrap_or_else(|| ProviderError::network("The stream ended before message_stop")))
+        }
+    }
+}
+
+impl Answer {
+    fn event(
+        &mut self,
+        event: SseEvent<'_>,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        if self.is_complete {
+            return Ok(());
+        }
+        let data = event.data;
+        // Some compatible services leave the event's name to its data.
+        let named;
+        let name = match event.event {
+            Some(name) => name,
+            None => {
+                named = read::<EventType<'_>>("unnamed", data)?.kind;
+                named.as_ref()
+            }
+        };
+        match name {
+            "content_block_delta" => self.delta(&read(name, data)?, message),
+            "content_block_start" => return self.block_start(read(name, data)?, message),
+            "content_block_stop" => self.block_stop(&read(name, data)?, message),
+            "message_start" => self.message_start(read(name, data)?, message),
+            "message_delta" => return self.message_delta(read(name, data)?, message),
+            "message_stop" => return self.message_stop(message),
+            "error" => return Err(reported_error(data)),
+            // Pings, and whatever comes later.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn message_start(&mut self, start: MessageStart, message: &mut MessageBuilder) {
+        let StartedMessage {
+            id,
+            model,
+            usage,
+            input_transformations,
+        } = start.message;
+        self.note_transformations(input_transformations.or(start.input_transformations));
+        let other_model = model.filter(|model| *model != self.model);
+        if let Some(prices) = other_model
+            .as_deref()
+            .and_then(|model| self.compat.fallback_prices(&self.provider, model))
+        {
+            message.set_prices(prices.clone());
+        }
+        let effort = self.effort.clone();
+        message.update(|message| {
+            message.response_id = id;
+            message.response_model = other_model;
+            message.provider_thinking_level = effort;
+        });
+        let usage = usage.unwrap_or_default();
+        self.usage.cache_write_1h = Some(
+            usage
+                .cache_creation
+                .as_ref()
+                .and_then(|creation| creation.ephemeral_1h_input_tokens)
+                .unwrap_or(0),
+        );
+        self.take_usage(&usage, message);
+    }
+
+    /// Takes the counts that are there: a later report may leave some out.
+    fn take_usage(&mut self, reported: &WireUsage, message: &mut MessageBuilder) {
+        let usage = &mut self.usage;
+        let counts = [
+            (&mut usage.input, reported.input_tokens),
+            (&mut usage.output, reported.output_tokens),
+            (&mut usage.cache_read, reported.cache_read_input_tokens),
+            (&mut usage.cache_write, reported.cache_creation_input_tokens),
+        ];
+        for (count, reported) in counts {
+            *count = reported.unwrap_or(*count);
+        }
+        let thinking = reported
+            .output_tokens_details
+            .as_ref()
+            .and_then(|details| details.thinking_tokens);
+        usage.reasoning = thinking.or(usage.reasoning);
+        usage.total_tokens = usage.prompt_tokens() + usage.output;
+        message.set_usage(usage.clone());
+    }
+
+    fn block_start(
+        &mut self,
+        start: BlockStart,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        let (kind, content_index) = match start.content_block {
+            StartedBlock::Text { text } => {
+                let index = message.open_text();
+                message.with_text(index, |block| block.text = text.unwrap_or_default());
+                (BlockKind::Text, index)
+            }
+            StartedBlock::Thinking {
+                thinking,
+                signature,
+            } => {
+                let index = message.open_thinking_with(ThinkingContent {
+                    thinking: thinking.unwrap_or_default(),
+                    thinking_signature: Some(signature.unwrap_or_default()),
+                    ..ThinkingContent::default()
+                });
+                (BlockKind::Thinking, index)
+            }
+            StartedBlock::RedactedThinking { data } => {
+                let index = message.open_thinking_with(ThinkingContent {
+                    thinking: REDACTED_THINKING.to_owned(),
+                    thinking_signature: Some(data),
+                    redacted: Some(true),
+                    ..ThinkingContent::default()
+                });
+                (BlockKind::Thinking, index)
+            }
+            StartedBlock::ToolUse { id, name, input } => {
+                let index = message.open_tool_call(ToolCall {
+                    id,
+                    name,
+                    arguments: input.unwrap_or_default(),
+                    ..ToolCall::default()
+                });
+                (BlockKind::ToolCall, index)
+            }
+            StartedBlock::Fallback if message.read(|message| message.content.is_empty()) => {
+                return Ok(());
+            }
+            StartedBlock::Fallback => {
+                return Err(ProviderError::protocol(
+                    "The service changed the model in the middle of an answer",
+                ));
+            }
+            StartedBlock::Other => return Ok(()),
+        };
+        self.open.push(OpenBlock {
+            wire_index: start.index,
+            content_index,
+            kind,
+        });
+        Ok(())
+    }
+
+    fn delta(&mut self, event: &BlockDelta<'_>, message: &mut MessageBuilder) {
+        let Some(block) = self
+            .open
+            .iter()
+            .rfind(|block| block.wire_index == event.index)
+        else {
+            return;
+        };
+        let (delta, index) = (&event.delta, block.content_index);
+        match (delta.kind.as_ref(), block.kind) {
+            ("text_delta", BlockKind::Text) => message.append_text(index, &delta.text),
+            ("thinking_delta", BlockKind::Thinking) => {
+                message.append_thinking(index, &delta.thinking);
+            }
+            ("input_json_delta", BlockKind::ToolCall) => {
+                message.append_arguments(index, &delta.partial_json);
+            }
+            ("signature_delta", BlockKind::Thinking) => {
+                message.with_thinking(index, |block| {
+                    block
+                        .thinking_signature
+                        .get_or_insert_default()
+                        .push_str(&delta.signature);
+                });
+            }
+            // Citations, and whatever comes later.
+            _ => {}
+        }
+    }
+
+    fn block_stop(&mut self, stop: &BlockStop, message: &mut MessageBuilder) {
+        let place = self
+            .open
+            .iter()
+            .rposition(|block| block.wire_index == stop.index);
+        let Some(block) = place.map(|place| self.open.remove(place)) else {
+            return;
+        };
+        match block.kind {
+            BlockKind::Text => message.close_text(block.content_index),
+            BlockKind::Thinking => message.close_thinking(block.content_index),
+            BlockKind::ToolCall => message.close_tool_call(block.content_index),
+        }
+    }
+
+    fn message_delta(
+        &mut self,
+        event: MessageDelta,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        self.note_transformations(event.input_transformations);
+        if let Some(raw) = event.delta.stop_reason {
+            self.stop(&raw, event.delta.stop_details, message)?;
+        }
+        if let Some(usage) = &event.usage {
+            self.take_usage(usage, message);
+        }
+        Ok(())
+    }
+
+    fn stop(
+        &mut self,
+        raw: &str,
+        details: Option<StopDetails>,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        let reason = match raw {
+            // A paused turn goes on when the conversation is sent again.
+            "end_turn" | "pause_turn" | "stop_sequence" => StopReason::Stop,
+            "max_tokens" => StopReason::Length,
+            "tool_use" => StopReason::ToolUse,
+            _ => StopReason::Error,
+        };
+        message.stop(reason, Some(raw));
+        match raw {
+            "refusal" => {
+                let explanation = details
+                    .and_then(|details| details.explanation)
+                    .filter(|text| !text.trim().is_empty())
+                    .unwrap_or_else(|| "The model refused to answer this request".to_owned());
+                self.refusal = Some(ProviderError::new(ErrorClass::Refused, explanation));
+                Ok(())
+            }
+            "sensitive" => {
+                self.refusal = Some(ProviderError::new(
+                    ErrorClass::Refused,
+                    "The service's content filter stopped the answer (sensitive)",
+                ));
+                Ok(())
+            }
+            _ if reason == StopReason::Error => Err(ProviderError::protocol(format!(
+                "The service stopped for a reason this version does not know: {raw}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn message_stop(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        if message.stop_reason().is_none() {
+            return Err(ProviderError::network(
+                "The stream ended without a stop reason",
+            ));
+        }
+        self.is_complete = true;
+        if !self.transformations.is_empty() {
+            let diagnostic = transformation_diagnostic(&self.transformations, self.timestamp);
+            message.update(|message| {
+                message.diagnostics.get_or_insert_default().push(diagnostic);
+            });
+        }
+        Ok(())
+    }
+
+    fn note_transformations(&mut self, reported: Option<Vec<Transformation>>) {
+        if let Some(transformations) = reported {
+            self.transformations = transformations;
+        }
+    }
+}
+
+fn transformation_diagnostic(transformations: &[Transformation], timestamp: i64) -> Diagnostic {
+    let described = transformations.iter().map(|transformation| {
+        let fields = [
+            ("type", &transformation.kind),
+            ("path", &transformation.path),
+            ("reason", &transformation.reason),
+        ];
+        let fields = fields.into_iter().filter_map(|(name, value)| {
+            let value = value.as_ref()?;
+            Some((name.to_owned(), value.clone().into()))
+        });
+        serde_json::Value::Object(fields.collect())
+    });
+    let transformations = described.collect::<Vec<_>>().into();
+    Diagnostic {
+        kind: "anthropic_input_transformations".to_owned(),
+        timestamp,
+        error: None,
+        details: Some(JsonObject::from_iter([(
+            "transformations".to_owned(),
+            transformations,
+        )])),
+    }
+}
+
+fn read<'event, Event: Deserialize<'event>>(
+    name: &str,
+    data: &'event str,
+) -> Result<Event, ProviderError> {
+    let error = match serde_json::from_str(data) {
+        Ok(event) => return Ok(event),
+        Err(error) => error,
+    };
+    // Some compatible services leave control characters and odd escapes as the model wrote them.
+    let mended = partial_json::parse_whole(data).and_then(|value| Event::deserialize(value).ok());
+    mended.ok_or_else(|| {
+        ProviderError::protocol(format!(
+            "The stream's {name} event was terminated early or is not valid: {error}"
+        ))
+    })
+}
+
+fn reported_error(data: &str) -> ProviderError {
+    let class = ErrorReport::class_in(data).unwrap_or(ErrorClass::Protocol);
+    ProviderError::new(
+        class,
+        format!("The service reported an error in its answer: {data}"),
+    )
+}
