@@ -1,0 +1,270 @@
+//! The gateway's events into our own.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::content::{ThinkingContent, ToolCall};
+use crate::error::{ErrorClass, ProviderError};
+use crate::json::JsonObject;
+use crate::live_message::MessageBuilder;
+use crate::message::Diagnostic;
+use crate::stop_reason::StopReason;
+use crate::transport::sse::{SseEvent, SseParser};
+use crate::usage::Usage;
+use crate::wire::{Decoder, Progress};
+
+/// Ends some streams; it carries nothing.
+const DONE_MARK: &str = "[DONE]";
+
+/// Decodes one answer.
+#[derive(Debug)]
+pub(super) struct PiDecoder {
+    parser: SseParser,
+    answer: Answer,
+}
+
+#[derive(Debug)]
+struct Answer {
+    timestamp: i64,
+    blocks: Vec<Block>,
+    is_complete: bool,
+}
+
+/// Where a block of the gateway stands in our message.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    wire_index: usize,
+    content_index: usize,
+}
+
+/// All fields of all events: a tagged enum would copy every delta once more.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event<'event> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'event, str>,
+    #[serde(default)]
+    content_index: usize,
+    #[serde(default, borrow)]
+    delta: Cow<'event, str>,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    content_signature: Option<String>,
+    #[serde(default)]
+    redacted: Option<bool>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    tool_name: Option<String>,
+    #[serde(default)]
+    tool_call: Option<ToolCall>,
+    #[serde(default)]
+    reason: Option<StopReason>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    #[serde(default)]
+    error_message: Option<String>,
+    #[serde(default)]
+    response_id: Option<String>,
+    #[serde(default)]
+    provider_thinking_level: Option<String>,
+    #[serde(default)]
+    rewrite: Option<JsonObject>,
+}
+
+impl PiDecoder {
+    /// Creates the decoder of one answer that began at the given time.
+    pub(super) fn new(timestamp: i64) -> Self {
+        Self {
+            parser: SseParser::new(),
+            answer: Answer {
+                timestamp,
+                blocks: Vec::new(),
+                is_complete: false,
+            },
+        }
+    }
+}
+
+impl Decoder for PiDecoder {
+    fn push(
+        &mut self,
+        bytes: &[u8],
+        message: &mut MessageBuilder,
+    ) -> Result<Progress, ProviderError> {
+        let Self { parser, answer } = self;
+        parser.push(bytes, |event| answer.take(event, message))?;
+        Ok(if answer.is_complete {
+            Progress::Complete
+        } else {
+            Progress::More
+        })
+    }
+
+    fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        let Self { parser, answer } = self;
+        parser.finish(|event| {
+            // The last event may have been cut off with the connection.
+            if serde_json::from_str::<IgnoredAny>(event.data).is_err() {
+                return Ok(());
+            }
+            answer.take(event, message)
+        })?;
+        if answer.is_complete {
+            Ok(())
+        } else {
+            Err(ProviderError::network(
+                "The stream ended without a terminal event",
+            ))
+        }
+    }
+}
+
+impl Answer {
+    fn take(
+        &mut self,
+        event: SseEvent<'_>,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        let data = event.data.trim();
+        if self.is_complete || data.is_empty() || data == DONE_MARK {
+            return Ok(());
+        }
+        let event: Event<'_> = serde_json::from_str(data).map_err(|error| {
+            ProviderError::protocol(format!(
+                "An event of the stream was terminated early or is not valid: {error}"
+            ))
+        })?;
+        self.event(event, message)
+    }
+
+    fn event(
+        &mut self,
+        event: Event<'_>,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        let index = event.content_index;
+        match event.kind.as_ref() {
+            "text_delta" => message.append_text(self.block(index)?, &event.delta),
+            "thinking_delta" => message.append_thinking(self.block(index)?, &event.delta),
+            "toolcall_delta" => message.append_arguments(self.block(index)?, &event.delta),
+            "text_start" => self.begin(index, message.open_text()),
+            "thinking_start" => self.begin(
+                index,
+                message.open_thinking_with(ThinkingContent::default()),
+            ),
+            "toolcall_start" => self.begin(
+                index,
+                message.open_tool_call(ToolCall {
+                    id: event.id.unwrap_or_default(),
+                    name: event.tool_name.unwrap_or_default(),
+                    ..ToolCall::default()
+                }),
+            ),
+            "text_end" => end_text(self.block(index)?, event, message),
+            "thinking_end" => end_thinking(self.block(index)?, event, message),
+            "toolcall_end" => end_tool_call(self.block(index)?, event.tool_call, message),
+            "done" => {
+                let reason = event.reason.unwrap_or(StopReason::Stop);
+                self.settle(event, message);
+                message.stop(reason, None);
+                self.is_complete = true;
+            }
+            "error" => return Err(self.failure(event, message)),
+            // The start was told with the headers; other events may come later.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, wire_index: usize, content_index: usize) {
+        self.blocks.push(Block {
+            wire_index,
+            content_index,
+        });
+    }
+
+    fn block(&self, wire_index: usize) -> Result<usize, ProviderError> {
+        self.blocks
+            .iter()
+            .rfind(|block| block.wire_index == wire_index)
+            .map(|block| block.content_index)
+            .ok_or_else(|| {
+                ProviderError::protocol(format!(
+                    "The stream goes on with block {wire_index}, which never began"
+                ))
+            })
+    }
+
+    fn failure(&self, event: Event<'_>, message: &mut MessageBuilder) -> ProviderError {
+        let class = match event.reason {
+            Some(StopReason::Aborted) => ErrorClass::Aborted,
+            _ => ErrorClass::Protocol,
+        };
+        let text = event.error_message.clone();
+        self.settle(event, message);
+        ProviderError::new(
+            class,
+            text.filter(|text| !text.is_empty())
+                .unwrap_or_else(|| "The gateway reported an error without saying which".to_owned()),
+        )
+    }
+
+    /// Takes what a terminal event says of the whole answer. The gateway knows the prices.
+    fn settle(&self, event: Event<'_>, message: &mut MessageBuilder) {
+        let timestamp = self.timestamp;
+        message.update(|message| {
+            message.usage = event.usage.unwrap_or_default();
+            message.response_id = event.response_id;
+            if event.provider_thinking_level.is_some() {
+                message.provider_thinking_level = event.provider_thinking_level;
+            }
+            if let Some(details) = event.rewrite {
+                message
+                    .diagnostics
+                    .get_or_insert_default()
+                    .push(Diagnostic {
+                        kind: "pi_messages_rewrite".to_owned(),
+                        timestamp,
+                        error: None,
+                        details: Some(details),
+                    });
+            }
+        });
+    }
+}
+
+fn end_text(content_index: usize, event: Event<'_>, message: &mut MessageBuilder) {
+    message.with_text(content_index, |block| {
+        if let Some(text) = event.content {
+            block.text = text;
+        }
+        block.text_signature = event.content_signature;
+    });
+    message.close_text_with_signature(content_index);
+}
+
+fn end_thinking(content_index: usize, event: Event<'_>, message: &mut MessageBuilder) {
+    message.with_thinking(content_index, |block| {
+        if let Some(text) = event.content {
+            block.thinking = text;
+        }
+        block.thinking_signature = event.content_signature;
+        block.redacted = event.redacted;
+    });
+    message.close_thinking_with_signature(content_index);
+}
+
+fn end_tool_call(content_index: usize, call: Option<ToolCall>, message: &mut MessageBuilder) {
+    let Some(mut call) = call else {
+        return message.close_tool_call(content_index);
+    };
+    // The block's type is not a field of the call itself.
+    call.extra.shift_remove("type");
+    let arguments = call.arguments.clone();
+    message.with_tool_call(content_index, |block| *block = call);
+    message.close_tool_call_with(content_index, arguments);
+}
