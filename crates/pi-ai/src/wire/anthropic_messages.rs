@@ -4,7 +4,7 @@
 //! mean. The body is built in `request` and `conversation`, the answer is read in `decode`.
 
 mod compat;
-pub(crate) mod conversation;
+mod conversation;
 mod decode;
 mod request;
 #[cfg(test)]
@@ -13,6 +13,8 @@ mod tests;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
+
+pub(crate) use self::decode::REDACTED_THINKING;
 
 use self::compat::Compat;
 use self::decode::MessagesDecoder;

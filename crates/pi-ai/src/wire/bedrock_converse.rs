@@ -1,1 +1,160 @@
 //! AWS Bedrock's `ConverseStream`.
+//!
+//! One API for the models of many vendors. Here: how a request authenticates. Where it goes is in
+//! `endpoint`, what it says in `request`, and the answer is read in `decode`.
+
+mod aws_http;
+mod capabilities;
+mod credentials;
+mod decode;
+mod endpoint;
+mod failure;
+mod request;
+mod signature;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use self::capabilities::Capabilities;
+use self::credentials::{CredentialCache, Settings};
+use self::decode::ConverseDecoder;
+use self::endpoint::Endpoint;
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, OutgoingRequest};
+use crate::error::ProviderError;
+use crate::message::Diagnostic;
+use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
+use crate::transport::HttpClient;
+
+/// A key for Bedrock alone, sent as a bearer token instead of a signature.
+const BEARER_TOKEN: &str = "AWS_BEARER_TOKEN_BEDROCK";
+
+/// Set to `1`, requests are not signed, for gateways that do so themselves.
+const SKIP_AUTH: &str = "AWS_BEDROCK_SKIP_AUTH";
+
+/// AWS's own clients make three attempts.
+const RETRIES: u32 = 2;
+
+/// The Converse API. Clones share the credentials they have loaded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BedrockConverse {
+    credentials: Arc<CredentialCache>,
+}
+
+impl HttpProtocol for BedrockConverse {
+    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
+        let settings = Settings::of(request);
+        let endpoint = Endpoint::of(request, &settings).await?;
+        let capabilities = Capabilities::of(&request.model, &settings.env);
+        Ok(HttpExchange {
+            body: request::body(request, capabilities, &endpoint.region)?,
+            url: endpoint.url,
+            headers: HeaderOverrides::from([(
+                "accept".to_owned(),
+                Some("application/vnd.amazon.eventstream".to_owned()),
+            )]),
+            encoding: BodyEncoding::Json,
+        })
+    }
+
+    fn decoder(&self, _request: &ModelRequest) -> Box<dyn Decoder> {
+        Box::new(ConverseDecoder::default())
+    }
+
+    fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        failure::refused(head, body)
+    }
+
+    /// The answer says itself when it begins.
+    fn starts_with_headers(&self) -> bool {
+        false
+    }
+
+    async fn sign(
+        &self,
+        request: &ModelRequest,
+        outgoing: &mut OutgoingRequest,
+        http: &HttpClient,
+    ) -> Result<(), ProviderError> {
+        // What the signature consists of is nobody else's to set.
+        let reserved: Vec<HeaderName> = outgoing
+            .headers
+            .keys()
+            .filter(|name| is_reserved(name))
+            .cloned()
+            .collect();
+        for name in reserved {
+            outgoing.headers.remove(name);
+        }
+        let settings = Settings::of(request);
+        match Authentication::of(request, &settings) {
+            Authentication::None => Ok(()),
+            Authentication::Bearer(token) => {
+                let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
+                    .map_err(|_invalid| {
+                        ProviderError::auth("The Bedrock bearer token cannot be a header")
+                    })?;
+                value.set_sensitive(true);
+                outgoing.headers.insert(AUTHORIZATION, value);
+                Ok(())
+            }
+            Authentication::Signature => {
+                let region = Endpoint::of(request, &settings).await?.region;
+                let credentials = self.credentials.load(&settings, &region, http).await?;
+                signature::sign(outgoing, credentials, &region, request.env.now_ms())
+            }
+        }
+    }
+
+    fn least_retries(&self) -> u32 {
+        RETRIES
+    }
+
+    fn diagnose(
+        &self,
+        request: &ModelRequest,
+        head: &ResponseHead,
+        body: Option<&str>,
+    ) -> Option<Diagnostic> {
+        failure::diagnostic(head, body, request.env.now_ms())
+    }
+}
+
+/// How a request authenticates.
+enum Authentication {
+    None,
+    Bearer(SecretString),
+    Signature,
+}
+
+impl Authentication {
+    fn of(request: &ModelRequest, settings: &Settings) -> Self {
+        if settings.env.var(SKIP_AUTH).as_deref() == Some("1") {
+            return Self::None;
+        }
+        let asked = request
+            .options
+            .provider_option("bearerToken")
+            .and_then(Value::as_str)
+            .filter(|token| !token.is_empty())
+            .map(SecretString::from);
+        asked
+            .or_else(|| request.options.api_key.clone())
+            .or_else(|| settings.env.var(BEARER_TOKEN).map(SecretString::from))
+            .map_or(Self::Signature, Self::Bearer)
+    }
+}
+
+fn is_reserved(name: &HeaderName) -> bool {
+    *name == AUTHORIZATION || *name == HOST || name.as_str().starts_with("x-amz-")
+}
+
+fn decode_base64(text: &str) -> Option<Vec<u8>> {
+    BASE64.decode(text).ok()
+}

@@ -11,13 +11,10 @@ use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage
 use crate::model::api;
 use crate::options::ModelRequest;
 use crate::transcript;
-use crate::transform;
+use crate::transform::{self, tool_ids};
 
 /// Stands in a tool result that is nothing but images; the service wants a word beside them.
 const ATTACHED_IMAGE: &str = "(see the attached image)";
-
-/// The longest tool-call id the service takes.
-const LONGEST_CALL_ID: usize = 64;
 
 /// The efforts a history may name.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
@@ -121,20 +118,9 @@ pub(super) fn handed_off<'request>(
     transform::hand_off(
         messages,
         &request.model,
-        &|id, _| call_id(id),
+        &|id, _| tool_ids::anthropic(id),
         request.env.now_ms(),
     )
-}
-
-/// Makes an id that the service accepts: ASCII letters, digits, `_` and `-`, at most 64.
-pub(crate) fn call_id(id: &str) -> String {
-    id.chars()
-        .map(|character| match character {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
-            _ => '_',
-        })
-        .take(LONGEST_CALL_ID)
-        .collect()
 }
 
 /// How a conversation is converted.

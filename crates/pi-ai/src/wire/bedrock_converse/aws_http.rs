@@ -1,0 +1,114 @@
+//! Lends our HTTP client to AWS's own code, so that loading credentials goes through the same
+//! proxies, roots and connections as everything else.
+
+use std::time::Duration;
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient as AwsHttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings,
+    SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+
+use crate::error::ProviderError;
+use crate::transport::HttpClient;
+
+/// Our HTTP client as AWS's code sees it.
+#[derive(Debug, Clone)]
+pub(super) struct AwsHttp {
+    http: HttpClient,
+}
+
+impl AwsHttp {
+    /// Lends a client.
+    pub(super) fn new(http: HttpClient) -> Self {
+        Self { http }
+    }
+}
+
+impl AwsHttpClient for AwsHttp {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        _components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        SharedHttpConnector::new(Connector {
+            http: self.http.clone(),
+            connect_timeout: settings.connect_timeout(),
+            read_timeout: settings.read_timeout(),
+        })
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Connector {
+    http: HttpClient,
+    connect_timeout: Option<Duration>,
+    read_timeout: Option<Duration>,
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let connector = self.clone();
+        HttpConnectorFuture::new(async move { connector.send(request).await })
+    }
+}
+
+impl Connector {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        // The shared client has no connect timeout of its own, and metadata services are asked on
+        // machines that have none, so the time for the answer bounds the connection too.
+        let limit = match (self.connect_timeout, self.read_timeout) {
+            (Some(connect), Some(read)) => Some(connect + read),
+            (connect, read) => connect.or(read),
+        };
+        let exchange = self.exchange(request);
+        match limit {
+            None => exchange.await,
+            Some(limit) => tokio::time::timeout(limit, exchange)
+                .await
+                .unwrap_or_else(|elapsed| Err(ConnectorError::timeout(elapsed.into()))),
+        }
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let request = request
+            .try_into_http1x()
+            .map_err(|error| ConnectorError::user(error.into()))?;
+        let (head, body) = request.into_parts();
+        let body = body
+            .bytes()
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| ConnectorError::user("the body is not in memory".into()))?;
+        let client = self.http.client().map_err(unavailable)?;
+        let response = client
+            .request(head.method, head.uri.to_string())
+            .headers(head.headers)
+            .body(body)
+            .send()
+            .await
+            .map_err(failed)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.bytes().await.map_err(failed)?;
+        let mut answer = http::Response::new(SdkBody::from(bytes));
+        *answer.status_mut() = status;
+        *answer.headers_mut() = headers;
+        HttpResponse::try_from(answer).map_err(|error| ConnectorError::other(error.into(), None))
+    }
+}
+
+fn unavailable(error: ProviderError) -> ConnectorError {
+    ConnectorError::other(error.into(), None)
+}
+
+fn failed(error: reqwest::Error) -> ConnectorError {
+    // Addresses may hold secrets.
+    let error = error.without_url();
+    if error.is_timeout() {
+        ConnectorError::timeout(error.into())
+    } else {
+        ConnectorError::io(error.into())
+    }
+}

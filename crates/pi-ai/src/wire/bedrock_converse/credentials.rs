@@ -1,0 +1,212 @@
+//! AWS credentials: from the environment, or from wherever AWS's own code finds them.
+//!
+//! The chain (profiles with their roles, SSO and processes, web identity, containers, instance
+//! metadata) is AWS's business. Ours is which environment it sees, and not to ask twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_config::{BehaviorVersion, Region};
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::ProvideCredentials;
+use aws_smithy_types::error::display::DisplayErrorContext;
+use aws_types::os_shim_internal::Env as AwsEnv;
+use serde_json::Value;
+
+use super::aws_http::AwsHttp;
+use crate::env::Env;
+use crate::error::ProviderError;
+use crate::options::ModelRequest;
+use crate::transport::HttpClient;
+
+const PROFILE: &str = "AWS_PROFILE";
+const ACCESS_KEY: &str = "AWS_ACCESS_KEY_ID";
+const SECRET_KEY: &str = "AWS_SECRET_ACCESS_KEY";
+const SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
+
+/// The variables that AWS's code looks at on its way to credentials.
+const VARIABLES: [&str; 27] = [
+    PROFILE,
+    ACCESS_KEY,
+    SECRET_KEY,
+    SESSION_TOKEN,
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ACCOUNT_ID",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_ROLE_ARN",
+    "AWS_ROLE_SESSION_NAME",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_EC2_METADATA_DISABLED",
+    "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+    "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_STS",
+    "AWS_ENDPOINT_URL_SSO",
+    "AWS_ENDPOINT_URL_SSO_OIDC",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+    "AWS_USE_FIPS_ENDPOINT",
+    "AWS_USE_DUALSTACK_ENDPOINT",
+    "AWS_MAX_ATTEMPTS",
+];
+
+/// Credentials are renewed this long before they end.
+const RENEWAL: Duration = Duration::from_secs(5 * 60);
+
+/// The part of a request's environment that concerns AWS.
+pub(super) struct Settings {
+    /// The whole environment.
+    pub env: Env,
+    variables: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// Looks at the environment of a request.
+    pub(super) fn of(request: &ModelRequest) -> Self {
+        let env = request.env.with_overrides(&request.options.env);
+        let mut variables: BTreeMap<String, String> = VARIABLES
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), env.var(name)?)))
+            .collect();
+        if let Some(home) = env.home_dir() {
+            let home = home.to_string_lossy().into_owned();
+            variables.insert("HOME".to_owned(), home);
+        }
+        let asked = request
+            .options
+            .provider_option("profile")
+            .and_then(Value::as_str)
+            .or_else(|| request.options.env.get(PROFILE).map(String::as_str))
+            .filter(|profile| !profile.is_empty());
+        // A profile chosen for this provider wins over keys that happen to be in the environment.
+        if let Some(profile) = asked {
+            variables.insert(PROFILE.to_owned(), profile.to_owned());
+            for name in [ACCESS_KEY, SECRET_KEY, SESSION_TOKEN] {
+                variables.remove(name);
+            }
+        }
+        Self { env, variables }
+    }
+
+    /// Returns a variable that AWS's code would see.
+    pub(super) fn var(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
+
+    /// Returns the configured profile.
+    pub(super) fn profile(&self) -> Option<&str> {
+        self.variables.get(PROFILE).map(String::as_str)
+    }
+
+    /// Returns the environment for AWS's code.
+    pub(super) fn aws_env(&self) -> AwsEnv {
+        let variables: HashMap<String, String> = self
+            .variables
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        AwsEnv::from(variables)
+    }
+
+    fn keys(&self) -> Option<Credentials> {
+        Some(Credentials::new(
+            self.var(ACCESS_KEY)?,
+            self.var(SECRET_KEY)?,
+            self.var(SESSION_TOKEN),
+            None,
+            "environment",
+        ))
+    }
+
+    fn now(&self) -> SystemTime {
+        let now = u64::try_from(self.env.now_ms()).unwrap_or(0);
+        UNIX_EPOCH + Duration::from_millis(now)
+    }
+}
+
+/// Temporary credentials that were loaded, by the environment they were loaded from.
+#[derive(Default)]
+pub(super) struct CredentialCache {
+    loaded: Mutex<HashMap<BTreeMap<String, String>, Credentials>>,
+}
+
+impl fmt::Debug for CredentialCache {
+    // The environments hold secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CredentialCache")
+            .finish_non_exhaustive()
+    }
+}
+
+impl CredentialCache {
+    /// Returns credentials, from the cache where they last long enough.
+    pub(super) async fn load(
+        &self,
+        settings: &Settings,
+        region: &str,
+        http: &HttpClient,
+    ) -> Result<Credentials, ProviderError> {
+        if let Some(keys) = settings.keys() {
+            return Ok(keys);
+        }
+        if let Some(credentials) = self.known(settings) {
+            return Ok(credentials);
+        }
+        let credentials = load(settings, region, http).await?;
+        // What has no end may change on disk at any time, and costs little to read.
+        if credentials.expiry().is_some() {
+            self.loaded
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(settings.variables.clone(), credentials.clone());
+        }
+        Ok(credentials)
+    }
+
+    fn known(&self, settings: &Settings) -> Option<Credentials> {
+        let renewal = settings.now() + RENEWAL;
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.retain(|_, credentials| credentials.expiry().is_some_and(|end| end > renewal));
+        loaded.get(&settings.variables).cloned()
+    }
+}
+
+async fn load(
+    settings: &Settings,
+    region: &str,
+    http: &HttpClient,
+) -> Result<Credentials, ProviderError> {
+    let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .env(settings.aws_env())
+        .http_client(AwsHttp::new(http.clone()))
+        .region(Region::new(region.to_owned()))
+        .load()
+        .await;
+    let none = || {
+        ProviderError::auth(
+            "No AWS credentials were found: set AWS_PROFILE, AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK",
+        )
+    };
+    let provider = config.credentials_provider().ok_or_else(none)?;
+    provider
+        .provide_credentials()
+        .await
+        .map_err(|error| match error {
+            aws_credential_types::provider::error::CredentialsError::CredentialsNotLoaded(_) => {
+                none()
+            }
+            error => ProviderError::auth(format!(
+                "The AWS credentials could not be loaded: {}",
+                DisplayErrorContext(error)
+            )),
+        })
+}

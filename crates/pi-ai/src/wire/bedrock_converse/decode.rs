@@ -1,0 +1,441 @@
+//! The answer of `ConverseStream`: event-stream frames into message events.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+
+use super::failure;
+use crate::content::{ThinkingContent, ToolCall};
+use crate::error::{ErrorClass, ProviderError};
+use crate::live_message::MessageBuilder;
+use crate::stop_reason::StopReason;
+use crate::transport::event_stream::{EventFrame, EventStreamParser, FrameKind};
+use crate::usage::Usage;
+use crate::wire::anthropic_messages::REDACTED_THINKING;
+use crate::wire::{Decoder, Progress};
+
+/// Decodes one answer.
+#[derive(Debug, Default)]
+pub(super) struct ConverseDecoder {
+    parser: EventStreamParser,
+    answer: Answer,
+}
+
+#[derive(Debug, Default)]
+struct Answer {
+    open: Vec<OpenBlock>,
+    refusal: Option<ProviderError>,
+    is_complete: bool,
+}
+
+/// A block between its first piece and its stop.
+#[derive(Debug)]
+struct OpenBlock {
+    wire_index: u64,
+    content_index: usize,
+    kind: BlockKind,
+}
+
+#[derive(Debug)]
+enum BlockKind {
+    Text,
+    /// Thinking, with the decoded pieces of an encrypted payload.
+    Thinking {
+        payload: Vec<u8>,
+    },
+    ToolCall,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageStart {
+    role: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockStart {
+    content_block_index: u64,
+    #[serde(default)]
+    start: Option<StartedBlock>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StartedBlock {
+    #[serde(default)]
+    tool_use: Option<StartedToolUse>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StartedToolUse {
+    #[serde(default)]
+    tool_use_id: String,
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockDelta<'event> {
+    content_block_index: u64,
+    #[serde(default, borrow)]
+    delta: Delta<'event>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Delta<'event> {
+    #[serde(borrow)]
+    text: Option<Text<'event>>,
+    #[serde(borrow)]
+    tool_use: Option<ToolUseDelta<'event>>,
+    #[serde(borrow)]
+    reasoning_content: Option<ReasoningDelta<'event>>,
+}
+
+/// Text that is borrowed also inside an option, where serde would copy a bare `Cow`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+struct Text<'event>(#[serde(borrow)] Cow<'event, str>);
+
+#[derive(Debug, Deserialize)]
+struct ToolUseDelta<'event> {
+    #[serde(default, borrow)]
+    input: Text<'event>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ReasoningDelta<'event> {
+    #[serde(borrow)]
+    text: Text<'event>,
+    #[serde(borrow)]
+    signature: Text<'event>,
+    #[serde(borrow)]
+    redacted_content: Text<'event>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockStop {
+    content_block_index: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageStop {
+    #[serde(default)]
+    stop_reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    usage: Option<WireUsage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireUsage {
+    input_tokens: u64,
+    output_tokens: u64,
+    total_tokens: u64,
+    cache_read_input_tokens: Option<u64>,
+    cache_write_input_tokens: Option<u64>,
+    cache_details: Option<Vec<CacheDetail>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct CacheDetail {
+    ttl: String,
+    input_tokens: u64,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(reported: WireUsage) -> Self {
+        let sum = reported.input_tokens + reported.output_tokens;
+        Self {
+            input: reported.input_tokens,
+            output: reported.output_tokens,
+            cache_read: reported.cache_read_input_tokens.unwrap_or(0),
+            cache_write: reported.cache_write_input_tokens.unwrap_or(0),
+            cache_write_1h: reported.cache_details.map(|details| {
+                let long = details.iter().filter(|detail| detail.ttl == "1h");
+                long.map(|detail| detail.input_tokens).sum()
+            }),
+            total_tokens: match reported.total_tokens {
+                0 => sum,
+                total => total,
+            },
+            ..Self::default()
+        }
+    }
+}
+
+impl Decoder for ConverseDecoder {
+    fn push(
+        &mut self,
+        bytes: &[u8],
+        message: &mut MessageBuilder,
+    ) -> Result<Progress, ProviderError> {
+        let Self { parser, answer } = self;
+        parser.push(bytes, |frame| answer.frame(frame, message))?;
+        Ok(if answer.is_complete {
+            Progress::Complete
+        } else {
+            Progress::More
+        })
+    }
+
+    fn finish(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        // The usage comes last; an answer is whole without it.
+        self.answer.end(message)
+    }
+}
+
+impl Answer {
+    fn frame(
+        &mut self,
+        frame: EventFrame<'_>,
+        message: &mut MessageBuilder,
+    ) -> Result<(), ProviderError> {
+        let (name, payload) = match frame.kind {
+            FrameKind::Event(name) => (name, frame.payload),
+            FrameKind::Exception(name) => return Err(failure::in_stream(name, frame.payload)),
+            FrameKind::Error { code, message } => {
+                return Err(failure::unnamed(code, message));
+            }
+        };
+        match name {
+            "contentBlockDelta" => self.delta(&read(name, payload)?, message),
+            "contentBlockStart" => self.block_start(read(name, payload)?, message),
+            "contentBlockStop" => self.block_stop(&read(name, payload)?, message),
+            "messageStart" => message_start(&read(name, payload)?, message)?,
+            "messageStop" => self.message_stop(&read(name, payload)?, message),
+            "metadata" => {
+                let metadata: Metadata = read(name, payload)?;
+                if let Some(usage) = metadata.usage {
+                    message.set_usage(usage.into());
+                }
+                if message.stop_reason().is_some() {
+                    self.end(message)?;
+                }
+            }
+            // Whatever comes later.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn block_start(&mut self, event: BlockStart, message: &mut MessageBuilder) {
+        // Text and thinking begin with their first piece.
+        let Some(tool_use) = event.start.and_then(|start| start.tool_use) else {
+            return;
+        };
+        let content_index = message.open_tool_call(ToolCall {
+            id: tool_use.tool_use_id,
+            name: tool_use.name,
+            ..ToolCall::default()
+        });
+        self.open.push(OpenBlock {
+            wire_index: event.content_block_index,
+            content_index,
+            kind: BlockKind::ToolCall,
+        });
+    }
+
+    fn delta(&mut self, event: &BlockDelta<'_>, message: &mut MessageBuilder) {
+        let (wire_index, delta) = (event.content_block_index, &event.delta);
+        if let Some(Text(text)) = &delta.text {
+            let block = self.block(wire_index, || (BlockKind::Text, message.open_text()));
+            if let Some(OpenBlock {
+                kind: BlockKind::Text,
+                content_index,
+                ..
+            }) = block
+            {
+                message.append_text(*content_index, text);
+            }
+        } else if let Some(tool_use) = &delta.tool_use {
+            let block = self
+                .open
+                .iter()
+                .rfind(|block| block.wire_index == wire_index);
+            if let Some(OpenBlock {
+                kind: BlockKind::ToolCall,
+                content_index,
+                ..
+            }) = block
+            {
+                message.append_arguments(*content_index, &tool_use.input.0);
+            }
+        } else if let Some(reasoning) = &delta.reasoning_content {
+            let block = self.block(wire_index, || {
+                let content_index = message.open_thinking_with(ThinkingContent {
+                    thinking_signature: Some(String::new()),
+                    ..ThinkingContent::default()
+                });
+                let payload = Vec::new();
+                (BlockKind::Thinking { payload }, content_index)
+            });
+            if let Some(OpenBlock {
+                kind: BlockKind::Thinking { payload },
+                content_index,
+                ..
+            }) = block
+            {
+                think(*content_index, payload, reasoning, message);
+            }
+        }
+    }
+
+    /// Returns the open block of an index, beginning it where it is new.
+    fn block(
+        &mut self,
+        wire_index: u64,
+        begin: impl FnOnce() -> (BlockKind, usize),
+    ) -> Option<&mut OpenBlock> {
+        let is_open = |block: &OpenBlock| block.wire_index == wire_index;
+        if !self.open.iter().any(is_open) {
+            let (kind, content_index) = begin();
+            self.open.push(OpenBlock {
+                wire_index,
+                content_index,
+                kind,
+            });
+        }
+        self.open.iter_mut().rfind(|block| is_open(block))
+    }
+
+    fn block_stop(&mut self, event: &BlockStop, message: &mut MessageBuilder) {
+        let place = self
+            .open
+            .iter()
+            .rposition(|block| block.wire_index == event.content_block_index);
+        let Some(block) = place.map(|place| self.open.remove(place)) else {
+            return;
+        };
+        seal(&block, message);
+        match block.kind {
+            BlockKind::Text => message.close_text(block.content_index),
+            BlockKind::Thinking { .. } => message.close_thinking(block.content_index),
+            BlockKind::ToolCall => message.close_tool_call(block.content_index),
+        }
+    }
+
+    fn message_stop(&mut self, event: &MessageStop, message: &mut MessageBuilder) {
+        let raw = event.stop_reason.as_str();
+        let reason = match raw {
+            "end_turn" | "stop_sequence" => StopReason::Stop,
+            "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+            "tool_use" => StopReason::ToolUse,
+            _ => StopReason::Error,
+        };
+        message.stop(reason, Some(raw).filter(|raw| !raw.is_empty()));
+        if reason == StopReason::Error {
+            let class = match raw {
+                "guardrail_intervened" | "content_filtered" => ErrorClass::Refused,
+                _ => ErrorClass::Protocol,
+            };
+            self.refusal = Some(ProviderError::new(class, stop_text(raw)));
+        }
+    }
+
+    /// Ends the answer as far as the service has spoken.
+    fn end(&mut self, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+        for block in self.open.drain(..) {
+            seal(&block, message);
+        }
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        if message.stop_reason().is_none() {
+            return Err(ProviderError::network(
+                "The stream ended without a stop reason",
+            ));
+        }
+        self.is_complete = true;
+        Ok(())
+    }
+}
+
+fn stop_text(raw: &str) -> String {
+    match raw {
+        "" => "The service stopped without saying why".to_owned(),
+        "guardrail_intervened" => {
+            "A guardrail of the account stopped the answer (guardrail_intervened)".to_owned()
+        }
+        "content_filtered" => {
+            "The service's content filter stopped the answer (content_filtered)".to_owned()
+        }
+        _ => format!("The service stopped for a reason this version does not know: {raw}"),
+    }
+}
+
+fn message_start(start: &MessageStart, message: &mut MessageBuilder) -> Result<(), ProviderError> {
+    if start.role != "assistant" {
+        return Err(ProviderError::protocol(format!(
+            "The service began a message of the role {}",
+            start.role
+        )));
+    }
+    message.start();
+    Ok(())
+}
+
+fn think(
+    content_index: usize,
+    payload: &mut Vec<u8>,
+    reasoning: &ReasoningDelta<'_>,
+    message: &mut MessageBuilder,
+) {
+    message.append_thinking(content_index, &reasoning.text.0);
+    let is_redacted = message
+        .with_thinking(content_index, |block| block.is_redacted())
+        .unwrap_or(false);
+    // A block has a signature or an encrypted payload, never both.
+    if !is_redacted {
+        message.with_thinking(content_index, |block| {
+            block
+                .thinking_signature
+                .get_or_insert_default()
+                .push_str(&reasoning.signature.0);
+        });
+    }
+    if let Some(piece) = super::decode_base64(&reasoning.redacted_content.0)
+        && !piece.is_empty()
+    {
+        payload.extend(piece);
+        if !is_redacted {
+            message.with_thinking(content_index, |block| {
+                block.redacted = Some(true);
+                block.thinking_signature = Some(String::new());
+            });
+            message.append_thinking(content_index, REDACTED_THINKING);
+        }
+    }
+}
+
+/// Stores the encrypted payload of a block that has one.
+fn seal(block: &OpenBlock, message: &mut MessageBuilder) {
+    if let BlockKind::Thinking { payload } = &block.kind
+        && !payload.is_empty()
+    {
+        message.with_thinking(block.content_index, |thinking| {
+            thinking.thinking_signature = Some(BASE64.encode(payload));
+        });
+    }
+}
+
+fn read<'event, Event: Deserialize<'event>>(
+    name: &str,
+    payload: &'event [u8],
+) -> Result<Event, ProviderError> {
+    serde_json::from_slice(payload).map_err(|error| {
+        ProviderError::protocol(format!("The stream's {name} event is not valid: {error}"))
+    })
+}

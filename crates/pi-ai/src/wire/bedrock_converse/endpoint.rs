@@ -1,0 +1,151 @@
+//! Where a model on Bedrock is reached: region and address.
+
+use std::borrow::Cow;
+
+use aws_config::profile;
+use reqwest::Url;
+use serde_json::Value;
+
+use super::credentials::Settings;
+use crate::error::ProviderError;
+use crate::model::Model;
+use crate::options::ModelRequest;
+
+/// The region where none is configured.
+const USUAL_REGION: &str = "us-east-1";
+
+/// Where a request goes and what its signature is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Endpoint {
+    /// The region of the signature.
+    pub region: String,
+    /// The address of the operation.
+    pub url: String,
+}
+
+impl Endpoint {
+    /// Finds the endpoint of a request.
+    ///
+    /// The region is the one in the model's ARN, else the configured one, else the profile's, else
+    /// the one of the model's address. An address of AWS's own follows the region; any other (a
+    /// private endpoint, a gateway) is used as it is.
+    pub(super) async fn of(
+        request: &ModelRequest,
+        settings: &Settings,
+    ) -> Result<Self, ProviderError> {
+        let model = &request.model;
+        let base = model.base_url.trim_end_matches('/');
+        let own_region = aws_region(base);
+        let configured = arn_region(&model.id)
+            .map(str::to_owned)
+            .or_else(|| configured_region(request, settings));
+        let region = match configured {
+            Some(region) => region,
+            None => profile_region(settings)
+                .await?
+                .or_else(|| own_region.clone())
+                .unwrap_or_else(|| USUAL_REGION.to_owned()),
+        };
+        let address: Cow<'_, str> = match own_region {
+            Some(own) if own != region => Cow::Owned(regional_address(&region)),
+            None if base.is_empty() => Cow::Owned(regional_address(&region)),
+            Some(_) | None => Cow::Borrowed(base),
+        };
+        let url = format!(
+            "{address}/model/{}/converse-stream",
+            path_segment(&model.id)
+        );
+        Ok(Self { region, url })
+    }
+}
+
+/// Tells whether a request stays in AWS's government regions, whose schema lags behind.
+pub(super) fn is_gov_cloud(model: &Model, region: &str) -> bool {
+    let id = model.id.to_lowercase();
+    region.to_lowercase().starts_with("us-gov-")
+        || id.starts_with("us-gov.")
+        || id.starts_with("arn:aws-us-gov:")
+}
+
+fn configured_region(request: &ModelRequest, settings: &Settings) -> Option<String> {
+    request
+        .options
+        .provider_option("region")
+        .and_then(Value::as_str)
+        .filter(|region| !region.is_empty())
+        .map(str::to_owned)
+        .or_else(|| settings.var("AWS_REGION"))
+        .or_else(|| settings.var("AWS_DEFAULT_REGION"))
+}
+
+/// Reads the region of the configured profile.
+async fn profile_region(settings: &Settings) -> Result<Option<String>, ProviderError> {
+    let Some(name) = settings.profile() else {
+        return Ok(None);
+    };
+    #[expect(
+        deprecated,
+        reason = "the successor of `ProfileFiles` is not part of aws-config's interface"
+    )]
+    let files = profile::profile_file::ProfileFiles::default();
+    let profiles = profile::load(
+        &aws_types::os_shim_internal::Fs::real(),
+        &settings.aws_env(),
+        &files,
+        Some(name.to_owned().into()),
+    )
+    .await
+    .map_err(|error| {
+        ProviderError::auth(format!("The AWS configuration files are broken: {error}"))
+    })?;
+    Ok(profiles.get("region").map(str::to_owned))
+}
+
+/// Returns the region in the ARN of an inference profile.
+fn arn_region(id: &str) -> Option<&str> {
+    let mut parts = id.split(':');
+    let (scheme, partition, service) = (parts.next()?, parts.next()?, parts.next()?);
+    let region = parts.next()?;
+    let is_partition = partition == "aws" || partition.starts_with("aws-");
+    // A region is followed by the account and the resource.
+    let is_arn = scheme == "arn" && is_partition && service == "bedrock" && parts.next().is_some();
+    (is_arn && is_region(region)).then_some(region)
+}
+
+/// Returns the region of an address that AWS itself hands out.
+fn aws_region(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok()?;
+    let host = url.host_str()?.to_lowercase();
+    let host = host
+        .strip_suffix(".amazonaws.com")
+        .or_else(|| host.strip_suffix(".amazonaws.com.cn"))?;
+    let region = host
+        .strip_prefix("bedrock-runtime.")
+        .or_else(|| host.strip_prefix("bedrock-runtime-fips."))?;
+    is_region(region).then(|| region.to_owned())
+}
+
+fn is_region(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+fn regional_address(region: &str) -> String {
+    let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
+    format!("https://bedrock-runtime.{region}.amazonaws.com{suffix}")
+}
+
+/// Encodes a model id as one segment of a path; ARNs hold colons and slashes.
+fn path_segment(id: &str) -> String {
+    let mut segment = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            segment.push(char::from(byte));
+        } else {
+            segment.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    segment
+}

@@ -1,0 +1,5 @@
+//! The Converse API against built streams, requests, and credentials on disk and over loopback.
+
+mod answers;
+mod authentication;
+mod requests;
