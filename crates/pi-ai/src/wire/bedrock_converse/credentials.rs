@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::ProvideCredentials;
-use aws_smithy_types::error::display::DisplayErrorContext;
+use aws_credential_types::provider::error::CredentialsError;
 use aws_types::os_shim_internal::Env as AwsEnv;
 use serde_json::Value;
 
@@ -190,23 +190,37 @@ async fn load(
         .region(Region::new(region.to_owned()))
         .load()
         .await;
-    let none = || {
-        ProviderError::auth(
-            "No AWS credentials were found: set AWS_PROFILE, AWS_ACCESS_KEY_ID and \
-             AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK",
-        )
-    };
-    let provider = config.credentials_provider().ok_or_else(none)?;
+    let provider = config
+        .credentials_provider()
+        .ok_or_else(|| not_found(settings))?;
     provider
         .provide_credentials()
         .await
         .map_err(|error| match error {
-            aws_credential_types::provider::error::CredentialsError::CredentialsNotLoaded(_) => {
-                none()
-            }
+            CredentialsError::CredentialsNotLoaded(_) => not_found(settings),
             error => ProviderError::auth(format!(
                 "The AWS credentials could not be loaded: {}",
-                DisplayErrorContext(error)
+                with_causes(&error)
             )),
         })
+}
+
+fn not_found(settings: &Settings) -> ProviderError {
+    ProviderError::auth(match settings.profile() {
+        Some(profile) => format!(
+            "The AWS profile {profile} gives no credentials: look for it in ~/.aws/config and \
+             ~/.aws/credentials"
+        ),
+        None => "No AWS credentials were found: set AWS_PROFILE, AWS_ACCESS_KEY_ID and \
+                 AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK"
+            .to_owned(),
+    })
+}
+
+/// AWS's errors say what happened only in their innermost cause.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.dedup();
+    texts.join(": ")
 }

@@ -6,7 +6,7 @@ use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign as calculate};
 use aws_sigv4::sign::v4;
 use aws_smithy_runtime_api::client::identity::Identity;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use crate::error::ProviderError;
 use crate::wire::OutgoingRequest;
@@ -53,7 +53,7 @@ pub(super) fn sign(
     for header in signed {
         let name = HeaderName::try_from(header.name()).map_err(|error| failed(&error))?;
         let mut value = HeaderValue::try_from(header.value()).map_err(|error| failed(&error))?;
-        value.set_sensitive(header.sensitive());
+        value.set_sensitive(header.sensitive() || name == AUTHORIZATION);
         outgoing.headers.insert(name, value);
     }
     Ok(())

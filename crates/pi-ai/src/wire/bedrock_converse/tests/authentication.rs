@@ -1,1 +1,494 @@
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
+use http::HeaderMap;
+use pretty_assertions::assert_eq;
+use secrecy::SecretString;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use super::super::BedrockConverse;
+use crate::env::Env;
+use crate::error::{ErrorClass, ProviderError};
+use crate::options::{ModelRequest, StreamOptions};
+use crate::transport::HttpClient;
+use crate::wire::testing::{self, NOW};
+use crate::wire::{HttpProtocol, OutgoingRequest};
+
+/// Later than any test runs.
+const FAR_AWAY: &str = "2199-01-01T00:00:00Z";
+
+fn request(variables: &[(&str, &str)], options: StreamOptions) -> ModelRequest {
+    let model = testing::model(
+        "bedrock-converse-stream",
+        json!({"id": "us.anthropic.claude-sonnet-4-5-v1:0",
+            "baseUrl": "https://bedrock-runtime.eu-west-1.amazonaws.com"}),
+    );
+    let mut request = testing::request(model, json!([]), options);
+    request.env = Env::fixed(variables.iter().copied()).with_clock(|| NOW);
+    request
+}
+
+async fn signed_by(
+    protocol: &BedrockConverse,
+    request: &ModelRequest,
+    headers: &[(&'static str, &'static str)],
+) -> Result<HeaderMap, ProviderError> {
+    let mut outgoing = OutgoingRequest {
+        url: protocol.prepare(request).await?.url,
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect(),
+        body: Bytes::from_static(br#"{"messages":[]}"#),
+    };
+    protocol
+        .sign(request, &mut outgoing, &HttpClient::new())
+        .await?;
+    Ok(outgoing.headers)
+}
+
+async fn signed(request: &ModelRequest) -> Result<HeaderMap, ProviderError> {
+    signed_by(&BedrockConverse::default(), request, &[]).await
+}
+
+fn text<'headers>(headers: &'headers HeaderMap, name: &str) -> &'headers str {
+    headers[name].to_str().unwrap()
+}
+
+/// Returns the id of the key that a request was signed with.
+async fn key_id(variables: &[(&str, &str)]) -> String {
+    let headers = signed(&request(variables, StreamOptions::default()))
+        .await
+        .unwrap();
+    let (_, scope) = text(&headers, "authorization")
+        .split_once("Credential=")
+        .unwrap();
+    scope.split_once('/').unwrap().0.to_owned()
+}
+
+/// The expected signature was calculated apart from this program, with HMAC-SHA256 alone.
+#[tokio::test]
+async fn a_request_is_signed_as_aws_documents_it() {
+    let request = request(
+        &[
+            ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+            (
+                "AWS_SECRET_ACCESS_KEY",
+                "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+            ),
+            ("AWS_SESSION_TOKEN", "TOKEN"),
+        ],
+        StreamOptions::default(),
+    );
+    let headers = signed_by(
+        &BedrockConverse::default(),
+        &request,
+        &[
+            ("accept", "application/vnd.amazon.eventstream"),
+            ("content-type", "application/json"),
+            ("user-agent", "changes/on-the-way"),
+            ("x-team", "pi"),
+            ("host", "forged.example"),
+            ("authorization", "forged"),
+            ("x-amz-date", "forged"),
+            ("x-amz-anything", "forged"),
+        ],
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        text(&headers, "authorization"),
+        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20231114/eu-west-1/bedrock/aws4_request, \
+         SignedHeaders=accept;content-type;host;x-amz-date;x-amz-security-token;x-team, \
+         Signature=55e8b9329f07d5f3e4450a4b84c7fc8ee8270024ff47436b71cf923d5fb1b69b"
+    );
+    assert_eq!(text(&headers, "x-amz-date"), "20231114T221320Z");
+    assert_eq!(text(&headers, "x-amz-security-token"), "TOKEN");
+    assert!(headers.get("x-amz-anything").is_none());
+    assert!(
+        !format!("{headers:?}").contains("55e8b932"),
+        "secrets stay out of Debug"
+    );
+}
+
+#[tokio::test]
+async fn a_bearer_token_replaces_the_signature() {
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", "AKID"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+    let in_environment = [keys[0], keys[1], ("AWS_BEARER_TOKEN_BEDROCK", "ambient")];
+    let by_key = StreamOptions {
+        api_key: Some(SecretString::from("stored")),
+        ..StreamOptions::default()
+    };
+    let by_option = StreamOptions {
+        provider_options: [("bearerToken".to_owned(), "asked".into())]
+            .into_iter()
+            .collect(),
+        ..by_key.clone()
+    };
+    let cases = [
+        (StreamOptions::default(), "Bearer ambient"),
+        (by_key, "Bearer stored"),
+        (by_option, "Bearer asked"),
+    ];
+    for (options, expected) in cases {
+        let headers = signed(&request(&in_environment, options)).await.unwrap();
+        assert_eq!(text(&headers, "authorization"), expected);
+        assert!(headers.get("x-amz-date").is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_may_do_without_authentication() {
+    let variables = [
+        ("AWS_BEDROCK_SKIP_AUTH", "1"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "t"),
+    ];
+    let headers = signed(&request(&variables, StreamOptions::default()))
+        .await
+        .unwrap();
+    assert!(headers.is_empty());
+}
+
+/// A home directory with AWS's files in it.
+struct Home(TempDir);
+
+impl Home {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        for (name, content) in files {
+            let path = home.0.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        home
+    }
+
+    fn path(&self) -> &str {
+        self.0.path().to_str().unwrap()
+    }
+
+    fn file(&self, name: &str) -> String {
+        Path::new(self.path())
+            .join(name)
+            .to_str()
+            .unwrap()
+            .to_owned()
+    }
+}
+
+#[tokio::test]
+async fn profiles_are_read_from_the_shared_files() {
+    let home = Home::new(&[
+        (
+            ".aws/credentials",
+            "[default]\naws_access_key_id = DEFAULT\naws_secret_access_key = s\n\
+             [team]\naws_access_key_id = TEAM\naws_secret_access_key = s\n",
+        ),
+        (
+            "elsewhere",
+            "[default]\naws_access_key_id = ELSEWHERE\naws_secret_access_key = s\n",
+        ),
+    ]);
+    let at_home = ("HOME", home.path());
+    assert_eq!(key_id(&[at_home]).await, "DEFAULT");
+    assert_eq!(key_id(&[at_home, ("AWS_PROFILE", "team")]).await, "TEAM");
+    let elsewhere = home.file("elsewhere");
+    assert_eq!(
+        key_id(&[at_home, ("AWS_SHARED_CREDENTIALS_FILE", &elsewhere)]).await,
+        "ELSEWHERE"
+    );
+}
+
+#[tokio::test]
+async fn a_profile_chosen_for_the_provider_wins_over_keys_in_the_environment() {
+    let home = Home::new(&[(
+        ".aws/credentials",
+        "[team]\naws_access_key_id = TEAM\naws_secret_access_key = s\n",
+    )]);
+    let variables = [
+        ("HOME", home.path()),
+        ("AWS_PROFILE", "team"),
+        ("AWS_ACCESS_KEY_ID", "AMBIENT"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+    ];
+    assert_eq!(key_id(&variables).await, "AMBIENT");
+    let stored = StreamOptions {
+        env: [("AWS_PROFILE".to_owned(), "team".to_owned())].into(),
+        ..StreamOptions::default()
+    };
+    let asked = StreamOptions {
+        provider_options: [("profile".to_owned(), "team".into())]
+            .into_iter()
+            .collect(),
+        ..StreamOptions::default()
+    };
+    for options in [stored, asked] {
+        let headers = signed(&request(&variables, options)).await.unwrap();
+        assert!(text(&headers, "authorization").contains("Credential=TEAM/"));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_profile_may_name_a_process() {
+    let home = Home::new(&[(
+        ".aws/config",
+        "[default]\ncredential_process = printf '{\"Version\":1,\"AccessKeyId\":\"PROCESS\",\
+         \"SecretAccessKey\":\"s\"}'\n",
+    )]);
+    assert_eq!(key_id(&[("HOME", home.path())]).await, "PROCESS");
+}
+
+/// Answers requests by the beginning of their first line, and remembers them.
+struct Server {
+    address: String,
+    seen: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(answers: Vec<(&'static str, String)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let task = tokio::spawn({
+            let seen = Arc::clone(&seen);
+            async move {
+                loop {
+                    let (connection, _) = listener.accept().await.unwrap();
+                    answer(connection, &answers, &seen).await;
+                }
+            }
+        });
+        Self {
+            address,
+            seen,
+            task,
+        }
+    }
+
+    fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(
+    mut connection: TcpStream,
+    answers: &[(&'static str, String)],
+    seen: &Mutex<Vec<String>>,
+) {
+    let mut received = Vec::new();
+    let mut chunk = [0; 4096];
+    let head_end = loop {
+        let length = connection.read(&mut chunk).await.unwrap();
+        received.extend_from_slice(&chunk[..length]);
+        if let Some(end) = received.windows(4).position(|window| window == b"\r\n\r\n") {
+            break end;
+        }
+        assert!(length > 0, "the request has no end");
+    };
+    let head = String::from_utf8(received[..head_end].to_vec()).unwrap();
+    let body_length = head
+        .lines()
+        .find_map(|line| {
+            line.to_lowercase()
+                .strip_prefix("content-length: ")?
+                .parse()
+                .ok()
+        })
+        .unwrap_or(0);
+    while received.len() < head_end + 4 + body_length {
+        let length = connection.read(&mut chunk).await.unwrap();
+        received.extend_from_slice(&chunk[..length]);
+    }
+    let found = answers.iter().find(|(start, _)| head.starts_with(start));
+    let (status, body) = match found {
+        Some((_, body)) => ("200 OK", body.as_str()),
+        None => ("404 Not Found", ""),
+    };
+    seen.lock()
+        .unwrap()
+        .push(String::from_utf8(received).unwrap());
+    let response = format!(
+        "HTTP/1.1 {status}\r\nx-aws-ec2-metadata-token-ttl-seconds: 21600\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    connection.write_all(response.as_bytes()).await.unwrap();
+}
+
+fn temporary(key: &str) -> String {
+    json!({"Code": "Success", "AccessKeyId": key, "SecretAccessKey": "s", "Token": "t",
+        "Expiration": FAR_AWAY})
+    .to_string()
+}
+
+fn assumed(operation: &str, key: &str) -> String {
+    format!(
+        "<{operation}Response><{operation}Result><Credentials><AccessKeyId>{key}</AccessKeyId>\
+         <SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
+         <Expiration>{FAR_AWAY}</Expiration></Credentials><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn>\
+         <AssumedRoleId>id</AssumedRoleId></AssumedRoleUser></{operation}Result></{operation}Response>"
+    )
+}
+
+#[tokio::test]
+async fn a_container_s_endpoint_is_asked_once() {
+    let server = Server::start(vec![("GET /credentials", temporary("CONTAINER"))]).await;
+    let uri = format!("{}/credentials", server.address);
+    let variables = [
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri.as_str()),
+        ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "Basic letmein"),
+        ("HOME", "/nonexistent"),
+    ];
+    let request = request(&variables, StreamOptions::default());
+    let protocol = BedrockConverse::default();
+    for _ in 0..2 {
+        let headers = signed_by(&protocol, &request, &[]).await.unwrap();
+        assert!(text(&headers, "authorization").contains("Credential=CONTAINER/"));
+        assert_eq!(text(&headers, "x-amz-security-token"), "t");
+    }
+    let seen = server.seen();
+    assert_eq!(seen.len(), 1);
+    assert!(
+        seen[0]
+            .to_lowercase()
+            .contains("authorization: basic letmein")
+    );
+
+    let mut late = request;
+    late.env = Env::fixed(variables).with_clock(|| 7_226_582_400_000 - 60_000);
+    signed_by(&protocol, &late, &[]).await.unwrap();
+    assert_eq!(
+        server.seen().len(),
+        2,
+        "credentials that are about to end are renewed"
+    );
+}
+
+#[tokio::test]
+async fn a_web_identity_is_exchanged_for_a_role() {
+    let answer = assumed("AssumeRoleWithWebIdentity", "WEB");
+    let server = Server::start(vec![("POST /", answer)]).await;
+    let home = Home::new(&[("token", "the-identity")]);
+    let token_file = home.file("token");
+    let variables = [
+        ("HOME", home.path()),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", token_file.as_str()),
+        ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r"),
+        ("AWS_ENDPOINT_URL_STS", server.address.as_str()),
+    ];
+    assert_eq!(key_id(&variables).await, "WEB");
+    assert!(server.seen()[0].contains("WebIdentityToken=the-identity"));
+}
+
+#[tokio::test]
+async fn a_profile_may_take_a_role() {
+    let server = Server::start(vec![("POST /", assumed("AssumeRole", "ROLE"))]).await;
+    let home = Home::new(&[
+        (
+            ".aws/config",
+            "[default]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = base\n",
+        ),
+        (
+            ".aws/credentials",
+            "[base]\naws_access_key_id = BASE\naws_secret_access_key = s\n",
+        ),
+    ]);
+    let variables = [
+        ("HOME", home.path()),
+        ("AWS_ENDPOINT_URL_STS", server.address.as_str()),
+    ];
+    assert_eq!(key_id(&variables).await, "ROLE");
+    assert!(server.seen()[0].contains("Credential=BASE/"));
+}
+
+#[tokio::test]
+async fn a_profile_may_use_a_single_sign_on() {
+    let credentials = json!({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "s",
+        "sessionToken": "t", "expiration": 7_226_582_400_000_i64}});
+    let answers = vec![("GET /federation/credentials", credentials.to_string())];
+    let server = Server::start(answers).await;
+    let token = json!({"accessToken": "the-token", "expiresAt": FAR_AWAY}).to_string();
+    let home = Home::new(&[
+        (
+            ".aws/config",
+            "[default]\nsso_session = corp\nsso_account_id = 1\nsso_role_name = r\n\
+             [sso-session corp]\nsso_region = us-east-1\nsso_start_url = https://corp.example\n",
+        ),
+        // Named after the SHA-1 of the session's name.
+        (
+            ".aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json",
+            &token,
+        ),
+    ]);
+    let variables = [
+        ("HOME", home.path()),
+        ("AWS_ENDPOINT_URL_SSO", server.address.as_str()),
+    ];
+    assert_eq!(key_id(&variables).await, "SSO");
+    assert!(server.seen()[0].contains("x-amz-sso_bearer_token: the-token"));
+}
+
+#[tokio::test]
+async fn an_instance_s_metadata_is_the_last_resort() {
+    let list = "GET /latest/meta-data/iam/security-credentials/ ";
+    let one = "GET /latest/meta-data/iam/security-credentials/the-role ";
+    let server = Server::start(vec![
+        ("PUT /latest/api/token", "token".to_owned()),
+        (list, "the-role".to_owned()),
+        (one, temporary("INSTANCE")),
+    ])
+    .await;
+    let variables = [
+        ("HOME", "/nonexistent"),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.address.as_str()),
+    ];
+    assert_eq!(key_id(&variables).await, "INSTANCE");
+}
+
+#[tokio::test]
+async fn missing_and_broken_credentials_are_told_apart() {
+    let nothing = [
+        ("HOME", "/nonexistent"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ];
+    let error = signed(&request(&nothing, StreamOptions::default()))
+        .await
+        .unwrap_err();
+    assert_eq!(error.class, ErrorClass::Auth);
+    assert!(
+        error.message.starts_with("No AWS credentials were found"),
+        "{error}"
+    );
+
+    let gone = [nothing[0], nothing[1], ("AWS_PROFILE", "gone")];
+    let error = signed(&request(&gone, StreamOptions::default()))
+        .await
+        .unwrap_err();
+    assert_eq!(error.class, ErrorClass::Auth);
+    assert!(error.message.contains("profile gone"), "{error}");
+
+    let home = Home::new(&[(".aws/config", "[default]\ncredential_process = exit 3\n")]);
+    let broken = [("HOME", home.path())];
+    let error = signed(&request(&broken, StreamOptions::default()))
+        .await
+        .unwrap_err();
+    assert_eq!(error.class, ErrorClass::Auth);
+    let beginning = "The AWS credentials could not be loaded: ";
+    assert!(error.message.starts_with(beginning), "{error}");
+}
