@@ -81,7 +81,7 @@ impl HttpProtocol for AnthropicMessages {
         {
             error.class = class;
         }
-        error
+        http_error::with_overflow(error)
     }
 }
 

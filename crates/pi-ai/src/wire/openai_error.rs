@@ -9,6 +9,7 @@ use crate::error::{ErrorClass, ProviderError};
 use crate::json::value_to_string;
 use crate::options::ResponseHead;
 use crate::overflow::is_overflow_text;
+use crate::transport::classify_status;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -125,10 +126,11 @@ impl ErrorObject {
             .find_map(class_of_word);
         by_word.or_else(|| {
             self.status().map(|status| {
-                http_error::class_of(&ResponseHead {
+                let head = ResponseHead {
                     status,
                     headers: std::collections::BTreeMap::new(),
-                })
+                };
+                classify_status(&head, "")
             })
         })
     }

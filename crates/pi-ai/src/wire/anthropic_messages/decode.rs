@@ -18,7 +18,7 @@ use crate::partial_json;
 use crate::stop_reason::StopReason;
 use crate::transport::sse::{SseEvent, SseParser};
 use crate::usage::Usage;
-use crate::wire::{Decoder, Progress};
+use crate::wire::{Decoder, Progress, http_error};
 
 /// What a thinking block says where the provider withholds the text.
 pub(crate) const REDACTED_THINKING: &str = "[Reasoning redacted]";
@@ -579,8 +579,8 @@ fn read<'event, Event: Deserialize<'event>>(
 
 fn reported_error(data: &str) -> ProviderError {
     let class = ErrorReport::class_in(data).unwrap_or(ErrorClass::Protocol);
-    ProviderError::new(
+    http_error::with_overflow(ProviderError::new(
         class,
         format!("The service reported an error in its answer: {data}"),
-    )
+    ))
 }

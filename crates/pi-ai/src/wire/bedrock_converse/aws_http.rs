@@ -11,20 +11,24 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
+use http::header::{HeaderValue, USER_AGENT};
+use reqwest::Url;
 
+use crate::env::Env;
 use crate::error::ProviderError;
-use crate::transport::HttpClient;
+use crate::transport::{HttpClient, user_agent};
 
 /// Our HTTP client as AWS's code sees it.
 #[derive(Debug, Clone)]
 pub(super) struct AwsHttp {
     http: HttpClient,
+    env: Env,
 }
 
 impl AwsHttp {
-    /// Lends a client.
-    pub(super) fn new(http: HttpClient) -> Self {
-        Self { http }
+    /// Lends a client; the environment may name a proxy.
+    pub(super) fn new(http: HttpClient, env: Env) -> Self {
+        Self { http, env }
     }
 }
 
@@ -36,6 +40,7 @@ impl AwsHttpClient for AwsHttp {
     ) -> SharedHttpConnector {
         SharedHttpConnector::new(Connector {
             http: self.http.clone(),
+            env: self.env.clone(),
             connect_timeout: settings.connect_timeout(),
             read_timeout: settings.read_timeout(),
         })
@@ -45,6 +50,7 @@ impl AwsHttpClient for AwsHttp {
 #[derive(Debug, Clone)]
 struct Connector {
     http: HttpClient,
+    env: Env,
     connect_timeout: Option<Duration>,
     read_timeout: Option<Duration>,
 }
@@ -77,14 +83,23 @@ impl Connector {
         let request = request
             .try_into_http1x()
             .map_err(|error| ConnectorError::user(error.into()))?;
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        // Signatures leave this header out, and we sign with our own name everywhere.
+        let name = HeaderValue::try_from(user_agent())
+            .map_err(|error| ConnectorError::user(error.into()))?;
+        head.headers.insert(USER_AGENT, name);
         let body = body
             .bytes()
             .map(<[u8]>::to_vec)
             .ok_or_else(|| ConnectorError::user("the body is not in memory".into()))?;
-        let client = self.http.client().map_err(unavailable)?;
+        let target = Url::parse(&head.uri.to_string())
+            .map_err(|error| ConnectorError::user(error.into()))?;
+        let client = self
+            .http
+            .client_for(&target, &self.env)
+            .map_err(unavailable)?;
         let response = client
-            .request(head.method, head.uri.to_string())
+            .request(head.method, target)
             .headers(head.headers)
             .body(body)
             .send()

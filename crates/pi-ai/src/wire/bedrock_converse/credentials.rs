@@ -186,7 +186,7 @@ async fn load(
 ) -> Result<Credentials, ProviderError> {
     let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
         .env(settings.aws_env())
-        .http_client(AwsHttp::new(http.clone()))
+        .http_client(AwsHttp::new(http.clone(), settings.env.clone()))
         .region(Region::new(region.to_owned()))
         .load()
         .await;

@@ -107,7 +107,10 @@ fn worded(name: &str, text: &str) -> ProviderError {
     } else {
         String::new()
     };
-    ProviderError::new(class, format!("{beginning}: {text}{advice}"))
+    http_error::with_overflow(ProviderError::new(
+        class,
+        format!("{beginning}: {text}{advice}"),
+    ))
 }
 
 /// Returns the interface's name of a failure, from the header or the body.

@@ -155,7 +155,7 @@ fn broken_streams_say_what_is_wrong() {
     assert!(failure(&not_json).contains("contentBlockDelta"));
     let mut flipped = body("text");
     *flipped.last_mut().unwrap() ^= 0xff;
-    assert!(failure(&flipped).contains("event stream is broken"));
+    assert!(failure(&flipped).contains("event-stream frame that cannot be read"));
 }
 
 #[test]
