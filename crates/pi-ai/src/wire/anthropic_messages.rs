@@ -128,7 +128,7 @@ fn headers(request: &ModelRequest, compat: &Compat) -> Result<HeaderOverrides, P
         Credential::Headers => {}
     }
     let betas = betas(request, compat, credential);
-    if !betas.is_empty() && configured(request, BETA_HEADER).is_none() {
+    if !betas.is_empty() && configured(request, BETA_HEADER).next().is_none() {
         set(BETA_HEADER, betas.join(","));
     }
     if let Some((name, session)) = session_affinity(request, compat, credential) {
@@ -183,29 +183,24 @@ fn session_affinity<'request>(
     Some((header, request.options.session_id.as_deref()?))
 }
 
-/// Returns what the caller or the model say of a header: nothing, "delete it", or a value.
+/// Returns what the caller and then the model say of a header; `None` deletes it.
 fn configured<'request>(
     request: &'request ModelRequest,
     name: &str,
-) -> Option<Option<&'request str>> {
-    let by_caller = request
-        .options
-        .headers
-        .iter()
-        .find(|(key, _)| key.eq_ignore_ascii_case(name))
-        .map(|(_, value)| value.as_deref());
-    let by_model = || {
-        let headers = request.model.headers.as_ref()?;
-        headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| Some(value.as_str()))
-    };
-    by_caller.or_else(by_model)
+) -> impl Iterator<Item = Option<&'request str>> {
+    let by_caller = request.options.headers.iter();
+    let by_caller = by_caller.map(|(key, value)| (key, value.as_deref()));
+    let by_model = request.model.headers.iter().flatten();
+    let by_model = by_model.map(|(key, value)| (key, Some(value.as_str())));
+    by_caller
+        .chain(by_model)
+        .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value)
 }
 
 fn is_sent(request: &ModelRequest, name: &str) -> bool {
     configured(request, name)
+        .next()
         .flatten()
         .is_some_and(|value| !value.trim().is_empty())
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::decode::PiDecoder;
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, http_error};
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error};
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::message::{Diagnostic, DiagnosticError};
@@ -72,6 +72,11 @@ impl HttpProtocol for PiMessages {
             );
         }
         error
+    }
+
+    /// The gateway retries what is behind it by itself.
+    fn retries(&self) -> RetrySupport {
+        RetrySupport::Never
     }
 
     fn diagnose(

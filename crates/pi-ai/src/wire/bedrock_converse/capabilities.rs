@@ -75,18 +75,18 @@ impl Capabilities {
 
 /// Spells `Claude Opus 4.6` as ids do, `claude-opus-4-6`.
 fn dashed(text: &str) -> String {
-    let mut dashed = String::with_capacity(text.len());
-    let mut in_gap = false;
+    let mut spelled = String::with_capacity(text.len());
+    let mut after_gap = false;
     for character in text.chars() {
         let is_gap = character.is_whitespace() || matches!(character, '_' | '.' | ':');
         if !is_gap {
-            dashed.push(character);
-        } else if !in_gap {
-            dashed.push('-');
+            spelled.push(character);
+        } else if !after_gap {
+            spelled.push('-');
         }
-        in_gap = is_gap;
+        after_gap = is_gap;
     }
-    dashed
+    spelled
 }
 
 #[cfg(test)]

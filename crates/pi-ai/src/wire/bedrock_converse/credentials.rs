@@ -58,7 +58,7 @@ const VARIABLES: [&str; 27] = [
 ];
 
 /// Credentials are renewed this long before they end.
-const RENEWAL: Duration = Duration::from_secs(5 * 60);
+const RENEWAL: Duration = Duration::from_mins(5);
 
 /// The part of a request's environment that concerns AWS.
 pub(super) struct Settings {

@@ -144,7 +144,7 @@ fn path_segment(id: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
             segment.push(char::from(byte));
         } else {
-            segment.push_str(&format!("%{byte:02X}"));
+            segment.extend(format!("%{byte:02X}").chars());
         }
     }
     segment

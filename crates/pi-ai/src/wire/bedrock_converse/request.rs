@@ -75,7 +75,7 @@ enum WireBlock<'request> {
     },
     ToolResult {
         tool_use_id: &'request str,
-        content: Vec<WireBlock<'request>>,
+        content: Vec<Self>,
         status: &'static str,
     },
     ReasoningContent(Reasoning<'request>),

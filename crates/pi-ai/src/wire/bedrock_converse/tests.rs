@@ -2,4 +2,5 @@
 
 mod answers;
 mod authentication;
+mod over_http;
 mod requests;

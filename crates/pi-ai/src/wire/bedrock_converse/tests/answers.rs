@@ -12,7 +12,7 @@ use crate::wire::testing::{self, NOW, lines};
 use crate::wire::{Decoder, HttpProtocol};
 
 /// Encodes a fixture: one frame per line, `event-type payload`, or `!exception-type payload`.
-fn body(name: &str) -> Vec<u8> {
+pub(super) fn body(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures/bedrock-converse-stream")
         .join(name)
@@ -198,11 +198,20 @@ fn head(status: u16, headers: &[(&str, &str)]) -> ResponseHead {
     }
 }
 
+/// Status, headers, body, expected message and class.
+type Case<'case> = (
+    u16,
+    &'case [(&'case str, &'case str)],
+    &'case str,
+    &'case str,
+    ErrorClass,
+);
+
 #[test]
 fn refusals_are_worded_by_their_type() {
     let unlimited = ErrorClass::RateLimited { retry_after: None };
     let typed = |name| [("x-amzn-errortype", name)];
-    let cases: [(u16, &[(&str, &str)], &str, &str, ErrorClass); 8] = [
+    let cases: [Case<'_>; 8] = [
         (
             400,
             &typed("ValidationException"),

@@ -1,21 +1,17 @@
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::HeaderMap;
+use pi_test_support::{GatedServer, Reply, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 use serde_json::json;
-use tempfile::TempDir;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 
 use super::super::BedrockConverse;
 use crate::env::Env;
 use crate::error::{ErrorClass, ProviderError};
 use crate::options::{ModelRequest, StreamOptions};
-use crate::transport::HttpClient;
+use crate::transport::{HttpClient, user_agent};
 use crate::wire::testing::{self, NOW};
 use crate::wire::{HttpProtocol, OutgoingRequest};
 
@@ -157,36 +153,21 @@ async fn a_gateway_may_do_without_authentication() {
     assert!(headers.is_empty());
 }
 
-/// A home directory with AWS's files in it.
-struct Home(TempDir);
-
-impl Home {
-    fn new(files: &[(&str, &str)]) -> Self {
-        let home = Self(tempfile::tempdir().unwrap());
-        for (name, content) in files {
-            let path = home.0.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
-        }
-        home
+fn home(files: &[(&str, &str)]) -> TempHome {
+    let home = TempHome::new();
+    for (name, content) in files {
+        home.write(name, content);
     }
+    home
+}
 
-    fn path(&self) -> &str {
-        self.0.path().to_str().unwrap()
-    }
-
-    fn file(&self, name: &str) -> String {
-        Path::new(self.path())
-            .join(name)
-            .to_str()
-            .unwrap()
-            .to_owned()
-    }
+fn text_of(path: &Path) -> &str {
+    path.to_str().unwrap()
 }
 
 #[tokio::test]
 async fn profiles_are_read_from_the_shared_files() {
-    let home = Home::new(&[
+    let home = home(&[
         (
             ".aws/credentials",
             "[default]\naws_access_key_id = DEFAULT\naws_secret_access_key = s\n\
@@ -197,24 +178,28 @@ async fn profiles_are_read_from_the_shared_files() {
             "[default]\naws_access_key_id = ELSEWHERE\naws_secret_access_key = s\n",
         ),
     ]);
-    let at_home = ("HOME", home.path());
+    let at_home = ("HOME", text_of(home.path()));
     assert_eq!(key_id(&[at_home]).await, "DEFAULT");
     assert_eq!(key_id(&[at_home, ("AWS_PROFILE", "team")]).await, "TEAM");
-    let elsewhere = home.file("elsewhere");
+    let elsewhere = home.path().join("elsewhere");
     assert_eq!(
-        key_id(&[at_home, ("AWS_SHARED_CREDENTIALS_FILE", &elsewhere)]).await,
+        key_id(&[
+            at_home,
+            ("AWS_SHARED_CREDENTIALS_FILE", text_of(&elsewhere))
+        ])
+        .await,
         "ELSEWHERE"
     );
 }
 
 #[tokio::test]
 async fn a_profile_chosen_for_the_provider_wins_over_keys_in_the_environment() {
-    let home = Home::new(&[(
+    let home = home(&[(
         ".aws/credentials",
         "[team]\naws_access_key_id = TEAM\naws_secret_access_key = s\n",
     )]);
     let variables = [
-        ("HOME", home.path()),
+        ("HOME", text_of(home.path())),
         ("AWS_PROFILE", "team"),
         ("AWS_ACCESS_KEY_ID", "AMBIENT"),
         ("AWS_SECRET_ACCESS_KEY", "s"),
@@ -239,96 +224,16 @@ async fn a_profile_chosen_for_the_provider_wins_over_keys_in_the_environment() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_profile_may_name_a_process() {
-    let home = Home::new(&[(
+    let home = home(&[(
         ".aws/config",
         "[default]\ncredential_process = printf '{\"Version\":1,\"AccessKeyId\":\"PROCESS\",\
          \"SecretAccessKey\":\"s\"}'\n",
     )]);
-    assert_eq!(key_id(&[("HOME", home.path())]).await, "PROCESS");
+    assert_eq!(key_id(&[("HOME", text_of(home.path()))]).await, "PROCESS");
 }
 
-/// Answers requests by the beginning of their first line, and remembers them.
-struct Server {
-    address: String,
-    seen: Arc<Mutex<Vec<String>>>,
-    task: JoinHandle<()>,
-}
-
-impl Server {
-    async fn start(answers: Vec<(&'static str, String)>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let task = tokio::spawn({
-            let seen = Arc::clone(&seen);
-            async move {
-                loop {
-                    let (connection, _) = listener.accept().await.unwrap();
-                    answer(connection, &answers, &seen).await;
-                }
-            }
-        });
-        Self {
-            address,
-            seen,
-            task,
-        }
-    }
-
-    fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn answer(
-    mut connection: TcpStream,
-    answers: &[(&'static str, String)],
-    seen: &Mutex<Vec<String>>,
-) {
-    let mut received = Vec::new();
-    let mut chunk = [0; 4096];
-    let head_end = loop {
-        let length = connection.read(&mut chunk).await.unwrap();
-        received.extend_from_slice(&chunk[..length]);
-        if let Some(end) = received.windows(4).position(|window| window == b"\r\n\r\n") {
-            break end;
-        }
-        assert!(length > 0, "the request has no end");
-    };
-    let head = String::from_utf8(received[..head_end].to_vec()).unwrap();
-    let body_length = head
-        .lines()
-        .find_map(|line| {
-            line.to_lowercase()
-                .strip_prefix("content-length: ")?
-                .parse()
-                .ok()
-        })
-        .unwrap_or(0);
-    while received.len() < head_end + 4 + body_length {
-        let length = connection.read(&mut chunk).await.unwrap();
-        received.extend_from_slice(&chunk[..length]);
-    }
-    let found = answers.iter().find(|(start, _)| head.starts_with(start));
-    let (status, body) = match found {
-        Some((_, body)) => ("200 OK", body.as_str()),
-        None => ("404 Not Found", ""),
-    };
-    seen.lock()
-        .unwrap()
-        .push(String::from_utf8(received).unwrap());
-    let response = format!(
-        "HTTP/1.1 {status}\r\nx-aws-ec2-metadata-token-ttl-seconds: 21600\r\n\
-         connection: close\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    connection.write_all(response.as_bytes()).await.unwrap();
+fn found(body: String) -> Reply {
+    Reply::whole(200, &[], body)
 }
 
 fn temporary(key: &str) -> String {
@@ -348,8 +253,9 @@ fn assumed(operation: &str, key: &str) -> String {
 
 #[tokio::test]
 async fn a_container_s_endpoint_is_asked_once() {
-    let server = Server::start(vec![("GET /credentials", temporary("CONTAINER"))]).await;
-    let uri = format!("{}/credentials", server.address);
+    let server =
+        GatedServer::start([found(temporary("CONTAINER")), found(temporary("CONTAINER"))]).await;
+    let uri = format!("{}/credentials", server.url());
     let variables = [
         ("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri.as_str()),
         ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "Basic letmein"),
@@ -362,19 +268,15 @@ async fn a_container_s_endpoint_is_asked_once() {
         assert!(text(&headers, "authorization").contains("Credential=CONTAINER/"));
         assert_eq!(text(&headers, "x-amz-security-token"), "t");
     }
-    let seen = server.seen();
+    let seen = server.requests();
     assert_eq!(seen.len(), 1);
-    assert!(
-        seen[0]
-            .to_lowercase()
-            .contains("authorization: basic letmein")
-    );
+    assert_eq!(seen[0].header("authorization"), Some("Basic letmein"));
 
     let mut late = request;
     late.env = Env::fixed(variables).with_clock(|| 7_226_582_400_000 - 60_000);
     signed_by(&protocol, &late, &[]).await.unwrap();
     assert_eq!(
-        server.seen().len(),
+        server.requests().len(),
         2,
         "credentials that are about to end are renewed"
     );
@@ -383,23 +285,25 @@ async fn a_container_s_endpoint_is_asked_once() {
 #[tokio::test]
 async fn a_web_identity_is_exchanged_for_a_role() {
     let answer = assumed("AssumeRoleWithWebIdentity", "WEB");
-    let server = Server::start(vec![("POST /", answer)]).await;
-    let home = Home::new(&[("token", "the-identity")]);
-    let token_file = home.file("token");
+    let server = GatedServer::start([found(answer)]).await;
+    let home = home(&[("token", "the-identity")]);
+    let token_file = home.path().join("token");
     let variables = [
-        ("HOME", home.path()),
-        ("AWS_WEB_IDENTITY_TOKEN_FILE", token_file.as_str()),
+        ("HOME", text_of(home.path())),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", text_of(&token_file)),
         ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r"),
-        ("AWS_ENDPOINT_URL_STS", server.address.as_str()),
+        ("AWS_ENDPOINT_URL_STS", &server.url()),
     ];
     assert_eq!(key_id(&variables).await, "WEB");
-    assert!(server.seen()[0].contains("WebIdentityToken=the-identity"));
+    let body = server.requests().remove(0).body;
+    let body = String::from_utf8(body).unwrap();
+    assert!(body.contains("WebIdentityToken=the-identity"));
 }
 
 #[tokio::test]
 async fn a_profile_may_take_a_role() {
-    let server = Server::start(vec![("POST /", assumed("AssumeRole", "ROLE"))]).await;
-    let home = Home::new(&[
+    let server = GatedServer::start([found(assumed("AssumeRole", "ROLE"))]).await;
+    let home = home(&[
         (
             ".aws/config",
             "[default]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = base\n",
@@ -410,21 +314,27 @@ async fn a_profile_may_take_a_role() {
         ),
     ]);
     let variables = [
-        ("HOME", home.path()),
-        ("AWS_ENDPOINT_URL_STS", server.address.as_str()),
+        ("HOME", text_of(home.path())),
+        ("AWS_ENDPOINT_URL_STS", &server.url()),
     ];
     assert_eq!(key_id(&variables).await, "ROLE");
-    assert!(server.seen()[0].contains("Credential=BASE/"));
+    let asked = server.requests().remove(0);
+    assert!(
+        asked
+            .header("authorization")
+            .unwrap()
+            .contains("Credential=BASE/")
+    );
+    assert_eq!(asked.header("user-agent"), Some(user_agent().as_str()));
 }
 
 #[tokio::test]
 async fn a_profile_may_use_a_single_sign_on() {
     let credentials = json!({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "s",
         "sessionToken": "t", "expiration": 7_226_582_400_000_i64}});
-    let answers = vec![("GET /federation/credentials", credentials.to_string())];
-    let server = Server::start(answers).await;
+    let server = GatedServer::start([found(credentials.to_string())]).await;
     let token = json!({"accessToken": "the-token", "expiresAt": FAR_AWAY}).to_string();
-    let home = Home::new(&[
+    let home = home(&[
         (
             ".aws/config",
             "[default]\nsso_session = corp\nsso_account_id = 1\nsso_role_name = r\n\
@@ -437,28 +347,38 @@ async fn a_profile_may_use_a_single_sign_on() {
         ),
     ]);
     let variables = [
-        ("HOME", home.path()),
-        ("AWS_ENDPOINT_URL_SSO", server.address.as_str()),
+        ("HOME", text_of(home.path())),
+        ("AWS_ENDPOINT_URL_SSO", &server.url()),
     ];
     assert_eq!(key_id(&variables).await, "SSO");
-    assert!(server.seen()[0].contains("x-amz-sso_bearer_token: the-token"));
+    let asked = server.requests().remove(0);
+    assert_eq!(asked.header("x-amz-sso_bearer_token"), Some("the-token"));
 }
 
 #[tokio::test]
 async fn an_instance_s_metadata_is_the_last_resort() {
-    let list = "GET /latest/meta-data/iam/security-credentials/ ";
-    let one = "GET /latest/meta-data/iam/security-credentials/the-role ";
-    let server = Server::start(vec![
-        ("PUT /latest/api/token", "token".to_owned()),
-        (list, "the-role".to_owned()),
-        (one, temporary("INSTANCE")),
+    let lifetime = [("x-aws-ec2-metadata-token-ttl-seconds", "21600")];
+    let server = GatedServer::start([
+        Reply::whole(200, &lifetime, "token"),
+        found("the-role".to_owned()),
+        found(temporary("INSTANCE")),
     ])
     .await;
     let variables = [
         ("HOME", "/nonexistent"),
-        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.address.as_str()),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", &server.url()),
     ];
     assert_eq!(key_id(&variables).await, "INSTANCE");
+    let asked: Vec<_> = server
+        .requests()
+        .into_iter()
+        .map(|request| request.target)
+        .collect();
+    let role = "/latest/meta-data/iam/security-credentials/";
+    assert_eq!(
+        asked,
+        ["/latest/api/token", role, &format!("{role}the-role")]
+    );
 }
 
 #[tokio::test]
@@ -483,8 +403,8 @@ async fn missing_and_broken_credentials_are_told_apart() {
     assert_eq!(error.class, ErrorClass::Auth);
     assert!(error.message.contains("profile gone"), "{error}");
 
-    let home = Home::new(&[(".aws/config", "[default]\ncredential_process = exit 3\n")]);
-    let broken = [("HOME", home.path())];
+    let home = home(&[(".aws/config", "[default]\ncredential_process = exit 3\n")]);
+    let broken = [("HOME", text_of(home.path()))];
     let error = signed(&request(&broken, StreamOptions::default()))
         .await
         .unwrap_err();

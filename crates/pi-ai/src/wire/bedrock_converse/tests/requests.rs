@@ -1,4 +1,5 @@
 use insta::assert_snapshot;
+use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -254,22 +255,28 @@ async fn an_image_of_an_unknown_type_is_refused() {
     assert_eq!(error.message, "Bedrock takes no images of type image/tiff");
 }
 
+/// Model id, base address, variables and expected address.
+type Case<'case> = (
+    &'case str,
+    &'case str,
+    &'case [(&'case str, &'case str)],
+    String,
+);
+
 #[tokio::test]
 async fn region_and_address_follow_the_configuration() {
     let aws = "https://bedrock-runtime.us-east-1.amazonaws.com";
     let regional = |region: &str| format!("https://bedrock-runtime.{region}.amazonaws.com");
     let arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc";
-    let home = tempfile::tempdir().unwrap();
-    std::fs::create_dir(home.path().join(".aws")).unwrap();
-    std::fs::write(
-        home.path().join(".aws/config"),
+    let home = TempHome::new();
+    home.write(
+        ".aws/config",
         "[profile team]\nregion = eu-north-1\n[profile bare]\n",
-    )
-    .unwrap();
-    let home = home.path().to_str().unwrap();
+    );
+    let at_home = ("HOME", home.path().to_str().unwrap());
     let custom = "https://gateway.example/bedrock";
     let fips = "https://bedrock-runtime-fips.us-west-2.amazonaws.com";
-    let cases: [(&str, &str, &[(&str, &str)], String); 11] = [
+    let cases: [Case<'_>; 11] = [
         ("m", aws, &[], aws.to_owned()),
         ("m", "", &[], aws.to_owned()),
         (
@@ -307,13 +314,13 @@ async fn region_and_address_follow_the_configuration() {
         (
             "m",
             aws,
-            &[("AWS_PROFILE", "team"), ("HOME", home)],
+            &[("AWS_PROFILE", "team"), at_home],
             regional("eu-north-1"),
         ),
         (
             "m",
             aws,
-            &[("AWS_PROFILE", "bare"), ("HOME", home)],
+            &[("AWS_PROFILE", "bare"), at_home],
             aws.to_owned(),
         ),
     ];

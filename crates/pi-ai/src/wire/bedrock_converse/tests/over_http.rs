@@ -1,0 +1,96 @@
+use pi_test_support::{GatedServer, Reply};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::super::BedrockConverse;
+use super::answers::body;
+use crate::env::Env;
+use crate::message::AssistantMessage;
+use crate::options::{ModelRequest, StreamOptions};
+use crate::stop_reason::StopReason;
+use crate::transport::{self, HttpClient};
+use crate::wire::testing::{self, NOW};
+
+fn request(server: &GatedServer) -> ModelRequest {
+    let fields = json!({"id": "vendor.model-v1:0", "baseUrl": server.url()});
+    let model = testing::model("bedrock-converse-stream", fields);
+    let mut request = testing::request(
+        model,
+        json!([{"role": "user", "content": "hi", "timestamp": NOW}]),
+        StreamOptions {
+            headers: [("x-amz-date".to_owned(), Some("forged".to_owned()))].into(),
+            ..StreamOptions::default()
+        },
+    );
+    request.env = Env::fixed([
+        ("AWS_ACCESS_KEY_ID", "AKID"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ])
+    .with_clock(|| NOW);
+    request
+}
+
+async fn answer(server: &GatedServer) -> std::sync::Arc<AssistantMessage> {
+    let protocol = BedrockConverse::default();
+    transport::stream(protocol, request(server), HttpClient::new())
+        .result()
+        .await
+}
+
+fn busy() -> Reply {
+    let headers = [
+        ("x-amzn-errortype", "ServiceUnavailableException"),
+        ("x-amzn-requestid", "req-1"),
+        ("retry-after-ms", "1"),
+    ];
+    Reply::whole(503, &headers, r#"{"message":"busy"}"#)
+}
+
+#[tokio::test]
+async fn a_busy_service_is_asked_three_times_whatever_the_options_say() {
+    let framed = [("content-type", "application/vnd.amazon.eventstream")];
+    let whole = Reply::whole(200, &framed, body("text"));
+    let server = GatedServer::start([busy(), busy(), whole]).await;
+    let message = answer(&server).await;
+    assert_eq!(message.stop_reason, StopReason::Stop);
+    assert_eq!(message.text(), "Grüße aus 東京 😀");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 3);
+    for request in requests {
+        assert_eq!(request.target, "/model/vendor.model-v1%3A0/converse-stream");
+        assert_eq!(request.header("x-amz-date"), Some("20231114T221320Z"));
+        let authorization = request.header("authorization").unwrap();
+        assert!(authorization.contains("Credential=AKID/20231114/us-east-1/bedrock/"));
+        assert_eq!(request.json()["messages"][0]["content"][0]["text"], "hi");
+    }
+}
+
+#[tokio::test]
+async fn what_stays_refused_is_recorded_with_its_request() {
+    let server = GatedServer::start([busy(), busy(), busy()]).await;
+    let message = answer(&server).await;
+    assert_eq!(
+        message.error_message.as_deref(),
+        Some("Service unavailable: busy")
+    );
+    let diagnostics = serde_json::to_value(&message.diagnostics).unwrap();
+    assert_eq!(
+        diagnostics[0]["details"],
+        json!({"status": 503, "errorCode": "ServiceUnavailableException", "requestId": "req-1"})
+    );
+    assert_eq!(diagnostics.as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn a_failure_in_mid_stream_keeps_the_text_and_names_the_request() {
+    let framed = [
+        ("content-type", "application/vnd.amazon.eventstream"),
+        ("x-amzn-requestid", "req-2"),
+    ];
+    let server = GatedServer::start([Reply::whole(200, &framed, body("exception"))]).await;
+    let message = answer(&server).await;
+    assert_eq!(message.text(), "par");
+    assert_eq!(message.stop_reason, StopReason::Error);
+    let diagnostics: Value = serde_json::to_value(&message.diagnostics).unwrap();
+    assert_eq!(diagnostics[0]["details"], json!({"requestId": "req-2"}));
+}
