@@ -58,3 +58,12 @@ pub const AZURE_API_VERSION: &str = "AZURE_OPENAI_API_VERSION";
 
 /// Which Azure deployment serves which model: `model=deployment`, parted by commas.
 pub const AZURE_DEPLOYMENT_NAME_MAP: &str = "AZURE_OPENAI_DEPLOYMENT_NAME_MAP";
+
+/// A key for Bedrock alone, sent as a bearer token instead of an AWS signature.
+pub const BEDROCK_BEARER_TOKEN: &str = "AWS_BEARER_TOKEN_BEDROCK";
+
+/// Set to `1`, requests to Bedrock are not signed, for gateways that do so themselves.
+pub const BEDROCK_SKIP_AUTH: &str = "AWS_BEDROCK_SKIP_AUTH";
+
+/// Set to `1`, cache points are sent to Bedrock models that are not known to take them.
+pub const BEDROCK_FORCE_CACHE: &str = "AWS_BEDROCK_FORCE_CACHE";

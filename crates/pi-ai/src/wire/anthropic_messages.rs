@@ -74,7 +74,7 @@ impl HttpProtocol for AnthropicMessages {
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
-        let mut error = http_error::refused(head, body);
+        let mut error = http_error::refused(head, &http_error::compacted(body));
         if let Some(class) = ErrorReport::class_in(body)
             // The status knows how long to wait.
             && !matches!(error.class, ErrorClass::RateLimited { .. })

@@ -27,16 +27,11 @@ use self::credentials::{CredentialCache, Settings};
 use self::decode::ConverseDecoder;
 use self::endpoint::Endpoint;
 use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, OutgoingRequest};
+use crate::env_vars::{BEDROCK_BEARER_TOKEN, BEDROCK_SKIP_AUTH};
 use crate::error::ProviderError;
 use crate::message::Diagnostic;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 use crate::transport::HttpClient;
-
-/// A key for Bedrock alone, sent as a bearer token instead of a signature.
-const BEARER_TOKEN: &str = "AWS_BEARER_TOKEN_BEDROCK";
-
-/// Set to `1`, requests are not signed, for gateways that do so themselves.
-const SKIP_AUTH: &str = "AWS_BEDROCK_SKIP_AUTH";
 
 /// AWS's own clients make three attempts.
 const RETRIES: u32 = 2;
@@ -135,7 +130,7 @@ enum Authentication {
 
 impl Authentication {
     fn of(request: &ModelRequest, settings: &Settings) -> Self {
-        if settings.env.var(SKIP_AUTH).as_deref() == Some("1") {
+        if settings.env.var(BEDROCK_SKIP_AUTH).as_deref() == Some("1") {
             return Self::None;
         }
         let asked = request
@@ -146,7 +141,12 @@ impl Authentication {
             .map(SecretString::from);
         asked
             .or_else(|| request.options.api_key.clone())
-            .or_else(|| settings.env.var(BEARER_TOKEN).map(SecretString::from))
+            .or_else(|| {
+                settings
+                    .env
+                    .var(BEDROCK_BEARER_TOKEN)
+                    .map(SecretString::from)
+            })
             .map_or(Self::Signature, Self::Bearer)
     }
 }

@@ -4,6 +4,7 @@
 //! falls back to this.
 
 use crate::error::{ErrorClass, ProviderError};
+use crate::json::value_to_string;
 use crate::options::ResponseHead;
 use crate::overflow::is_overflow_text;
 use crate::transport::classify_status;
@@ -28,6 +29,14 @@ pub(crate) fn with_overflow(mut error: ProviderError) -> ProviderError {
         error.class = ErrorClass::ContextOverflow;
     }
     error
+}
+
+/// Writes a JSON body without the spaces between its parts; any other body stays as it is.
+pub(crate) fn compacted(body: &str) -> String {
+    match serde_json::from_str(body) {
+        Ok(value) => value_to_string(&value),
+        Err(_) => body.to_owned(),
+    }
 }
 
 /// Returns the status with its name, such as `404 Not Found`.

@@ -4,10 +4,8 @@
 //! inference profile hides the model behind an opaque id, so the name counts as well.
 
 use crate::env::Env;
+use crate::env_vars::BEDROCK_FORCE_CACHE;
 use crate::model::Model;
-
-/// Set to `1`, cache points are sent to models that are not known to take them.
-pub(crate) const FORCE_CACHE: &str = "AWS_BEDROCK_FORCE_CACHE";
 
 /// Models whose thinking is adaptive, steered by an effort.
 const ADAPTIVE: [&str; 7] = [
@@ -67,7 +65,7 @@ impl Capabilities {
             cache_points: if names_any(&["claude"]) {
                 names_any(&CACHING)
             } else {
-                env.var(FORCE_CACHE).as_deref() == Some("1")
+                env.var(BEDROCK_FORCE_CACHE).as_deref() == Some("1")
             },
         }
     }
@@ -146,7 +144,7 @@ mod tests {
 
     #[test]
     fn cache_points_can_be_forced_on_unknown_models_only() {
-        let env = Env::fixed([(FORCE_CACHE, "1")]);
+        let env = Env::fixed([(BEDROCK_FORCE_CACHE, "1")]);
         let caches = |name: &str| {
             let fields = json!({"id": "profile", "name": name});
             let model = testing::model("bedrock-converse-stream", fields);

@@ -250,7 +250,8 @@ fn error_types_decide_the_class() {
             headers: [].into(),
         };
         let body = json!({"type": "error", "error": {"type": kind, "message": "why"}}).to_string();
-        let error = AnthropicMessages.error(&head, &body);
+        let spaced = body.replace("\":", "\": ");
+        let error = AnthropicMessages.error(&head, &spaced);
         assert_eq!(error.class, class, "{kind}");
         assert!(error.message.starts_with(&status.to_string()), "{kind}");
         assert!(error.message.ends_with(&body), "{kind}");

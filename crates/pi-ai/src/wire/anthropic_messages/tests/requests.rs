@@ -303,6 +303,19 @@ async fn compat_flags_change_the_tools() {
 }
 
 #[tokio::test]
+async fn strict_tools_are_declared_whole() {
+    let messages = testing::everything("mock", "anthropic-messages", "alpha");
+    let strict = json!({"compat": {"supportsStrictTools": true}});
+    let body = exchange(&request(strict, messages, options())).await.body;
+    assert_snapshot!(outline(&json!({"tools": body["tools"]})), @r##"
+    tools:
+      {"name":"read","description":"Reads a file.","eager_input_streaming":true,"strict":true,"input_schema":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false}}
+      {"name":"patch","description":"Applies a patch.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}}
+      {"name":"write","description":"Writes a file.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]},"cache_control":{"type":"ephemeral"}}
+    "##);
+}
+
+#[tokio::test]
 async fn cache_markers_follow_the_retention() {
     let short = json!({"type": "ephemeral"});
     let long = json!({"type": "ephemeral", "ttl": "1h"});
