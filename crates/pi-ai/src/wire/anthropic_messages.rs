@@ -6,6 +6,7 @@
 mod compat;
 mod conversation;
 mod decode;
+mod events;
 mod request;
 #[cfg(test)]
 mod tests;

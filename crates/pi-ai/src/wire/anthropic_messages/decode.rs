@@ -1,20 +1,21 @@
 //! The answer of the Messages API: server-sent events into message events.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::ErrorReport;
 use super::compat::Compat;
+use super::events::{
+    BlockDelta, BlockStart, BlockStop, EventType, MessageDelta, MessageStart, StartedBlock,
+    StartedMessage, StopDetails, Transformation, WireUsage,
+};
 use super::request::Thinking;
 use crate::content::{ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
-use crate::json::JsonObject;
+use crate::json::{JsonObject, from_str_lenient};
 use crate::live_message::MessageBuilder;
 use crate::message::Diagnostic;
 use crate::options::ModelRequest;
-use crate::partial_json;
 use crate::stop_reason::StopReason;
 use crate::transport::sse::{SseEvent, SseParser};
 use crate::usage::Usage;
@@ -58,153 +59,6 @@ enum BlockKind {
     Text,
     Thinking,
     ToolCall,
-}
-
-#[derive(Debug, Deserialize)]
-struct MessageStart {
-    message: StartedMessage,
-    #[serde(default)]
-    input_transformations: Option<Vec<Transformation>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct StartedMessage {
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(default)]
-    model: Option<String>,
-    #[serde(default)]
-    usage: Option<WireUsage>,
-    #[serde(default)]
-    input_transformations: Option<Vec<Transformation>>,
-}
-
-/// Something the service changed in the request before the model saw it.
-#[derive(Debug, Deserialize)]
-struct Transformation {
-    #[serde(rename = "type", default)]
-    kind: Option<String>,
-    #[serde(default)]
-    path: Option<String>,
-    #[serde(default)]
-    reason: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireUsage {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_creation: Option<CacheCreation>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Debug, Deserialize)]
-struct CacheCreation {
-    #[serde(default)]
-    ephemeral_1h_input_tokens: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct OutputDetails {
-    #[serde(default)]
-    thinking_tokens: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct BlockStart {
-    index: u64,
-    content_block: StartedBlock,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum StartedBlock {
-    Text {
-        #[serde(default)]
-        text: Option<String>,
-    },
-    Thinking {
-        #[serde(default)]
-        thinking: Option<String>,
-        #[serde(default)]
-        signature: Option<String>,
-    },
-    RedactedThinking {
-        #[serde(default)]
-        data: String,
-    },
-    ToolUse {
-        #[serde(default)]
-        id: String,
-        #[serde(default)]
-        name: String,
-        #[serde(default)]
-        input: Option<JsonObject>,
-    },
-    /// Another model answers in place of the asked one.
-    Fallback,
-    /// Blocks of tools that run at the service, and whatever comes later.
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Deserialize)]
-struct BlockDelta<'event> {
-    index: u64,
-    #[serde(borrow)]
-    delta: Delta<'event>,
-}
-
-/// A flat struct for all kinds of delta, since a tagged enum would copy every one of them once more.
-#[derive(Debug, Deserialize)]
-struct Delta<'event> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'event, str>,
-    #[serde(default, borrow)]
-    text: Cow<'event, str>,
-    #[serde(default, borrow)]
-    thinking: Cow<'event, str>,
-    #[serde(default, borrow)]
-    partial_json: Cow<'event, str>,
-    #[serde(default, borrow)]
-    signature: Cow<'event, str>,
-}
-
-#[derive(Debug, Deserialize)]
-struct BlockStop {
-    index: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct MessageDelta {
-    delta: StopDelta,
-    #[serde(default)]
-    usage: Option<WireUsage>,
-    #[serde(default)]
-    input_transformations: Option<Vec<Transformation>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct StopDelta {
-    #[serde(default)]
-    stop_reason: Option<String>,
-    #[serde(default)]
-    stop_details: Option<StopDetails>,
-}
-
-#[derive(Debug, Deserialize)]
-struct StopDetails {
-    #[serde(default)]
-    explanation: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct EventType<'event> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'event, str>,
 }
 
 impl MessagesDecoder {
@@ -422,12 +276,12 @@ impl Answer {
         };
         let (delta, index) = (&event.delta, block.content_index);
         match (delta.kind.as_ref(), block.kind) {
-            ("text_delta", BlockKind::Text) => message.append_text(index, &delta.text),
+            ("text_delta", BlockKind::Text) => message.append_text_part(index, &delta.text),
             ("thinking_delta", BlockKind::Thinking) => {
-                message.append_thinking(index, &delta.thinking);
+                message.append_thinking_part(index, &delta.thinking);
             }
             ("input_json_delta", BlockKind::ToolCall) => {
-                message.append_arguments(index, &delta.partial_json);
+                message.append_arguments_part(index, &delta.partial_json);
             }
             ("signature_delta", BlockKind::Thinking) => {
                 message.with_thinking(index, |block| {
@@ -564,13 +418,7 @@ fn read<'event, Event: Deserialize<'event>>(
     name: &str,
     data: &'event str,
 ) -> Result<Event, ProviderError> {
-    let error = match serde_json::from_str(data) {
-        Ok(event) => return Ok(event),
-        Err(error) => error,
-    };
-    // Some compatible services leave control characters and odd escapes as the model wrote them.
-    let mended = partial_json::parse_whole(data).and_then(|value| Event::deserialize(value).ok());
-    mended.ok_or_else(|| {
+    from_str_lenient(data).map_err(|error| {
         ProviderError::protocol(format!(
             "The stream's {name} event was terminated early or is not valid: {error}"
         ))

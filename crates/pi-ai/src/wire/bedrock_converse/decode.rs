@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::failure;
 use crate::content::{ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
+use crate::json::{from_str_lenient, lenient_optional_u64, lenient_u64};
 use crate::live_message::MessageBuilder;
 use crate::stop_reason::StopReason;
 use crate::transport::event_stream::{EventFrame, EventStreamParser, FrameKind};
@@ -140,10 +141,15 @@ struct Metadata {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireUsage {
+    #[serde(deserialize_with = "lenient_u64")]
     input_tokens: u64,
+    #[serde(deserialize_with = "lenient_u64")]
     output_tokens: u64,
+    #[serde(deserialize_with = "lenient_u64")]
     total_tokens: u64,
+    #[serde(deserialize_with = "lenient_optional_u64")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient_optional_u64")]
     cache_write_input_tokens: Option<u64>,
     cache_details: Option<Vec<CacheDetail>>,
 }
@@ -152,6 +158,7 @@ struct WireUsage {
 #[serde(rename_all = "camelCase", default)]
 struct CacheDetail {
     ttl: String,
+    #[serde(deserialize_with = "lenient_u64")]
     input_tokens: u64,
 }
 
@@ -258,7 +265,7 @@ impl Answer {
                 ..
             }) = block
             {
-                message.append_text(*content_index, text);
+                message.append_text_part(*content_index, text);
             }
         } else if let Some(tool_use) = &delta.tool_use {
             let block = self
@@ -271,7 +278,7 @@ impl Answer {
                 ..
             }) = block
             {
-                message.append_arguments(*content_index, &tool_use.input.0);
+                message.append_arguments_part(*content_index, &tool_use.input.0);
             }
         } else if let Some(reasoning) = &delta.reasoning_content {
             let block = self.block(wire_index, || {
@@ -435,7 +442,9 @@ fn read<'event, Event: Deserialize<'event>>(
     name: &str,
     payload: &'event [u8],
 ) -> Result<Event, ProviderError> {
-    serde_json::from_slice(payload).map_err(|error| {
+    let invalid = |error: &dyn std::fmt::Display| {
         ProviderError::protocol(format!("The stream's {name} event is not valid: {error}"))
-    })
+    };
+    let text = std::str::from_utf8(payload).map_err(|error| invalid(&error))?;
+    from_str_lenient(text).map_err(|error| invalid(&error))
 }

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use crate::content::{ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
-use crate::json::JsonObject;
+use crate::json::{JsonObject, from_str_lenient};
 use crate::live_message::MessageBuilder;
 use crate::message::Diagnostic;
 use crate::stop_reason::StopReason;
@@ -133,7 +133,7 @@ impl Answer {
         if self.is_complete || data.is_empty() || data == DONE_MARK {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_str(data).map_err(|error| {
+        let event: Event<'_> = from_str_lenient(data).map_err(|error| {
             ProviderError::protocol(format!(
                 "An event of the stream was terminated early or is not valid: {error}"
             ))
@@ -148,9 +148,9 @@ impl Answer {
     ) -> Result<(), ProviderError> {
         let index = event.content_index;
         match event.kind.as_ref() {
-            "text_delta" => message.append_text(self.block(index)?, &event.delta),
-            "thinking_delta" => message.append_thinking(self.block(index)?, &event.delta),
-            "toolcall_delta" => message.append_arguments(self.block(index)?, &event.delta),
+            "text_delta" => message.append_text_part(self.block(index)?, &event.delta),
+            "thinking_delta" => message.append_thinking_part(self.block(index)?, &event.delta),
+            "toolcall_delta" => message.append_arguments_part(self.block(index)?, &event.delta),
             "text_start" => self.begin(index, message.open_text()),
             "thinking_start" => self.begin(
                 index,

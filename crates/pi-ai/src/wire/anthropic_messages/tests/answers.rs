@@ -51,6 +51,7 @@ fn text_arrives_piece_by_piece() {
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Grüße"}
+    {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_delta","contentIndex":0,"delta":" aus 東京 😀"}
     {"type":"text_end","contentIndex":0,"content":"Grüße aus 東京 😀"}
     {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Grüße aus 東京 😀"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
@@ -82,6 +83,7 @@ fn tool_arguments_are_put_together() {
     {"type":"text_delta","contentIndex":0,"delta":"Reading."}
     {"type":"text_end","contentIndex":0,"content":"Reading."}
     {"type":"toolcall_start","contentIndex":1,"id":"toolu_1","toolName":"read"}
+    {"type":"toolcall_delta","contentIndex":1,"delta":""}
     {"type":"toolcall_delta","contentIndex":1,"delta":"{\"pa"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"th\": \"a b"}
     {"type":"toolcall_delta","contentIndex":1,"delta":".txt\", \"lim"}
@@ -210,13 +212,25 @@ fn broken_streams_say_what_is_wrong() {
 }
 
 #[test]
-fn raw_control_characters_in_an_event_are_forgiven() {
+fn raw_control_characters_and_halves_of_pairs_are_forgiven() {
     let text = String::from_utf8(fixture!("text").to_vec()).unwrap();
-    let events = events(text.replace("Grüße", "a\tb").as_bytes());
-    assert_eq!(
-        last_message(&events)["content"][0]["text"],
-        "a\tb aus 東京 😀"
-    );
+    for (sent, read) in [("a\tb", "a\tb"), ("a\\ud83d", "a\u{fffd}")] {
+        let events = events(text.replace("Grüße", sent).as_bytes());
+        let said = &last_message(&events)["content"][0]["text"];
+        assert_eq!(*said, format!("{read} aus 東京 😀"));
+    }
+}
+
+#[test]
+fn counts_of_odd_types_do_not_fail_the_answer() {
+    let text = String::from_utf8(fixture!("text").to_vec()).unwrap();
+    let odd = text
+        .replace("\"input_tokens\":10", "\"input_tokens\":10.0")
+        .replace(
+            "\"cache_read_input_tokens\":0",
+            "\"cache_read_input_tokens\":null",
+        );
+    assert_eq!(last_message(&events(odd.as_bytes()))["usage"]["input"], 10);
 }
 
 #[test]
