@@ -67,3 +67,15 @@ pub const BEDROCK_SKIP_AUTH: &str = "AWS_BEDROCK_SKIP_AUTH";
 
 /// Set to `1`, cache points are sent to Bedrock models that are not known to take them.
 pub const BEDROCK_FORCE_CACHE: &str = "AWS_BEDROCK_FORCE_CACHE";
+
+/// The address the callback server of a browser sign-in listens on, instead of `127.0.0.1`.
+pub const OAUTH_CALLBACK_HOST: &str = "PI_OAUTH_CALLBACK_HOST";
+
+/// The Radius gateway to sign in to and to use, instead of the public one.
+pub const RADIUS_GATEWAY: &str = "PI_RADIUS_GATEWAY";
+
+/// The host of Kimi's sign-in, for its test installations.
+pub const KIMI_CODE_OAUTH_HOST: &str = "KIMI_CODE_OAUTH_HOST";
+
+/// The older name of `KIMI_CODE_OAUTH_HOST`.
+pub const KIMI_OAUTH_HOST: &str = "KIMI_OAUTH_HOST";

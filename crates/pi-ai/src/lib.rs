@@ -47,6 +47,12 @@ pub use content::{
     AssistantBlock, Content, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
     join_text,
 };
+pub use credentials::{
+    ApiKeyAuth, ApiKeyCredential, AuthError, AuthKind, AuthOverrides, AuthSource, AuthStatus,
+    Authenticator, CommandCache, CommandReuse, ConfiguredAuth, Credential, CredentialInfo,
+    CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentials, KeySource,
+    LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, Unresolved, ValueTemplate,
+};
 pub use env::Env;
 pub use error::{ErrorClass, ProviderError};
 pub use event::AssistantMessageEvent;
@@ -59,6 +65,12 @@ pub use message::{
 pub use model::{
     CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
     PromptCacheLifetimes, TokenRates, api,
+};
+pub use oauth::{
+    AnthropicSignIn, GithubCopilotSignIn, KimiCodingSignIn, LoginChoice, LoginEvent,
+    LoginInteraction, LoginLink, LoginPrompt, MetaSignIn, OAuthContext, OAuthError, OAuthFlow,
+    OAuthRequestAuth, OpenAiCodexSignIn, OpenRouterSignIn, RadiusSignIn, XaiSignIn,
+    built_in_sign_in,
 };
 pub use options::{
     CacheRetention, HeaderOverrides, ModelRequest, RequestHooks, ResponseHead, StreamOptions,

@@ -1,1 +1,156 @@
-//! Signing in: authorization code with PKCE, device codes, and the services that use them.
+//! Signing in: what a provider's flow does, and what it needs from whoever shows it.
+//!
+//! A flow ([`OAuthFlow`]) speaks to the provider; the person is reached through
+//! [`LoginInteraction`], so that the terminal, the command line and tests drive the same code.
+//! Storing and renewing the result is [`crate::credentials`]' business.
+
+mod anthropic;
+mod authorization_code;
+mod callback_server;
+mod device_code;
+mod error;
+mod github_copilot;
+mod http;
+mod interaction;
+mod kimi_coding;
+mod meta;
+mod openai_codex;
+mod openrouter;
+mod pkce;
+mod radius;
+mod token;
+mod xai;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+pub use anthropic::AnthropicSignIn;
+pub use error::OAuthError;
+pub use github_copilot::GithubCopilotSignIn;
+pub use interaction::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt};
+pub use kimi_coding::KimiCodingSignIn;
+pub use meta::MetaSignIn;
+pub use openai_codex::OpenAiCodexSignIn;
+pub use openrouter::OpenRouterSignIn;
+pub use radius::RadiusSignIn;
+pub use xai::XaiSignIn;
+
+use crate::credentials::OAuthCredential;
+use crate::env::Env;
+use crate::options::HeaderOverrides;
+use crate::transport::HttpClient;
+
+/// Returns the sign-in of a built-in provider, if it has one.
+///
+/// The environment decides where the sign-ins of Kimi and Radius live.
+pub fn built_in_sign_in(provider: &str, env: &Env) -> Option<Arc<dyn OAuthFlow>> {
+    Some(match provider {
+        "anthropic" => Arc::new(AnthropicSignIn::default()),
+        "openai-codex" => Arc::new(OpenAiCodexSignIn::default()),
+        "github-copilot" => Arc::new(GithubCopilotSignIn::default()),
+        "xai" => Arc::new(XaiSignIn::default()),
+        "kimi-coding" => Arc::new(KimiCodingSignIn::from_env(env)),
+        "meta" => Arc::new(MetaSignIn::default()),
+        "openrouter" => Arc::new(OpenRouterSignIn::default()),
+        "radius" => Arc::new(RadiusSignIn::from_env(env)),
+        _ => return None,
+    })
+}
+
+/// A provider's way to sign in.
+pub trait OAuthFlow: Send + Sync {
+    /// Returns the name to show, such as `Anthropic (Claude Pro/Max)`.
+    fn name(&self) -> &str;
+
+    /// Returns the label of the choice to sign in this way.
+    fn login_label(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns whether the user pays by subscription rather than by token.
+    fn is_subscription(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a refresh token is good for one use only. When in doubt, it is.
+    fn rotates_refresh_token(&self) -> bool {
+        true
+    }
+
+    /// Signs in. The caller stores the result.
+    fn login<'a>(
+        &'a self,
+        context: &'a OAuthContext,
+        interaction: &'a dyn LoginInteraction,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>>;
+
+    /// Exchanges the refresh token. The caller holds the store's lock, and stores the result before
+    /// anything else happens.
+    fn refresh<'a>(
+        &'a self,
+        credential: &'a OAuthCredential,
+        context: &'a OAuthContext,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>>;
+
+    /// Looks up what the account may do and returns the credential with it, after a renewal has
+    /// been stored. `None` leaves the credential as it is.
+    fn enrich<'a>(
+        &'a self,
+        credential: &'a OAuthCredential,
+        context: &'a OAuthContext,
+    ) -> BoxFuture<'a, Result<Option<OAuthCredential>, OAuthError>> {
+        let _ = (credential, context);
+        std::future::ready(Ok(None)).boxed()
+    }
+
+    /// Says how requests carry the credential.
+    fn request_auth(&self, credential: &OAuthCredential) -> OAuthRequestAuth {
+        OAuthRequestAuth {
+            api_key: Some(credential.access.clone()),
+            ..OAuthRequestAuth::default()
+        }
+    }
+}
+
+/// How requests carry the token of a sign-in.
+#[derive(Clone, Default)]
+pub struct OAuthRequestAuth {
+    /// For the wire API to send as it sends keys.
+    pub api_key: Option<SecretString>,
+    /// Headers to send instead.
+    pub headers: HeaderOverrides,
+    /// The service's address, where the token decides it.
+    pub base_url: Option<String>,
+}
+
+/// What a flow works with.
+#[derive(Clone, Debug)]
+pub struct OAuthContext {
+    /// The connections.
+    pub http: HttpClient,
+    /// Variables and clock.
+    pub env: Env,
+}
+
+impl OAuthContext {
+    /// Creates a context.
+    pub fn new(http: HttpClient, env: Env) -> Self {
+        Self { http, env }
+    }
+}
+
+impl fmt::Debug for OAuthRequestAuth {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("OAuthRequestAuth")
+            .field("api_key", &self.api_key)
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("base_url", &self.base_url)
+            .finish()
+    }
+}

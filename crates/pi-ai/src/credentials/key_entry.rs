@@ -1,0 +1,195 @@
+//! Asks a person for the key of a provider, and for what the provider needs beside it.
+
+use std::collections::BTreeMap;
+
+use secrecy::SecretString;
+
+use super::credential::ApiKeyCredential;
+use super::provider_auth::{ApiKeyAuth, KeySource};
+use crate::json::JsonObject;
+use crate::oauth::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError};
+
+impl ApiKeyAuth {
+    /// Asks for the credential. Nothing is checked with the provider.
+    pub async fn ask(
+        &self,
+        interaction: &dyn LoginInteraction,
+    ) -> Result<ApiKeyCredential, OAuthError> {
+        match self.source {
+            KeySource::Variables(_) | KeySource::Anthropic => {
+                Ok(credential(ask_secret(interaction, &self.name).await?, []))
+            }
+            KeySource::CloudflareWorkersAi => {
+                let key = ask_secret(interaction, "Cloudflare API key").await?;
+                let account = ask_text(interaction, "Cloudflare account ID").await?;
+                Ok(credential(key, [("CLOUDFLARE_ACCOUNT_ID", account)]))
+            }
+            KeySource::CloudflareAiGateway => {
+                let key = ask_secret(interaction, "Cloudflare API key").await?;
+                let account = ask_text(interaction, "Cloudflare account ID").await?;
+                let gateway = ask_text(interaction, "Cloudflare AI Gateway ID").await?;
+                Ok(credential(
+                    key,
+                    [
+                        ("CLOUDFLARE_ACCOUNT_ID", account),
+                        ("CLOUDFLARE_GATEWAY_ID", gateway),
+                    ],
+                ))
+            }
+            KeySource::Bedrock => ask_for_bedrock(interaction).await,
+            KeySource::Vertex => ask_for_vertex(interaction).await,
+        }
+    }
+}
+
+async fn ask_for_bedrock(
+    interaction: &dyn LoginInteraction,
+) -> Result<ApiKeyCredential, OAuthError> {
+    let choices = [
+        ("bearer-token", "A bearer token"),
+        ("aws-profile", "An AWS profile"),
+        (
+            "credential-chain",
+            "Whatever AWS credentials this machine has",
+        ),
+    ];
+    match ask_choice(interaction, "How does Amazon Bedrock know you?", choices)
+        .await?
+        .as_str()
+    {
+        "bearer-token" => {
+            let token = ask_secret(interaction, "Amazon Bedrock bearer token").await?;
+            Ok(credential(token, []))
+        }
+        "aws-profile" => {
+            let profile = ask_text(interaction, "AWS profile").await?;
+            Ok(credential(None, [("AWS_PROFILE", profile)]))
+        }
+        _ => {
+            interaction.notify(LoginEvent::Info {
+                message: "Profiles, access keys, single sign-on and roles are found where AWS's \
+                          own tools find them."
+                    .to_owned(),
+                links: vec![LoginLink {
+                    url: "https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html"
+                        .to_owned(),
+                    label: "Where AWS looks for credentials".to_owned(),
+                }],
+            });
+            Ok(credential(None, []))
+        }
+    }
+}
+
+async fn ask_for_vertex(
+    interaction: &dyn LoginInteraction,
+) -> Result<ApiKeyCredential, OAuthError> {
+    let choices = [
+        ("api-key", "A Google Cloud API key"),
+        ("adc", "Application default credentials"),
+        ("service-account", "A service account's credentials file"),
+    ];
+    let method = ask_choice(interaction, "How does Vertex AI know you?", choices).await?;
+    if method == "api-key" {
+        let key = ask_secret(interaction, "Google Cloud API key").await?;
+        return Ok(credential(key, []));
+    }
+    interaction.notify(LoginEvent::Info {
+        message: "Application default credentials come from \
+                  `gcloud auth application-default login`."
+            .to_owned(),
+        links: vec![LoginLink {
+            url: "https://cloud.google.com/docs/authentication/provide-credentials-adc".to_owned(),
+            label: "Application default credentials".to_owned(),
+        }],
+    });
+    let mut variables = vec![
+        (
+            "GOOGLE_CLOUD_PROJECT",
+            ask_text(interaction, "Google Cloud project ID").await?,
+        ),
+        (
+            "GOOGLE_CLOUD_LOCATION",
+            ask_text(interaction, "Google Cloud location").await?,
+        ),
+    ];
+    if method == "service-account" {
+        variables.push((
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            ask_text(interaction, "Path of the credentials file").await?,
+        ));
+    }
+    Ok(credential(None, variables))
+}
+
+fn credential(
+    key: impl Into<Option<SecretString>>,
+    variables: impl IntoIterator<Item = (&'static str, String)>,
+) -> ApiKeyCredential {
+    ApiKeyCredential {
+        key: key.into(),
+        env: variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect::<BTreeMap<_, _>>(),
+        extra: JsonObject::new(),
+    }
+}
+
+/// Asks for a key. It is stored as it is typed, so `$NAME` and `!command` may be given too.
+async fn ask_secret(
+    interaction: &dyn LoginInteraction,
+    name: &str,
+) -> Result<SecretString, OAuthError> {
+    let answer = interaction
+        .prompt(LoginPrompt::Secret {
+            message: format!("{name}:"),
+        })
+        .await?;
+    Ok(required(&answer, name)?.into())
+}
+
+async fn ask_text(interaction: &dyn LoginInteraction, name: &str) -> Result<String, OAuthError> {
+    let answer = interaction
+        .prompt(LoginPrompt::Text {
+            message: format!("{name}:"),
+            placeholder: None,
+        })
+        .await?;
+    required(&answer, name)
+}
+
+fn required(answer: &str, name: &str) -> Result<String, OAuthError> {
+    let answer = answer.trim();
+    if answer.is_empty() {
+        return Err(OAuthError::InvalidInput(format!(
+            "{name} must not be empty"
+        )));
+    }
+    Ok(answer.to_owned())
+}
+
+async fn ask_choice<const COUNT: usize>(
+    interaction: &dyn LoginInteraction,
+    message: &str,
+    choices: [(&'static str, &str); COUNT],
+) -> Result<String, OAuthError> {
+    let known = choices.map(|(id, _)| id);
+    let answer = interaction
+        .prompt(LoginPrompt::Select {
+            message: message.to_owned(),
+            choices: choices
+                .map(|(id, label)| LoginChoice {
+                    id,
+                    label: label.to_owned(),
+                })
+                .into(),
+        })
+        .await?;
+    if !known.contains(&answer.as_str()) {
+        return Err(OAuthError::InvalidInput(format!(
+            "there is no choice called {answer}"
+        )));
+    }
+    Ok(answer)
+}

@@ -1,0 +1,145 @@
+//! The sign-in of Claude Pro and Max: a browser, with the proof key doubling as state.
+
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use secrecy::ExposeSecret;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::authorization_code::{Redirect, RedirectAddress, with_query};
+use super::callback_server::CallbackRoute;
+use super::http::TokenRequest;
+use super::pkce::Pkce;
+use super::token::TokenRules;
+use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use crate::credentials::OAuthCredential;
+
+const CLIENT_ID: &str = "9d1c250a-e61b-44d9-88ed-5944d1962f5e";
+const SCOPES: &str = "org:create_api_key user:profile user:inference \
+                      user:sessions:claude_code user:mcp_servers user:file_upload";
+const LOGIN_LIMIT: Duration = Duration::from_mins(15);
+const TOKENS: TokenRules = TokenRules {
+    skew: Duration::from_mins(5),
+    default_lifetime: None,
+};
+
+/// Signs in to Claude Pro or Max.
+#[derive(Debug, Clone)]
+pub struct AnthropicSignIn {
+    /// The page that asks the person.
+    pub authorize_url: String,
+    /// Where codes and refresh tokens are exchanged.
+    pub token_url: String,
+    /// The port the browser is sent back to; the service knows only this one.
+    pub callback_port: u16,
+}
+
+impl Default for AnthropicSignIn {
+    fn default() -> Self {
+        Self {
+            authorize_url: "https://claude.ai/oauth/authorize".to_owned(),
+            token_url: "https://platform.claude.com/v1/oauth/token".to_owned(),
+            callback_port: 53692,
+        }
+    }
+}
+
+impl AnthropicSignIn {
+    async fn sign_in(
+        &self,
+        context: &OAuthContext,
+        interaction: &dyn LoginInteraction,
+        cancel: &CancellationToken,
+    ) -> Result<OAuthCredential, OAuthError> {
+        let pkce = Pkce::generate();
+        let redirect = Redirect::listen(
+            RedirectAddress {
+                host: Some("localhost"),
+                port: self.callback_port,
+                route: CallbackRoute {
+                    path: "/callback".to_owned(),
+                    // The token endpoint wants the state again and compares it with the verifier.
+                    state: Some(pkce.verifier.clone()),
+                },
+            },
+            &context.env,
+        )
+        .await;
+        let redirect_uri = redirect.uri.clone();
+        let url = with_query(
+            &self.authorize_url,
+            &[
+                ("code", "true"),
+                ("client_id", CLIENT_ID),
+                ("response_type", "code"),
+                ("redirect_uri", &redirect_uri),
+                ("scope", SCOPES),
+                ("code_challenge", &pkce.challenge),
+                ("code_challenge_method", "S256"),
+                ("state", &pkce.verifier),
+            ],
+        )?;
+        let code = redirect
+            .obtain_code(url, LOGIN_LIMIT, interaction, cancel)
+            .await?;
+        interaction.notify(LoginEvent::progress("Exchanging the code for tokens"));
+        let body = json!({
+            "grant_type": "authorization_code",
+            "client_id": CLIENT_ID,
+            "code": code,
+            "state": pkce.verifier,
+            "redirect_uri": redirect_uri,
+            "code_verifier": pkce.verifier,
+        });
+        let answer = TokenRequest::json("the code exchange", &self.token_url, &body)
+            .send_unless(context, cancel)
+            .await?
+            .ok()?;
+        TOKENS.credential(&answer, None, &context.env)
+    }
+
+    async fn renew(
+        &self,
+        credential: &OAuthCredential,
+        context: &OAuthContext,
+    ) -> Result<OAuthCredential, OAuthError> {
+        let body = json!({
+            "grant_type": "refresh_token",
+            "client_id": CLIENT_ID,
+            "refresh_token": credential.refresh.expose_secret(),
+        });
+        let answer = TokenRequest::json("the token renewal", &self.token_url, &body)
+            .send(context)
+            .await?
+            .ok()?;
+        TOKENS.credential(&answer, Some(credential), &context.env)
+    }
+}
+
+impl OAuthFlow for AnthropicSignIn {
+    fn name(&self) -> &'static str {
+        "Anthropic (Claude Pro/Max)"
+    }
+
+    fn is_subscription(&self) -> bool {
+        true
+    }
+
+    fn login<'a>(
+        &'a self,
+        context: &'a OAuthContext,
+        interaction: &'a dyn LoginInteraction,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
+        self.sign_in(context, interaction, cancel).boxed()
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        credential: &'a OAuthCredential,
+        context: &'a OAuthContext,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
+        self.renew(credential, context).boxed()
+    }
+}

@@ -1,0 +1,94 @@
+use pretty_assertions::assert_eq;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+async fn start(state: Option<&str>) -> (u16, JoinHandle<Result<String, OAuthError>>) {
+    let route = CallbackRoute {
+        path: "/callback".to_owned(),
+        state: state.map(str::to_owned),
+    };
+    let server = CallbackServer::bind("127.0.0.1", 0, route).await.unwrap();
+    let port = server.port().unwrap();
+    (port, tokio::spawn(server.wait()))
+}
+
+async fn send(port: u16, request: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+async fn get(port: u16, target: &str) -> String {
+    send(port, &format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n")).await
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap()
+}
+
+#[tokio::test]
+async fn only_the_right_answer_ends_the_wait() {
+    let (port, waiting) = start(Some("s1")).await;
+    // A browser's spare connection, which never says anything.
+    let silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    for (target, expected) in [
+        ("/favicon.ico", "404"),
+        ("/", "404"),
+        ("/callback/more?code=c&state=s1", "404"),
+        ("/callback?code=c&state=forged", "400"),
+        ("/callback?code=c", "400"),
+        ("/callback?error=access_denied&state=forged", "400"),
+        ("/callback?state=s1", "400"),
+        ("/callback?state=s1&code=", "400"),
+    ] {
+        assert_eq!(status(&get(port, target).await), expected, "{target}");
+    }
+    let posted = send(port, "POST /callback?code=c&state=s1 HTTP/1.1\r\n\r\n").await;
+    assert_eq!(status(&posted), "404");
+    assert!(!waiting.is_finished());
+
+    let page = get(port, "/callback?code=the%2Bcode&state=s1").await;
+    assert_eq!(status(&page), "200");
+    assert_eq!(waiting.await.unwrap(), Ok("the+code".to_owned()));
+    assert!(!page.contains("the+code"));
+    assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
+    drop(silent);
+}
+
+#[tokio::test]
+async fn a_denial_with_the_right_state_ends_the_wait() {
+    let (port, waiting) = start(Some("s1")).await;
+    let page = get(
+        port,
+        "/callback?state=s1&error=access_denied&error_description=%3Cb%3Eno%3C/b%3E",
+    )
+    .await;
+    assert_eq!(status(&page), "400");
+    assert!(page.contains("&lt;b&gt;no&lt;/b&gt;"), "{page}");
+    assert_eq!(
+        waiting.await.unwrap(),
+        Err(OAuthError::Denied {
+            description: Some("<b>no</b>".to_owned())
+        })
+    );
+}
+
+#[tokio::test]
+async fn requests_that_are_too_long_or_not_http_change_nothing() {
+    let (port, waiting) = start(None).await;
+    let long = format!("GET /callback?code={}", "x".repeat(2 * REQUEST_LIMIT));
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    // The server hangs up in the middle, which may show while we still write.
+    if stream.write_all(long.as_bytes()).await.is_ok() {
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap_or_default();
+        assert_eq!(answer, b"");
+    }
+    assert_eq!(status(&send(port, "\r\n\r\n").await), "404");
+    assert!(!waiting.is_finished());
+    assert_eq!(status(&get(port, "/callback?code=c").await), "200");
+    assert_eq!(waiting.await.unwrap(), Ok("c".to_owned()));
+}

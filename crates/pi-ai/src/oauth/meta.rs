@@ -1,0 +1,150 @@
+//! The sign-in of Meta's Muse subscription: a code on another device, then a minted key.
+//!
+//! The identity token cannot be used for inference and cannot be renewed. It is stored as the
+//! refresh token and mints a key, good for a day, which is stored as the access token. When minting
+//! is refused, only a new sign-in helps.
+
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use secrecy::SecretString;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::authorization_code::web_address;
+use super::device_code::{self, DeviceAuthorization, FirstPoll, poll};
+use super::http::TokenRequest;
+use super::token::milliseconds;
+use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use crate::credentials::OAuthCredential;
+use crate::json::JsonObject;
+
+const CLIENT_ID: &str = "1031625952748946";
+const KEY_LIFETIME: Duration = Duration::from_hours(24);
+
+/// Signs in to Meta.
+#[derive(Debug, Clone)]
+pub struct MetaSignIn {
+    /// Where a device code is asked for.
+    pub device_code_url: String,
+    /// Where the code is exchanged for an identity token.
+    pub token_url: String,
+    /// Where the identity token mints a key.
+    pub key_url: String,
+}
+
+impl Default for MetaSignIn {
+    fn default() -> Self {
+        Self {
+            device_code_url: "https://auth.meta.com/oidc/device/authorization/".to_owned(),
+            token_url: "https://auth.meta.com/oidc/device/token/".to_owned(),
+            key_url: "https://api.meta.ai/muse-code/key".to_owned(),
+        }
+    }
+}
+
+impl MetaSignIn {
+    async fn sign_in(
+        &self,
+        context: &OAuthContext,
+        interaction: &dyn LoginInteraction,
+        cancel: &CancellationToken,
+    ) -> Result<OAuthCredential, OAuthError> {
+        let fields = [("client_id", CLIENT_ID)];
+        let answer = TokenRequest::form("the device code", &self.device_code_url, &fields)
+            .send_unless(context, cancel)
+            .await?
+            .ok()?;
+        let device = DeviceAuthorization::from_answer(&answer)?;
+        interaction.notify(device.event());
+        let fields = [
+            ("grant_type", device_code::GRANT_TYPE),
+            ("device_code", device.device_code.as_str()),
+            ("client_id", CLIENT_ID),
+        ];
+        let granted = poll(device.pace(), FirstPoll::Delayed, cancel, || async {
+            let answer = TokenRequest::form("the device sign-in", &self.token_url, &fields)
+                .send(context)
+                .await?;
+            device_code::judge(answer)
+        })
+        .await?;
+        interaction.notify(LoginEvent::progress("Asking for a key"));
+        let identity = granted.require("access_token")?.into();
+        cancel
+            .run_until_cancelled(self.mint(identity, JsonObject::new(), context))
+            .await
+            .unwrap_or(Err(OAuthError::Cancelled))
+    }
+
+    /// Mints a key with the identity token.
+    async fn mint(
+        &self,
+        identity: SecretString,
+        extra: JsonObject,
+        context: &OAuthContext,
+    ) -> Result<OAuthCredential, OAuthError> {
+        let answer = TokenRequest::json("the key", &self.key_url, &json!({}))
+            .bearer(&identity)
+            .header("x-api-version", "1.0.0")
+            .send(context)
+            .await?
+            .ok()?;
+        let Some(key) = answer.string("api_key") else {
+            // A new account has to finish its setup first.
+            return Err(match answer.string("action_url").and_then(web_address) {
+                Some(url) => answer.protocol(format!("has no key; finish the setup at {url}")),
+                None => answer.protocol("has no key"),
+            });
+        };
+        Ok(OAuthCredential {
+            access: key.into(),
+            refresh: identity,
+            expires: context
+                .env
+                .now_ms()
+                .saturating_add(milliseconds(KEY_LIFETIME)),
+            extra,
+        })
+    }
+}
+
+impl OAuthFlow for MetaSignIn {
+    fn name(&self) -> &'static str {
+        "Meta (Muse subscription)"
+    }
+
+    fn login_label(&self) -> Option<&str> {
+        Some("Sign in with Meta")
+    }
+
+    fn is_subscription(&self) -> bool {
+        true
+    }
+
+    fn rotates_refresh_token(&self) -> bool {
+        false
+    }
+
+    fn login<'a>(
+        &'a self,
+        context: &'a OAuthContext,
+        interaction: &'a dyn LoginInteraction,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
+        self.sign_in(context, interaction, cancel).boxed()
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        credential: &'a OAuthCredential,
+        context: &'a OAuthContext,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
+        self.mint(
+            credential.refresh.clone(),
+            credential.extra.clone(),
+            context,
+        )
+        .boxed()
+    }
+}

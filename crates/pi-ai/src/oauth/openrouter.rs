@@ -1,0 +1,122 @@
+//! The sign-in of OpenRouter: a browser, and a permanent key the user can revoke there.
+//!
+//! OpenRouter echoes no state. The path of the callback address is random instead, so that only
+//! the page we opened can answer.
+
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::authorization_code::{Redirect, RedirectAddress, with_query};
+use super::callback_server::CallbackRoute;
+use super::http::TokenRequest;
+use super::pkce::{Pkce, random_state};
+use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use crate::credentials::OAuthCredential;
+use crate::json::JsonObject;
+
+const LOGIN_LIMIT: Duration = Duration::from_mins(5);
+/// The largest time JavaScript can write without loss; it stands for "never".
+const NEVER: i64 = 9_007_199_254_740_991;
+
+/// Signs in to OpenRouter.
+#[derive(Debug, Clone)]
+pub struct OpenRouterSignIn {
+    /// The page that asks the person.
+    pub authorize_url: String,
+    /// Where the code is exchanged for a key.
+    pub key_url: String,
+}
+
+impl Default for OpenRouterSignIn {
+    fn default() -> Self {
+        Self {
+            authorize_url: "https://openrouter.ai/auth".to_owned(),
+            key_url: "https://openrouter.ai/api/v1/auth/keys".to_owned(),
+        }
+    }
+}
+
+impl OpenRouterSignIn {
+    async fn sign_in(
+        &self,
+        context: &OAuthContext,
+        interaction: &dyn LoginInteraction,
+        cancel: &CancellationToken,
+    ) -> Result<OAuthCredential, OAuthError> {
+        let pkce = Pkce::generate();
+        let redirect = Redirect::listen(
+            RedirectAddress {
+                host: None,
+                port: 0,
+                route: CallbackRoute {
+                    path: format!("/oauth/callback/{}", random_state()),
+                    state: None,
+                },
+            },
+            &context.env,
+        )
+        .await;
+        let url = with_query(
+            &self.authorize_url,
+            &[
+                ("callback_url", &redirect.uri),
+                ("code_challenge", &pkce.challenge),
+                ("code_challenge_method", "S256"),
+            ],
+        )?;
+        let code = redirect
+            .obtain_code(url, LOGIN_LIMIT, interaction, cancel)
+            .await?;
+        interaction.notify(LoginEvent::progress("Exchanging the code for a key"));
+        let body = json!({
+            "code": code,
+            "code_verifier": pkce.verifier,
+            "code_challenge_method": "S256",
+        });
+        let answer = TokenRequest::json("the key exchange", &self.key_url, &body)
+            .send_unless(context, cancel)
+            .await?
+            .ok()?;
+        Ok(OAuthCredential {
+            access: answer.require("key")?.into(),
+            refresh: String::new().into(),
+            expires: NEVER,
+            extra: JsonObject::new(),
+        })
+    }
+}
+
+impl OAuthFlow for OpenRouterSignIn {
+    fn name(&self) -> &'static str {
+        "OpenRouter OAuth"
+    }
+
+    fn login_label(&self) -> Option<&str> {
+        Some("Sign in with OpenRouter")
+    }
+
+    fn rotates_refresh_token(&self) -> bool {
+        false
+    }
+
+    fn login<'a>(
+        &'a self,
+        context: &'a OAuthContext,
+        interaction: &'a dyn LoginInteraction,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
+        self.sign_in(context, interaction, cancel).boxed()
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        credential: &'a OAuthCredential,
+        _context: &'a OAuthContext,
+    ) -> BoxFuture<'a, Result<OAuthCredential, OAuthError>> {
+        // A key does not expire, so there is nothing to renew.
+        std::future::ready(Ok(credential.clone())).boxed()
+    }
+}

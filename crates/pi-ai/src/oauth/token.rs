@@ -1,0 +1,54 @@
+//! From the answer of a token endpoint to a credential.
+
+use std::time::Duration;
+
+use super::error::OAuthError;
+use super::http::TokenAnswer;
+use crate::credentials::OAuthCredential;
+use crate::env::Env;
+use crate::json::JsonObject;
+
+/// How the answers of a service are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenRules {
+    /// How much earlier than the service says a token counts as expired.
+    pub(super) skew: Duration,
+    /// The lifetime of a token when the service names none; `None` makes that an error.
+    pub(super) default_lifetime: Option<Duration>,
+}
+
+impl TokenRules {
+    /// Makes a credential of a successful answer. What a renewal does not mention stays as it was.
+    pub(super) fn credential(
+        self,
+        answer: &TokenAnswer,
+        previous: Option<&OAuthCredential>,
+        env: &Env,
+    ) -> Result<OAuthCredential, OAuthError> {
+        let refresh = match (answer.string("refresh_token"), previous) {
+            (Some(token), _) => token.into(),
+            (None, Some(previous)) => previous.refresh.clone(),
+            (None, None) => answer.require("refresh_token")?.into(),
+        };
+        let lifetime = match (answer.number("expires_in"), self.default_lifetime) {
+            (Some(seconds), _) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            (None, Some(lifetime)) => lifetime,
+            (None, None) => {
+                return Err(answer.protocol("has no usable \"expires_in\""));
+            }
+        };
+        Ok(OAuthCredential {
+            access: answer.require("access_token")?.into(),
+            refresh,
+            expires: env
+                .now_ms()
+                .saturating_add(milliseconds(lifetime))
+                .saturating_sub(milliseconds(self.skew)),
+            extra: previous.map_or_else(JsonObject::new, |previous| previous.extra.clone()),
+        })
+    }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
