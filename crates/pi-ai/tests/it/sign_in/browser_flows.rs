@@ -1,0 +1,356 @@
+//! Anthropic, ChatGPT, OpenRouter and Radius in a browser.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pi_ai::{
+    AnthropicSignIn, Env, HttpClient, OAuthContext, OAuthError, OAuthFlow, OpenAiCodexSignIn,
+    OpenRouterSignIn, RadiusSignIn,
+};
+use pi_test_support::GatedServer;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::person::{Browser, Person};
+use super::recorded::requests;
+use super::{NOW, context, json_reply, stored};
+
+fn tokens() -> Value {
+    json!({"access_token": "acc", "refresh_token": "ref", "expires_in": 3600})
+}
+
+fn anthropic(service: &GatedServer, callback_port: u16) -> AnthropicSignIn {
+    AnthropicSignIn {
+        authorize_url: format!("{}/authorize", service.url()),
+        token_url: format!("{}/token", service.url()),
+        callback_port,
+    }
+}
+
+/// Asserts that the proof sent with the code belongs to the one sent with the question.
+fn assert_proof(person: &Person, verifier: &str) {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+    assert_eq!(person.opened_with("code_challenge"), challenge);
+    assert_eq!(person.opened_with("code_challenge_method"), "S256");
+}
+
+#[tokio::test]
+async fn anthropic_returns_through_the_browser() {
+    let service = GatedServer::start([json_reply(200, &tokens())]).await;
+    let person = Person::new(Browser::Returns("the code"), &[]);
+    let credential = anthropic(&service, 0)
+        .login(&context(), &person, &CancellationToken::new())
+        .await
+        .unwrap();
+    let body = service.request(0).await.json();
+    assert_proof(&person, body["code_verifier"].as_str().unwrap());
+    let redirect = person.opened_with("redirect_uri");
+    assert!(redirect.starts_with("http://localhost:") && redirect.ends_with("/callback"));
+    let random = [
+        (redirect.as_str(), "redirect"),
+        (body["code_verifier"].as_str().unwrap(), "verifier"),
+    ];
+    insta::assert_snapshot!(requests(&service, &random), @r#"
+    POST /token
+      accept: application/json
+      content-type: application/json
+      {"grant_type":"authorization_code","client_id":"9d1c250a-e61b-44d9-88ed-5944d1962f5e","code":"the code","state":"<verifier>","redirect_uri":"<redirect>","code_verifier":"<verifier>"}
+    "#);
+    assert_eq!(
+        stored(credential),
+        json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": NOW + 3_600_000 - 300_000})
+    );
+    let opened = person.opened();
+    let asked: Vec<_> = opened.query_pairs().map(|(name, _)| name).collect();
+    assert_eq!(
+        asked,
+        [
+            "code",
+            "client_id",
+            "response_type",
+            "redirect_uri",
+            "scope",
+            "code_challenge",
+            "code_challenge_method",
+            "state"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_taken_port_leaves_pasting() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for pasted in ["c0de#{state}", "{redirect}?code=c0de&state={state}", "c0de"] {
+        let service = GatedServer::start([json_reply(200, &tokens())]).await;
+        let person = Person::new(Browser::Pastes(pasted), &[]);
+        anthropic(&service, port)
+            .login(&context(), &person, &CancellationToken::new())
+            .await
+            .unwrap();
+        let body = service.request(0).await.json();
+        assert_eq!(body["code"], "c0de", "{pasted}");
+        assert_eq!(
+            person.opened_with("redirect_uri"),
+            format!("http://localhost:{port}/callback")
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_is_refused() {
+    let service = GatedServer::start([]).await;
+    let person = Person::new(Browser::Pastes("c0de#another"), &[]);
+    let refused = anthropic(&service, 0)
+        .login(&context(), &person, &CancellationToken::new())
+        .await;
+    assert_eq!(refused.unwrap_err(), OAuthError::StateMismatch);
+    assert_eq!(service.requests(), vec![], "the code is not used");
+}
+
+#[tokio::test]
+async fn the_callback_host_follows_the_environment() {
+    let service = GatedServer::start([]).await;
+    let env = Env::fixed([("PI_OAUTH_CALLBACK_HOST", "127.0.0.2")]);
+    let context = OAuthContext::new(HttpClient::new(), env);
+    let person = Person::new(Browser::Never, &[]);
+    let cancel = CancellationToken::new();
+    let sign_in = OpenRouterSignIn {
+        authorize_url: format!("{}/auth", service.url()),
+        key_url: format!("{}/keys", service.url()),
+    };
+    let login = sign_in.login(&context, &person, &cancel);
+    tokio::pin!(login);
+    while person.events().is_empty() {
+        tokio::select! {
+            biased;
+            _ = &mut login => panic!("nobody has answered"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    let callback: url::Url = person.opened_with("callback_url").parse().unwrap();
+    assert_eq!(callback.host_str(), Some("127.0.0.2"));
+    let address = ("127.0.0.2", callback.port().unwrap());
+    assert!(tokio::net::TcpStream::connect(address).await.is_ok());
+    cancel.cancel();
+    assert_eq!(login.await.unwrap_err(), OAuthError::Cancelled);
+    assert!(
+        tokio::net::TcpStream::connect(address).await.is_err(),
+        "the server is gone"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_nobody_uses_is_given_up() {
+    let service = GatedServer::start([]).await;
+    let person = Person::new(Browser::Never, &[]);
+    let started = tokio::time::Instant::now();
+    let outcome = anthropic(&service, 0)
+        .login(&context(), &person, &CancellationToken::new())
+        .await;
+    assert_eq!(
+        outcome.unwrap_err().to_string(),
+        "the sign-in in the browser took longer than 900 s"
+    );
+    assert_eq!(started.elapsed(), Duration::from_mins(15));
+}
+
+#[tokio::test]
+async fn a_refused_code_is_told_in_the_services_words() {
+    let refusal = json!({"error": "invalid_grant", "error_description": "Code is stale"});
+    let service = GatedServer::start([json_reply(400, &refusal)]).await;
+    let person = Person::new(Browser::Returns("c"), &[]);
+    let error = anthropic(&service, 0)
+        .login(&context(), &person, &CancellationToken::new())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the code exchange was refused (HTTP 400): invalid_grant: Code is stale"
+    );
+}
+
+#[tokio::test]
+async fn anthropic_renews() {
+    let renewed = json!({"access_token": "acc2", "refresh_token": "ref2", "expires_in": 60});
+    let service = GatedServer::start([json_reply(200, &renewed)]).await;
+    let old =
+        json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": 1, "note": "kept"});
+    let pi_ai::Credential::OAuth(old) = pi_ai::Credential::from_value(old).unwrap() else {
+        panic!("an OAuth credential");
+    };
+    let credential = anthropic(&service, 0)
+        .refresh(&old, &context())
+        .await
+        .unwrap();
+    insta::assert_snapshot!(requests(&service, &[]), @r#"
+    POST /token
+      accept: application/json
+      content-type: application/json
+      {"grant_type":"refresh_token","client_id":"9d1c250a-e61b-44d9-88ed-5944d1962f5e","refresh_token":"ref"}
+    "#);
+    assert_eq!(
+        stored(credential),
+        json!({"type": "oauth", "access": "acc2", "refresh": "ref2", "expires": NOW + 60_000 - 300_000, "note": "kept"})
+    );
+}
+
+fn access_token(account: &str) -> String {
+    let claims = json!({"https://api.openai.com/auth": {"chatgpt_account_id": account}});
+    format!("h.{}.s", URL_SAFE_NO_PAD.encode(claims.to_string()))
+}
+
+#[tokio::test]
+async fn chatgpt_in_a_browser() {
+    let token = access_token("acct-1");
+    let answer = json!({"access_token": token, "refresh_token": "ref", "expires_in": 3600});
+    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let person = Person::new(Browser::Returns("c"), &["browser"]);
+    let sign_in = OpenAiCodexSignIn {
+        auth_base_url: service.url(),
+        callback_port: 0,
+    };
+    let credential = sign_in
+        .login(&context(), &person, &CancellationToken::new())
+        .await
+        .unwrap();
+    let body = String::from_utf8(service.request(0).await.body).unwrap();
+    let verifier = url::form_urlencoded::parse(body.as_bytes())
+        .find(|(name, _)| name == "code_verifier")
+        .unwrap()
+        .1
+        .into_owned();
+    assert_proof(&person, &verifier);
+    let redirect = person.opened_with("redirect_uri");
+    assert!(redirect.ends_with("/auth/callback"));
+    assert_eq!(person.opened_with("originator"), "pi");
+    assert_eq!(
+        person.opened_with("scope"),
+        "openid profile email offline_access"
+    );
+    let random = [(redirect.as_str(), "redirect"), (&verifier, "verifier")];
+    insta::assert_snapshot!(requests(&service, &random), @r#"
+    POST /oauth/token
+      accept: application/json
+      content-type: application/x-www-form-urlencoded
+      grant_type=authorization_code
+      client_id=app_EMoamEEZ73f0CkXaXp7hrann
+      code=c
+      code_verifier=<verifier>
+      redirect_uri=<redirect>
+    "#);
+    assert_eq!(
+        stored(credential),
+        json!({"type": "oauth", "access": token, "refresh": "ref", "expires": NOW + 3_600_000, "accountId": "acct-1"})
+    );
+}
+
+#[tokio::test]
+async fn a_chatgpt_token_without_account_is_refused_without_being_shown() {
+    let answer =
+        json!({"access_token": "s3cret.s3cret.s3cret", "refresh_token": "s3cret", "expires_in": 1});
+    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let person = Person::new(Browser::Returns("c"), &["browser"]);
+    let sign_in = OpenAiCodexSignIn {
+        auth_base_url: service.url(),
+        callback_port: 0,
+    };
+    let error = sign_in
+        .login(&context(), &person, &CancellationToken::new())
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "the code exchange: the answer has an access token that names no account"
+    );
+}
+
+#[tokio::test]
+async fn openrouter_gives_a_permanent_key() {
+    let service = GatedServer::start([json_reply(200, &json!({"key": "sk-or-1"}))]).await;
+    let person = Person::new(Browser::Returns("c#1"), &[]);
+    let sign_in = OpenRouterSignIn {
+        authorize_url: format!("{}/auth", service.url()),
+        key_url: format!("{}/keys", service.url()),
+    };
+    let credential = sign_in
+        .login(&context(), &person, &CancellationToken::new())
+        .await
+        .unwrap();
+    let verifier = service.request(0).await.json()["code_verifier"].clone();
+    assert_proof(&person, verifier.as_str().unwrap());
+    let random = [(verifier.as_str().unwrap(), "verifier")];
+    insta::assert_snapshot!(requests(&service, &random), @r#"
+    POST /keys
+      accept: application/json
+      content-type: application/json
+      {"code":"c#1","code_verifier":"<verifier>","code_challenge_method":"S256"}
+    "#);
+    let unchanged = sign_in.refresh(&credential, &context()).await.unwrap();
+    assert_eq!(unchanged, credential);
+    assert_eq!(
+        stored(credential),
+        json!({"type": "oauth", "access": "sk-or-1", "refresh": "", "expires": 9_007_199_254_740_991_i64})
+    );
+}
+
+#[tokio::test]
+async fn radius_names_its_own_page() {
+    let service = GatedServer::start([
+        json_reply(200, &json!({"authorizationEndpoint": "https://accounts.example/authorize?tenant=1"})),
+        json_reply(
+            200,
+            &json!({"access_token": "acc", "refresh_token": "ref", "expires_in": 3600, "scope": "gateway"}),
+        ),
+    ])
+    .await;
+    let person = Person::new(Browser::Returns("c"), &["browser"]);
+    let mut sign_in = RadiusSignIn::new("Radius", &service.url());
+    sign_in.callback_port = 0;
+    let credential = sign_in
+        .login(&context(), &person, &CancellationToken::new())
+        .await
+        .unwrap();
+    assert_eq!(person.opened().host_str(), Some("accounts.example"));
+    assert_eq!(person.opened_with("tenant"), "1");
+    let redirect = person.opened_with("redirect_uri");
+    assert!(redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/oauth/callback"));
+    let body = String::from_utf8(service.request(1).await.body).unwrap();
+    let verifier = body.split("code_verifier=").nth(1).unwrap();
+    assert_proof(&person, verifier);
+    let random = [(redirect.as_str(), "redirect"), (verifier, "verifier")];
+    insta::assert_snapshot!(requests(&service, &random), @r#"
+    GET /v1/oauth
+      accept: application/json
+    POST /v1/oauth/token
+      accept: application/json
+      content-type: application/x-www-form-urlencoded
+      grant_type=authorization_code
+      client_id=pi-gateway
+      redirect_uri=<redirect>
+      code=c
+      code_verifier=<verifier>
+    "#);
+    assert_eq!(
+        stored(credential),
+        json!({"type": "oauth", "access": "acc", "refresh": "ref", "expires": NOW + 3_600_000 - 60_000, "scope": "gateway"})
+    );
+}
+
+#[tokio::test]
+async fn a_gateway_cannot_make_the_browser_open_anything_but_a_page() {
+    let answer = json!({"authorizationEndpoint": "file:///etc/passwd"});
+    let service = GatedServer::start([json_reply(200, &answer)]).await;
+    let person = Person::new(Browser::Returns("c"), &["browser"]);
+    let mut sign_in = RadiusSignIn::new("Radius", &service.url());
+    sign_in.callback_port = 0;
+    let refused = sign_in
+        .login(&context(), &person, &CancellationToken::new())
+        .await;
+    assert!(refused.is_err());
+    assert_eq!(person.events(), vec![]);
+}

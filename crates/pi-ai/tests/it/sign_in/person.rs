@@ -1,0 +1,126 @@
+//! The person who signs in, and their browser.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use pi_ai::{LoginEvent, LoginInteraction, LoginPrompt, OAuthError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use url::Url;
+
+/// What the person does with the address to open.
+pub(crate) enum Browser {
+    /// Signs in; the browser is sent back to the loopback server with this code.
+    Returns(&'static str),
+    /// Signs in on another machine and pastes; `{code}`, `{state}` and `{redirect}` are filled in.
+    Pastes(&'static str),
+    /// Walks away.
+    Never,
+}
+
+pub(crate) struct Person {
+    answers: Mutex<VecDeque<&'static str>>,
+    browser: Browser,
+    events: Mutex<Vec<LoginEvent>>,
+}
+
+impl Person {
+    pub(crate) fn new(browser: Browser, answers: &[&'static str]) -> Self {
+        Self {
+            answers: Mutex::new(answers.iter().copied().collect()),
+            browser,
+            events: Mutex::default(),
+        }
+    }
+
+    /// Returns what was shown.
+    pub(crate) fn events(&self) -> Vec<LoginEvent> {
+        self.events.lock().unwrap().clone()
+    }
+
+    /// Returns the address the person was asked to open.
+    pub(crate) fn opened(&self) -> Url {
+        self.events()
+            .iter()
+            .find_map(|event| match event {
+                LoginEvent::AuthUrl { url, .. } => Some(url.parse().unwrap()),
+                _ => None,
+            })
+            .expect("an address was shown")
+    }
+
+    /// Returns a parameter of the address the person was asked to open.
+    pub(crate) fn opened_with(&self, name: &str) -> String {
+        parameter(&self.opened(), name).unwrap_or_default()
+    }
+
+    /// Returns the code and page of a device sign-in.
+    pub(crate) fn device_code(&self) -> (String, String) {
+        self.events()
+            .into_iter()
+            .find_map(|event| match event {
+                LoginEvent::DeviceCode {
+                    user_code,
+                    verification_uri,
+                    ..
+                } => Some((user_code, verification_uri)),
+                _ => None,
+            })
+            .expect("a code was shown")
+    }
+}
+
+fn parameter(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs()
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.into_owned())
+}
+
+fn redirect(url: &Url) -> String {
+    parameter(url, "redirect_uri")
+        .or_else(|| parameter(url, "callback_url"))
+        .expect("the browser is told where to return to")
+}
+
+impl LoginInteraction for Person {
+    fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
+        if let LoginPrompt::ManualCode { .. } = prompt {
+            let Browser::Pastes(template) = self.browser else {
+                return std::future::pending().boxed();
+            };
+            let url = self.opened();
+            let pasted = template
+                .replace("{redirect}", &redirect(&url))
+                .replace("{state}", &parameter(&url, "state").unwrap_or_default());
+            return std::future::ready(Ok(pasted)).boxed();
+        }
+        let answer = self.answers.lock().unwrap().pop_front();
+        std::future::ready(answer.map(str::to_owned).ok_or(OAuthError::Cancelled)).boxed()
+    }
+
+    fn notify(&self, event: LoginEvent) {
+        if let (LoginEvent::AuthUrl { url, .. }, Browser::Returns(code)) = (&event, &self.browser) {
+            let url: Url = url.parse().unwrap();
+            let mut back: Url = redirect(&url).parse().unwrap();
+            back.query_pairs_mut().append_pair("code", code);
+            if let Some(state) = parameter(&url, "state") {
+                back.query_pairs_mut().append_pair("state", &state);
+            }
+            tokio::spawn(visit(back));
+        }
+        self.events.lock().unwrap().push(event);
+    }
+}
+
+async fn visit(url: Url) {
+    let port = url.port().unwrap();
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let target = &url[url::Position::BeforePath..];
+    let request = format!("GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+}
