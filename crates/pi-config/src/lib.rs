@@ -1,1 +1,35 @@
 //! The files pi keeps under its agent directory.
+//!
+//! Several programs may use the directory at the same time, the TypeScript pi among them. What is
+//! shared is therefore changed under the lock both know ([`LockDir`]), written beside and renamed
+//! ([`atomic_file`]), and never overwritten when it cannot be understood.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), pi_ai::AuthError> {
+//! use pi_ai::{CredentialStore, Env};
+//! use pi_config::{AgentDir, AuthFile};
+//!
+//! let directory = AgentDir::from_env(&Env::process());
+//! let credentials = AuthFile::new(directory.auth_file());
+//! for entry in credentials.list().await? {
+//!     println!("{}", entry.provider);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod atomic_file;
+mod auth_file;
+pub mod env_vars;
+mod json_text;
+mod lock_dir;
+mod locked_file;
+mod models_file;
+mod models_store;
+mod paths;
+
+pub use auth_file::AuthFile;
+pub use lock_dir::{LockDir, LockError, LockTiming};
+pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
+pub use models_store::ModelsStoreFile;
+pub use paths::{AgentDir, expand_home};

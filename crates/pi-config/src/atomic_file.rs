@@ -1,0 +1,256 @@
+//! Replaces a file as a whole: readers see the old content or the new, also after a crash.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Who may read a file that does not exist yet. An existing file keeps its mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewFile {
+    /// The user alone, from the first byte on.
+    Private,
+    /// Whoever the user's defaults allow.
+    Default,
+}
+
+/// Replaces the content of a file.
+///
+/// The content is written to a file beside it, synced and renamed. A symbolic link stays one: the
+/// file it leads to is replaced.
+pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
+    let target = follow_links(path)?;
+    let directory = parent(&target);
+    let existing = match fs::metadata(&target) {
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let (mut file, temporary) = create_temporary(&target, &directory, new_file)?;
+    file.write_all(content)?;
+    if let Some(existing) = &existing {
+        keep_attributes(&file, existing)?;
+    }
+    file.sync_all()?;
+    drop(file);
+    match fs::rename(&temporary.0, &target) {
+        Ok(()) => temporary.forget(),
+        // A file that is itself a mount point, as in a container, cannot be replaced.
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+            return overwrite(&target, content);
+        }
+        Err(error) => return Err(error),
+    }
+    sync_directory(&directory)
+}
+
+/// Creates a file with this content unless it exists; returns whether it was created.
+pub fn create(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<bool> {
+    match creation(new_file).open(path) {
+        Ok(mut file) => {
+            file.write_all(content)?;
+            file.sync_all()?;
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates a directory and its parents, for the user alone; an existing one is left as it is.
+pub fn create_private_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// A file that is removed unless it was renamed.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn forget(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.0.as_os_str().is_empty()
+            && let Err(error) = fs::remove_file(&self.0)
+        {
+            tracing::debug!(%error, file = %self.0.display(), "a temporary file stays");
+        }
+    }
+}
+
+fn create_temporary(
+    target: &Path,
+    directory: &Path,
+    new_file: NewFile,
+) -> io::Result<(File, Temporary)> {
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    loop {
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{:016x}.tmp", rand::random::<u64>()));
+        let path = directory.join(temporary);
+        match creation(new_file).open(&path) {
+            Ok(file) => return Ok((file, Temporary(path))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn creation(new_file: NewFile) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if new_file == NewFile::Private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = new_file;
+    options
+}
+
+/// Gives the new file the mode and, as far as we may, the owner of the old one.
+#[cfg(unix)]
+fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+
+    let ours = file.metadata()?;
+    if (ours.uid(), ours.gid()) != (existing.uid(), existing.gid())
+        && let Err(error) =
+            std::os::unix::fs::fchown(file, Some(existing.uid()), Some(existing.gid()))
+    {
+        tracing::debug!(%error, "a replaced file changes its owner");
+    }
+    file.set_permissions(existing.permissions())
+}
+
+#[cfg(not(unix))]
+fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
+    file.set_permissions(existing.permissions())
+}
+
+/// The last resort: the old content is gone before the new is there.
+fn overwrite(target: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).truncate(true).open(target)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Returns the file a path leads to, also when that does not exist yet.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    // As many links as the kernel would follow.
+    for _ in 0..40 {
+        match fs::read_link(&target) {
+            Ok(link) => target = parent(&target).join(link),
+            Err(_not_a_link) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+fn parent(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Makes a rename survive a power failure.
+#[cfg(unix)]
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_directory(_directory: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use pretty_assertions::assert_eq;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_new_file_is_private_and_nothing_is_left_beside_it() {
+        let home = TempDir::new().unwrap();
+        let path = home.path().join("auth.json");
+        write(&path, b"{}", NewFile::Private).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read(&path).unwrap(), b"{}");
+        assert_eq!(names(home.path()), ["auth.json"]);
+    }
+
+    #[test]
+    fn an_existing_file_keeps_its_mode_and_is_replaced_as_a_whole() {
+        let home = TempDir::new().unwrap();
+        let path = home.path().join("auth.json");
+        assert!(create(&path, b"long old content", NewFile::Private).unwrap());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let before = fs::metadata(&path).unwrap().ino();
+        write(&path, b"new", NewFile::Private).unwrap();
+        assert_eq!(mode(&path), 0o640);
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_ne!(fs::metadata(&path).unwrap().ino(), before);
+        assert!(!create(&path, b"other", NewFile::Private).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn links_are_followed_even_when_they_dangle() {
+        let home = TempDir::new().unwrap();
+        let real = home.path().join("dotfiles");
+        fs::create_dir(&real).unwrap();
+        let link = home.path().join("auth.json");
+        symlink("dotfiles/real.json", &link).unwrap();
+        write(&link, b"1", NewFile::Private).unwrap();
+        write(&link, b"2", NewFile::Private).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(real.join("real.json")).unwrap(), b"2");
+        assert_eq!(mode(&real.join("real.json")), 0o600);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_content_and_no_debris() {
+        let home = TempDir::new().unwrap();
+        let target = home.path().join("is-a-directory");
+        fs::create_dir(&target).unwrap();
+        create(&target.join("child"), b"x", NewFile::Default).unwrap();
+        assert!(write(&target, b"new", NewFile::Private).is_err());
+        assert_eq!(names(home.path()), ["is-a-directory"]);
+    }
+
+    #[test]
+    fn directories_are_created_for_the_user_alone() {
+        let home = TempDir::new().unwrap();
+        let path = home.path().join("a/b");
+        create_private_directory(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        create_private_directory(&path).unwrap();
+    }
+}

@@ -1,0 +1,136 @@
+//! `auth.json`: the credentials of a user, shared with the TypeScript pi.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use pi_ai::{
+    AuthError, Credential, CredentialInfo, CredentialStore, FilePosition, LockedCredential,
+};
+use serde_json::Value;
+
+use crate::lock_dir::LockTiming;
+use crate::locked_file::{LockedEntry, LockedFile};
+
+/// Credentials in a file, one entry per provider; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct AuthFile(LockedFile);
+
+impl AuthFile {
+    /// Uses this file. Nothing is read or created yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::with_timing(path, LockTiming::CREDENTIALS)
+    }
+
+    /// Uses this file, with another patience about its lock.
+    pub fn with_timing(path: impl Into<PathBuf>, timing: LockTiming) -> Self {
+        Self(LockedFile::new(path, timing))
+    }
+
+    /// Returns the file's path.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Creates the file if there is none: an empty object, readable by the user alone.
+    pub async fn create_if_missing(&self) -> Result<(), AuthError> {
+        self.0.create().await
+    }
+}
+
+impl CredentialStore for AuthFile {
+    fn read<'a>(
+        &'a self,
+        provider: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Credential>, AuthError>> {
+        async move {
+            let entry = self.0.entries().await?.shift_remove(provider);
+            read_entry(self.path(), provider, entry)
+        }
+        .boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<CredentialInfo>, AuthError>> {
+        async move {
+            let mut list = Vec::new();
+            for (provider, entry) in self.0.entries().await? {
+                // A kind of credential that a later version stores is not an error here.
+                match Credential::from_value(entry) {
+                    Ok(credential) => list.push(CredentialInfo {
+                        kind: credential.kind(),
+                        provider,
+                    }),
+                    Err(error) => {
+                        tracing::warn!(provider, %error, "a stored credential is unusable");
+                    }
+                }
+            }
+            Ok(list)
+        }
+        .boxed()
+    }
+
+    fn lock<'a>(
+        &'a self,
+        provider: &'a str,
+    ) -> BoxFuture<'a, Result<Box<dyn LockedCredential>, AuthError>> {
+        async move {
+            let entry = self.0.lock(provider).await?;
+            // An entry that cannot be read is no obstacle to signing in again.
+            let current = entry
+                .value()
+                .cloned()
+                .and_then(|value| Credential::from_value(value).ok());
+            Ok(Box::new(LockedAuth { entry, current }) as Box<dyn LockedCredential>)
+        }
+        .boxed()
+    }
+}
+
+struct LockedAuth {
+    entry: LockedEntry,
+    current: Option<Credential>,
+}
+
+impl LockedCredential for LockedAuth {
+    fn current(&self) -> Option<&Credential> {
+        self.current.as_ref()
+    }
+
+    fn save(&mut self, credential: Option<Credential>) -> BoxFuture<'_, Result<(), AuthError>> {
+        async move {
+            let value = credential
+                .as_ref()
+                .map(serde_json::to_value)
+                .transpose()
+                .map_err(|error| {
+                    AuthError::file("write", self.entry.path(), std::io::Error::other(error))
+                })?;
+            self.entry.replace(value).await?;
+            self.current = credential;
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+fn read_entry(
+    file: &Path,
+    provider: &str,
+    entry: Option<Value>,
+) -> Result<Option<Credential>, AuthError> {
+    entry
+        .map(|entry| {
+            Credential::from_value(entry).map_err(|error| AuthError::Malformed {
+                file: file.to_owned(),
+                position: FilePosition::default(),
+                field: Some(if error.field.is_empty() {
+                    provider.to_owned()
+                } else {
+                    format!("{provider}.{}", error.field)
+                }),
+                problem: error.problem.to_owned(),
+            })
+        })
+        .transpose()
+}

@@ -1,0 +1,189 @@
+//! A JSON object of entries in a file that other programs change too.
+//!
+//! It is read freely and changed entry by entry, under the lock. Entries we do not touch are written
+//! back as they are, and a file we do not understand is not written at all.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_ai::AuthError;
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::atomic_file::{self, NewFile};
+use crate::json_text;
+use crate::lock_dir::{LockDir, LockError, LockTiming};
+
+/// A shared file of entries; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct LockedFile {
+    path: Arc<Path>,
+    timing: LockTiming,
+    /// Lines up the tasks of this process, so that only one of them polls for the lock.
+    queue: Arc<Mutex<()>>,
+}
+
+/// The right to change one entry.
+#[derive(Debug)]
+pub(crate) struct LockedEntry {
+    file: LockedFile,
+    key: String,
+    lock: LockDir,
+    seen: Option<Value>,
+    _queue: OwnedMutexGuard<()>,
+}
+
+impl LockedFile {
+    pub(crate) fn new(path: impl Into<PathBuf>, timing: LockTiming) -> Self {
+        Self {
+            path: path.into().into(),
+            timing,
+            queue: Arc::default(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates the file, and its directory, for the user alone.
+    pub(crate) async fn create(&self) -> Result<(), AuthError> {
+        let path = Arc::clone(&self.path);
+        self.blocking("create", move || {
+            if let Some(directory) = path.parent() {
+                atomic_file::create_private_directory(directory)?;
+            }
+            match std::fs::metadata(&path) {
+                Ok(_) => Ok(()),
+                // Through a dangling link the file is created where the link leads.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if path.is_symlink() {
+                        atomic_file::write(&path, b"{}", NewFile::Private)
+                    } else {
+                        atomic_file::create(&path, b"{}", NewFile::Private).map(drop)
+                    }
+                }
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
+    /// Reads all entries; none when there is no file.
+    ///
+    /// TypeScript pi writes in place, so we may see half a file. What cannot be understood is read
+    /// again under the lock before it is called malformed.
+    pub(crate) async fn entries(&self) -> Result<Map<String, Value>, AuthError> {
+        match self.read().await {
+            Ok(Some(entries)) => Ok(entries),
+            Ok(None) => Ok(Map::new()),
+            Err(error @ AuthError::File { .. }) => Err(error),
+            Err(malformed) => {
+                let _queue = Arc::clone(&self.queue).lock_owned().await;
+                // A directory that may not be written to has no lock; then the first look counts.
+                let Ok(_lock) = LockDir::acquire(&self.path, self.timing).await else {
+                    return Err(malformed);
+                };
+                Ok(self.read().await?.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Takes the right to change an entry.
+    pub(crate) async fn lock(&self, key: &str) -> Result<LockedEntry, AuthError> {
+        let queue = Arc::clone(&self.queue).lock_owned().await;
+        self.create().await?;
+        let lock = self.acquire().await?;
+        let seen = self.read().await?.unwrap_or_default().shift_remove(key);
+        Ok(LockedEntry {
+            file: self.clone(),
+            key: key.to_owned(),
+            lock,
+            seen,
+            _queue: queue,
+        })
+    }
+
+    async fn acquire(&self) -> Result<LockDir, AuthError> {
+        LockDir::acquire(&self.path, self.timing)
+            .await
+            .map_err(|error| match error {
+                LockError::Held => AuthError::Locked {
+                    file: self.path.to_path_buf(),
+                },
+                LockError::Io(error) => AuthError::file("lock", &*self.path, error),
+            })
+    }
+
+    async fn read(&self) -> Result<Option<Map<String, Value>>, AuthError> {
+        let path = Arc::clone(&self.path);
+        let text = self
+            .blocking("read", move || match std::fs::read(&path) {
+                Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(io::Error::other),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            })
+            .await?;
+        text.map(|text| json_text::parse_object(&self.path, &text))
+            .transpose()
+    }
+
+    async fn write(&self, entries: &Map<String, Value>) -> Result<(), AuthError> {
+        let text = json_text::to_text(entries)
+            .map_err(|error| AuthError::file("write", &*self.path, io::Error::other(error)))?;
+        let path = Arc::clone(&self.path);
+        self.blocking("write", move || {
+            atomic_file::write(&path, &text, NewFile::Private)
+        })
+        .await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, AuthError> {
+        tokio::task::spawn_blocking(work)
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(|error| AuthError::file(action, &*self.path, error))
+    }
+}
+
+impl LockedEntry {
+    /// Returns the entry as it was last seen.
+    pub(crate) fn value(&self) -> Option<&Value> {
+        self.seen.as_ref()
+    }
+
+    /// Returns the file.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Writes or removes the entry.
+    ///
+    /// A lock that was lost, because this machine slept, is taken again. The entry must still be
+    /// what we last saw, whoever changed it.
+    pub(crate) async fn replace(&mut self, value: Option<Value>) -> Result<(), AuthError> {
+        if !self.lock.is_held() {
+            tracing::warn!(file = %self.path().display(), "a lock was lost and is taken again");
+            self.lock = self.file.acquire().await?;
+        }
+        let mut entries = self.file.read().await?.unwrap_or_default();
+        if entries.get(&self.key) != self.seen.as_ref() {
+            return Err(AuthError::Conflict {
+                file: self.path().to_owned(),
+                provider: self.key.clone(),
+            });
+        }
+        match value.clone() {
+            Some(value) => entries.insert(self.key.clone(), value),
+            None => entries.shift_remove(&self.key),
+        };
+        self.file.write(&entries).await?;
+        self.seen = value;
+        Ok(())
+    }
+}

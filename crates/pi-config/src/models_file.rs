@@ -1,0 +1,205 @@
+//! `models.json`: the providers and models a user adds or changes.
+//!
+//! JSON with `//` comments and commas before a closing bracket. The file is taken as a whole or not at
+//! all: an error names every place that is wrong, by line, column and path, and the file is never
+//! written. What the entries mean is `pi-ai`'s matter.
+
+mod schema;
+mod shape;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ast::{Comment, ObjectProp, Value as Node};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+use pi_ai::FilePosition;
+use serde::de::DeserializeOwned;
+
+use self::shape::Fault;
+
+/// Why `models.json` is ignored.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelsFileError {
+    /// The file system refused.
+    #[error("cannot read {}: {source}; it is ignored", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// It is not what it should be.
+    #[error(
+        "{} is ignored until it is corrected:{}",
+        file.display(),
+        listed(problems)
+    )]
+    Invalid {
+        /// The file.
+        file: PathBuf,
+        /// Every place that is wrong, in the order of the file.
+        problems: Vec<Problem>,
+    },
+}
+
+/// One place of a file that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is.
+    pub position: FilePosition,
+    /// The path of the value, such as `providers.local.models[0].id`; empty for the file itself.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+fn listed(problems: &[Problem]) -> String {
+    problems.iter().fold(String::new(), |list, problem| {
+        format!("{list}\n  {problem}")
+    })
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FilePosition { line, column } = self.position;
+        write!(formatter, "{line}:{column}: ")?;
+        if !self.path.is_empty() {
+            write!(formatter, "{}: ", self.path)?;
+        }
+        formatter.write_str(&self.message)
+    }
+}
+
+/// Reads the providers of a `models.json`, in the order of the file; none when there is no file.
+///
+/// `P` is what a provider is read into; the shape of every field is checked before.
+pub fn read_models_file<P: DeserializeOwned>(
+    file: &Path,
+) -> Result<Vec<(String, P)>, ModelsFileError> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => parse_models_file(file, &text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(ModelsFileError::Io {
+            file: file.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Reads the providers of the text of a `models.json`; see [`read_models_file`].
+pub fn parse_models_file<P: DeserializeOwned>(
+    file: &Path,
+    text: &str,
+) -> Result<Vec<(String, P)>, ModelsFileError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let invalid = |problems| ModelsFileError::Invalid {
+        file: file.to_owned(),
+        problems,
+    };
+    let root = parse(text).map_err(|problem| invalid(vec![problem]))?;
+    let mut faults = Vec::new();
+    schema::MODELS_FILE.check(&root, &mut Vec::new(), &mut faults);
+    let mut providers = Vec::new();
+    if faults.is_empty() {
+        for property in provider_properties(root) {
+            let offset = property.start();
+            let id = property.name.into_string();
+            match serde_json::from_value(property.value.into()) {
+                Ok(provider) => providers.push((id, provider)),
+                Err(error) => faults.push(Fault {
+                    offset,
+                    path: format!("providers.{id}"),
+                    problem: error.to_string(),
+                }),
+            }
+        }
+    }
+    if faults.is_empty() {
+        return Ok(providers);
+    }
+    let mut problems: Vec<Problem> = faults
+        .into_iter()
+        .map(|fault| locate(text, fault))
+        .collect();
+    problems.sort_by_key(|problem| (problem.position.line, problem.position.column));
+    Err(invalid(problems))
+}
+
+fn provider_properties(root: Node<'_>) -> Vec<ObjectProp<'_>> {
+    match root {
+        Node::Object(mut root) => root
+            .take_object("providers")
+            .map(|providers| providers.properties)
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+fn parse(text: &str) -> Result<Node<'_>, Problem> {
+    let collect = CollectOptions {
+        comments: CommentCollectionStrategy::Separate,
+        tokens: false,
+    };
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(text, &collect, &options).map_err(|error| Problem {
+        position: position(text, error.range().start),
+        path: String::new(),
+        message: format!("not JSON: {}", error.kind()),
+    })?;
+    // TypeScript pi would not read the file.
+    let block = parsed
+        .comments
+        .iter()
+        .flat_map(|comments| comments.values())
+        .flat_map(|comments| comments.iter())
+        .filter(|comment| matches!(comment, Comment::Block(_)))
+        .map(Ranged::start)
+        .min();
+    if let Some(start) = block {
+        return Err(Problem {
+            position: position(text, start),
+            path: String::new(),
+            message: "only // comments are allowed".to_owned(),
+        });
+    }
+    parsed.value.ok_or_else(|| Problem {
+        position: FilePosition { line: 1, column: 1 },
+        path: String::new(),
+        message: "the file is empty; write {\"providers\": {}}".to_owned(),
+    })
+}
+
+fn locate(text: &str, fault: Fault) -> Problem {
+    Problem {
+        position: position(text, fault.offset),
+        path: fault.path,
+        message: fault.problem,
+    }
+}
+
+/// Returns line and column, in characters, of a byte.
+fn position(text: &str, offset: usize) -> FilePosition {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    FilePosition {
+        line: before.matches('\n').count() + 1,
+        column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! `models-store.json`: the catalogues providers were last asked for.
+//!
+//! A cache: when it cannot be read, it is empty. It is still changed under the lock, because the
+//! TypeScript pi keeps its own providers' entries in it. What an entry looks like is `pi-ai`'s matter.
+
+use std::path::PathBuf;
+
+use pi_ai::AuthError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::lock_dir::LockTiming;
+use crate::locked_file::LockedFile;
+
+/// The stored catalogues, one entry per provider; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ModelsStoreFile(LockedFile);
+
+impl ModelsStoreFile {
+    /// Uses this file. Nothing is read or created yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(LockedFile::new(path, LockTiming::CREDENTIALS))
+    }
+
+    /// Returns what is stored for a provider.
+    pub async fn read<C: DeserializeOwned>(&self, provider: &str) -> Option<C> {
+        let entry = match self.0.entries().await {
+            Ok(mut entries) => entries.shift_remove(provider)?,
+            Err(error) => {
+                tracing::warn!(%error, "the stored catalogues are unusable");
+                return None;
+            }
+        };
+        serde_json::from_value(entry)
+            .inspect_err(|error| tracing::warn!(provider, %error, "a stored catalogue is unusable"))
+            .ok()
+    }
+
+    /// Stores what a provider said.
+    pub async fn write<C: Serialize>(&self, provider: &str, catalog: &C) -> Result<(), AuthError> {
+        let value = serde_json::to_value(catalog).map_err(|error| {
+            AuthError::file("write", self.0.path(), std::io::Error::other(error))
+        })?;
+        self.0.lock(provider).await?.replace(Some(value)).await
+    }
+
+    /// Forgets what a provider said.
+    pub async fn delete(&self, provider: &str) -> Result<(), AuthError> {
+        self.0.lock(provider).await?.replace(None).await
+    }
+}

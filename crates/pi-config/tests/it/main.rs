@@ -1,0 +1,11 @@
+//! Integration tests of the files under the agent directory.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a set-up that fails must fail the test at once"
+)]
+
+mod auth_file;
+mod models_store;
+#[cfg(unix)]
+mod processes;

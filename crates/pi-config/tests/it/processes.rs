@@ -1,0 +1,237 @@
+//! Several processes, one `auth.json`, and a service that takes every refresh token once.
+//!
+//! The processes are this test binary itself, started with the name of an ignored test and told by
+//! a variable what to do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use pi_ai::{
+    AuthOverrides, Authenticator, ConfiguredAuth, Credential, CredentialStore, Env, HttpClient,
+    ProviderAuth, XaiSignIn,
+};
+use pi_config::AuthFile;
+use pi_test_support::{GatedServer, Reply, TempHome};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+const FILE: &str = "TEST_AUTH_FILE";
+const SERVICE: &str = "TEST_SERVICE";
+
+/// Starts a process that runs one of the ignored tests below.
+fn start(role: &str, home: &TempHome, service: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture"])
+        .arg(format!("processes::{role}"))
+        .env(FILE, home.path().join("agent/auth.json"))
+        .env(SERVICE, service)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+/// Returns the line the process says its result on.
+async fn result_of(mut child: Child) -> String {
+    let mut output = String::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut output).await.unwrap();
+    child.wait().await.unwrap();
+    output
+        .lines()
+        .find_map(|line| line.split_once("RESULT "))
+        .unwrap_or_else(|| panic!("no result in {output:?}"))
+        .1
+        .to_owned()
+}
+
+async fn wait_for_line(child: &mut Child, wanted: &str) {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        if line.contains(wanted) {
+            child.stdout = Some(lines.into_inner().into_inner());
+            return;
+        }
+    }
+    panic!("the process never said {wanted}");
+}
+
+#[tokio::test]
+#[ignore = "run by the other tests, in a process of its own"]
+async fn renew() {
+    let (Ok(file), Ok(service)) = (std::env::var(FILE), std::env::var(SERVICE)) else {
+        return;
+    };
+    println!("READY");
+    let provider = ProviderAuth {
+        provider: "xai".to_owned(),
+        api_key: None,
+        oauth: Some(Arc::new(XaiSignIn {
+            token_url: format!("{service}/token"),
+            ..XaiSignIn::default()
+        })),
+        configured: ConfiguredAuth::default(),
+    };
+    let authenticator = Authenticator::new(Arc::new(AuthFile::new(file)), HttpClient::new());
+    let env = Env::process();
+    let auth = authenticator
+        .resolve(&provider, &env, &AuthOverrides::default())
+        .await;
+    let result = match auth {
+        Ok(auth) => {
+            use secrecy::ExposeSecret;
+            auth.unwrap().api_key.unwrap().expose_secret().to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    println!("RESULT {result}");
+}
+
+#[tokio::test]
+#[ignore = "run by another test, in a process of its own"]
+async fn create_without_umask() {
+    let Ok(file) = std::env::var(FILE) else {
+        return;
+    };
+    rustix::process::umask(rustix::fs::Mode::empty());
+    let auth = AuthFile::new(file);
+    auth.create_if_missing().await.unwrap();
+    auth.put("x", Credential::api_key("k")).await.unwrap();
+    println!("RESULT done");
+}
+
+fn home_with_expired_sign_in() -> TempHome {
+    let home = TempHome::new();
+    let stored = json!({"xai": {"type": "oauth", "access": "a1", "refresh": "r1", "expires": 1, "note": "kept"}});
+    fs::create_dir(home.path().join("agent")).unwrap();
+    home.write("agent/auth.json", stored.to_string());
+    home
+}
+
+fn stored(home: &TempHome) -> Value {
+    let file: Value = serde_json::from_str(&home.read("agent/auth.json")).unwrap();
+    file["xai"].clone()
+}
+
+fn tokens(number: u32) -> String {
+    json!({
+        "access_token": format!("a{number}"),
+        "refresh_token": format!("r{number}"),
+        "expires_in": 3600,
+    })
+    .to_string()
+}
+
+fn refusal() -> Reply {
+    Reply::whole(400, &[], json!({"error": "invalid_grant"}).to_string())
+}
+
+/// Makes a lock look as old as the crash it is left from.
+fn age(lock: &Path, seconds: u64) {
+    let then = SystemTime::now() - Duration::from_secs(seconds);
+    fs::File::open(lock).unwrap().set_modified(then).unwrap();
+}
+
+#[tokio::test]
+async fn processes_that_race_share_one_renewal() {
+    let home = home_with_expired_sign_in();
+    let length = tokens(2).len().to_string();
+    let service = GatedServer::start([
+        Reply::silent()
+            .gate("exchange")
+            .head(200, &[("content-length", &length)])
+            .chunk(tokens(2)),
+        // A second renewal would be refused, since the token is spent.
+        refusal(),
+        refusal(),
+    ])
+    .await;
+    let mut racers: Vec<Child> = (0..3)
+        .map(|_| start("renew", &home, &service.url()))
+        .collect();
+    for racer in &mut racers {
+        wait_for_line(racer, "READY").await;
+    }
+    service.reached("exchange").await;
+    service.release("exchange");
+    for racer in racers {
+        assert_eq!(result_of(racer).await, "a2");
+    }
+    assert_eq!(service.requests().len(), 1);
+    let body = String::from_utf8(service.request(0).await.body).unwrap();
+    assert!(body.contains("refresh_token=r1"), "{body}");
+    let stored = stored(&home);
+    assert_eq!(
+        (&stored["access"], &stored["refresh"], &stored["note"]),
+        (&json!("a2"), &json!("r2"), &json!("kept"))
+    );
+    assert_eq!(stored.get("refreshStartedAt"), None);
+    assert!(!home.path().join("agent/auth.json.lock").exists());
+}
+
+#[tokio::test]
+async fn a_crash_between_exchange_and_save_is_explained() {
+    let home = home_with_expired_sign_in();
+    let service = GatedServer::start([Reply::silent().gate("spent").stall(), refusal()]).await;
+    let mut victim = start("renew", &home, &service.url());
+    // The service has taken the token; its answer is on the way.
+    service.reached("spent").await;
+    victim.kill().await.unwrap();
+
+    let left = stored(&home);
+    assert_eq!(left["refresh"], "r1", "what is known is still stored");
+    assert!(left["refreshStartedAt"].is_number(), "and marked as sent");
+    let lock = home.path().join("agent/auth.json.lock");
+    assert!(lock.is_dir(), "the lock is left behind too");
+    age(&lock, 31);
+
+    let result = result_of(start("renew", &home, &service.url())).await;
+    assert_eq!(
+        result,
+        "cannot renew the sign-in of xai: the token renewal was refused (HTTP 400): invalid_grant; \
+         an earlier renewal was interrupted before its result could be saved, sign in again"
+    );
+    assert_eq!(stored(&home)["refresh"], "r1", "nothing is deleted");
+    assert!(!lock.exists());
+}
+
+#[tokio::test]
+async fn a_crash_before_the_exchange_costs_nothing() {
+    let home = home_with_expired_sign_in();
+    let service = GatedServer::start([
+        Reply::silent().gate("lost").stall(),
+        Reply::whole(200, &[], tokens(2)),
+    ])
+    .await;
+    let mut victim = start("renew", &home, &service.url());
+    service.reached("lost").await;
+    victim.kill().await.unwrap();
+    age(&home.path().join("agent/auth.json.lock"), 31);
+    assert_eq!(result_of(start("renew", &home, &service.url())).await, "a2");
+    let stored = stored(&home);
+    assert_eq!(stored["refresh"], "r2");
+    assert_eq!(stored.get("refreshStartedAt"), None);
+}
+
+#[tokio::test]
+async fn credentials_are_private_whatever_the_umask() {
+    let home = TempHome::new();
+    assert_eq!(
+        result_of(start("create_without_umask", &home, "")).await,
+        "done"
+    );
+    let mode = |path: &str| {
+        let metadata = fs::metadata(home.path().join(path)).unwrap();
+        metadata.permissions().mode() & 0o7777
+    };
+    assert_eq!(mode("agent"), 0o700);
+    assert_eq!(mode("agent/auth.json"), 0o600);
+}
