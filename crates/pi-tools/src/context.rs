@@ -1,0 +1,89 @@
+//! What every tool is made with, and the small things all of them say and do.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pi_agent::ToolError;
+use pi_ai::json::JsonObject;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::images::ImagePolicy;
+use crate::mutation_queue::MutationQueue;
+use crate::operations::{FileOperations, LocalFiles};
+use crate::paths::PathBase;
+
+/// What a tool works on. Clones share the queue and the image policy.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// Where relative paths start.
+    pub paths: PathBase,
+    /// How files are reached.
+    pub files: Arc<dyn FileOperations>,
+    /// Where mutations of the same file wait for each other.
+    pub mutations: MutationQueue,
+    /// How images are shown to the model of the moment.
+    pub images: SharedImagePolicy,
+}
+
+impl ToolContext {
+    /// Works on this machine's files, from the given directory.
+    pub fn local(cwd: impl Into<PathBuf>) -> Self {
+        Self::new(PathBase::new(cwd), Arc::new(LocalFiles))
+    }
+
+    /// Works on the given files.
+    pub fn new(paths: PathBase, files: Arc<dyn FileOperations>) -> Self {
+        Self {
+            paths,
+            files,
+            mutations: MutationQueue::default(),
+            images: SharedImagePolicy::default(),
+        }
+    }
+}
+
+/// The image policy that holds now; the application changes it along with the model.
+#[derive(Debug, Clone, Default)]
+pub struct SharedImagePolicy(Arc<Mutex<ImagePolicy>>);
+
+impl SharedImagePolicy {
+    /// Returns the policy that holds now.
+    pub fn get(&self) -> ImagePolicy {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets another policy hold from here on.
+    pub fn set(&self, policy: ImagePolicy) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = policy;
+    }
+}
+
+/// What a tool adds to the system prompt when it is active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToolPrompt {
+    /// One line for the list of tools.
+    pub snippet: &'static str,
+    /// Advice on its use.
+    pub guidelines: &'static [&'static str],
+}
+
+/// Reads checked arguments into a tool's own form.
+pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| ToolError::new(format!("The arguments do not fit the tool: {error}")))
+}
+
+/// Returns the failure of a cancelled call.
+pub(crate) fn aborted() -> ToolError {
+    ToolError::new("Operation aborted")
+}
+
+/// Fails when the call was cancelled.
+pub(crate) fn check_cancelled(cancel: &CancellationToken) -> Result<(), ToolError> {
+    if cancel.is_cancelled() {
+        return Err(aborted());
+    }
+    Ok(())
+}

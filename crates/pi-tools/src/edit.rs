@@ -1,0 +1,1 @@
+//! Changes parts of a file.

@@ -1,0 +1,32 @@
+//! The built-in tools: read, write, edit, bash, grep, find and ls.
+//!
+//! A tool is made from a [`ToolContext`]: the directory it works in and the operations it reaches
+//! files through. What a tool may touch is behind [`FileOperations`] and [`ProcessOperations`], so
+//! that an application can point it at another machine.
+
+mod bash;
+mod context;
+mod edit;
+mod find;
+mod grep;
+mod images;
+mod ls;
+mod mutation_queue;
+mod operations;
+mod paths;
+mod read;
+mod truncate;
+mod write;
+
+pub use context::{SharedImagePolicy, ToolContext, ToolPrompt};
+pub use images::{ImageLimits, ImagePolicy};
+pub use mutation_queue::{MutationError, MutationQueue};
+pub use operations::{
+    DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
+    LocalFiles, MemoryFiles, OpenFile, ProcessError, ProcessOperations, ShellCommand,
+};
+pub use paths::{PathBase, PathError};
+pub use truncate::{
+    MAX_BYTES, MAX_LINES, TextSize, TruncatedBy, Truncation, TruncationLimits, UNLIMITED_LINES,
+    size_text, truncate_head, truncate_head_of, truncate_tail, truncate_tail_of,
+};

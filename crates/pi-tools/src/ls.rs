@@ -1,0 +1,1 @@
+//! Lists a directory.

@@ -1,0 +1,201 @@
+//! Files of this machine.
+//!
+//! Every call does its work on a blocking thread. Reading never blocks on pipes and devices; writing
+//! lives in `replace`.
+
+#[cfg(unix)]
+#[path = "local/replace_unix.rs"]
+mod replace;
+#[cfg(not(unix))]
+#[path = "local/replace_portable.rs"]
+mod replace;
+
+use std::fs::{self, File, FileType, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{
+    DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
+};
+
+/// The files of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalFiles;
+
+impl FileOperations for LocalFiles {
+    fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
+        on_disk(path, |path| real_path(&path, MOST_LINKS))
+    }
+
+    fn status<'a>(&'a self, path: &'a Path) -> FileFuture<'a, FileStatus> {
+        on_disk(path, |path| {
+            let metadata = fs::metadata(path)?;
+            Ok(FileStatus {
+                kind: kind(metadata.file_type()),
+                size: metadata.len(),
+            })
+        })
+    }
+
+    fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        on_disk(path, |path| {
+            let (file, metadata) = open_regular(&path)?;
+            Ok(OpenFile {
+                size: metadata.len(),
+                reader: Box::new(tokio::fs::File::from_std(file)),
+            })
+        })
+    }
+
+    fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
+        on_disk(path, |path| {
+            fs::read_dir(path)?
+                .map(|entry| Ok(directory_entry(&entry?)))
+                .collect()
+        })
+    }
+
+    fn check_editable<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        on_disk(path, |path| {
+            open_regular(&path)?;
+            check_writable(&path)
+        })
+    }
+
+    fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        on_disk(path, |path| replace::create_directories(&path))
+    }
+
+    fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
+        on_disk(path, move |path| replace::replace(&path, &contents))
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+}
+
+fn on_disk<'a, T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce(PathBuf) -> Result<T, FileError> + Send + 'static,
+) -> FileFuture<'a, T> {
+    let path = path.to_owned();
+    Box::pin(async move {
+        tokio::task::spawn_blocking(move || work(path))
+            .await
+            .map_err(|error| FileError::Other(io::Error::other(error)))?
+    })
+}
+
+/// Links that lead nowhere yet and are followed all the same; Linux allows as many.
+const MOST_LINKS: usize = 40;
+
+/// Follows links as far as the path exists and keeps the rest by name.
+fn real_path(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
+    let mut missing = Vec::new();
+    let mut existing = path;
+    loop {
+        match fs::canonicalize(existing) {
+            Ok(mut real) => {
+                real.extend(missing.iter().rev());
+                return Ok(real);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        // A link to what does not exist yet is followed as well: the file comes to be there.
+        if let Ok(target) = fs::read_link(existing) {
+            let mut target = existing.parent().unwrap_or(existing).join(target);
+            target.extend(missing.iter().rev());
+            let links_left = links_left
+                .checked_sub(1)
+                .ok_or_else(|| FileError::Other(io::Error::other("too many symbolic links")))?;
+            return real_path(&target, links_left);
+        }
+        match (existing.parent(), existing.file_name()) {
+            (Some(parent), Some(name)) => {
+                missing.push(name);
+                existing = parent;
+            }
+            _ => return Err(FileError::Missing),
+        }
+    }
+}
+
+/// Opens a regular file without ever waiting for a pipe's other end.
+fn open_regular(path: &Path) -> Result<(File, Metadata), FileError> {
+    // Looked at before opening, since opening a device may already do something, and after, since
+    // the path may have been swapped in between.
+    expect_regular(&fs::metadata(path)?)?;
+    let mut options = fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
+    expect_regular(&metadata)?;
+    Ok((file, metadata))
+}
+
+fn expect_regular(metadata: &Metadata) -> Result<(), FileError> {
+    match kind(metadata.file_type()) {
+        FileKind::File => Ok(()),
+        other => Err(FileError::NotAFile(other)),
+    }
+}
+
+#[cfg(unix)]
+fn check_writable(path: &Path) -> Result<(), FileError> {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
+        .map_err(|error| io::Error::from(error).into())
+}
+
+#[cfg(not(unix))]
+fn check_writable(path: &Path) -> Result<(), FileError> {
+    if fs::metadata(path)?.permissions().readonly() {
+        return Err(FileError::Denied);
+    }
+    Ok(())
+}
+
+fn directory_entry(entry: &fs::DirEntry) -> DirectoryEntry {
+    // The listing itself tells the type; only a link has to be looked at.
+    let file_type = match entry.file_type() {
+        Ok(file_type) if file_type.is_symlink() => {
+            fs::metadata(entry.path()).map(|metadata| metadata.file_type())
+        }
+        listed => listed,
+    };
+    DirectoryEntry {
+        name: entry.file_name(),
+        kind: file_type.ok().map(kind),
+    }
+}
+
+fn kind(file_type: FileType) -> FileKind {
+    if file_type.is_file() {
+        return FileKind::File;
+    }
+    if file_type.is_dir() {
+        return FileKind::Directory;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if file_type.is_fifo() {
+            return FileKind::Pipe;
+        }
+        if file_type.is_socket() {
+            return FileKind::Socket;
+        }
+        if file_type.is_char_device() || file_type.is_block_device() {
+            return FileKind::Device;
+        }
+    }
+    FileKind::Other
+}

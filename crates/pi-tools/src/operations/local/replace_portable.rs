@@ -1,0 +1,42 @@
+//! Writing files safely where directories cannot be held open: beside the file, then renamed.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use uuid::Uuid;
+
+use super::super::{FileError, FileKind};
+
+/// Creates a directory and its parents.
+pub(super) fn create_directories(path: &Path) -> Result<(), FileError> {
+    Ok(fs::create_dir_all(path)?)
+}
+
+/// Creates or replaces a file.
+pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
+    let permissions = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(FileError::NotAFile(FileKind::Directory));
+        }
+        Ok(metadata) if metadata.is_symlink() => return Err(FileError::LinkAppeared),
+        Ok(metadata) if metadata.permissions().readonly() => return Err(FileError::Denied),
+        Ok(metadata) => Some(metadata.permissions()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    let temporary = path.with_file_name(format!(".pi-{}.tmp", Uuid::new_v4().simple()));
+    let written = fs::File::create_new(&temporary)
+        .and_then(|mut file| file.write_all(contents))
+        .and_then(|()| match permissions {
+            Some(permissions) => fs::set_permissions(&temporary, permissions),
+            None => Ok(()),
+        })
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err()
+        && let Err(error) = fs::remove_file(&temporary)
+    {
+        tracing::warn!(%error, ?temporary, "temporary file left behind");
+    }
+    Ok(written?)
+}

@@ -1,0 +1,203 @@
+//! Writing files safely on Unix.
+//!
+//! The parent directory is opened part by part without following links, and everything after happens
+//! relative to it: whoever swaps a directory or the file for a link meanwhile gets an error, not a
+//! write elsewhere. The new contents are written beside the file and renamed over it; where that is
+//! impossible or would cut a hard link or change the owner, the file is written in place.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use uuid::Uuid;
+
+use super::super::{FileError, FileKind};
+
+/// Searching a directory must not need the right to list it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const DIRECTORY: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const DIRECTORY: OFlags = OFlags::DIRECTORY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Creates a directory and its parents; `path` must hold no links.
+pub(super) fn create_directories(path: &Path) -> Result<(), FileError> {
+    open_directory(path, Absent::Create).map(drop)
+}
+
+/// Creates or replaces a file; `path` must hold no links.
+pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(FileError::NotAFile(FileKind::Directory));
+    };
+    let directory = open_directory(parent, Absent::Fail)?;
+    let Some(present) = Present::open(&directory, name)? else {
+        return write_beside(&directory, name, contents, None).map_err(FileError::from);
+    };
+    if present.stat.st_nlink > 1 {
+        return present.write_in_place(contents);
+    }
+    match write_beside(&directory, name, contents, Some(&present.stat)) {
+        Ok(()) => Ok(()),
+        // The directory may be closed to us, or the file a mount point of its own.
+        Err(error) if may_work_in_place(&error) => present.write_in_place(contents),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Absent {
+    Create,
+    Fail,
+}
+
+fn open_directory(path: &Path, absent: Absent) -> Result<OwnedFd, FileError> {
+    let mut directory = rustix::fs::open("/", DIRECTORY, Mode::empty()).map_err(io_error)?;
+    for component in path.components() {
+        let name = match component {
+            Component::Normal(name) => name,
+            Component::RootDir | Component::CurDir => continue,
+            // Never part of a real path; followed by name it could leave the checked tree.
+            Component::ParentDir | Component::Prefix(_) => return Err(FileError::NotADirectory),
+        };
+        directory = match rustix::fs::openat(&directory, name, DIRECTORY, Mode::empty()) {
+            Ok(next) => next,
+            Err(Errno::NOENT) if absent == Absent::Create => create(&directory, name)?,
+            Err(error) => return Err(entry_error(&directory, name, error)),
+        };
+    }
+    Ok(directory)
+}
+
+fn create(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd, FileError> {
+    match rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777)) {
+        // Somebody else was quicker, which is as good.
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(io_error(error)),
+    }
+    rustix::fs::openat(directory, name, DIRECTORY, Mode::empty())
+        .map_err(|error| entry_error(directory, name, error))
+}
+
+/// Tells a link from a file where a directory was expected: systems report either in either way.
+fn entry_error(directory: &OwnedFd, name: &OsStr, error: Errno) -> FileError {
+    let is_link = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink());
+    if is_link || error == Errno::LOOP {
+        return FileError::LinkAppeared;
+    }
+    io_error(error)
+}
+
+/// The file as it is before the write, opened for writing: that it opens shows that we may.
+struct Present {
+    file: File,
+    stat: Stat,
+}
+
+impl Present {
+    fn open(directory: &OwnedFd, name: &OsStr) -> Result<Option<Self>, FileError> {
+        let flags =
+            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(io_error(error)),
+        };
+        expect_regular(&stat)?;
+        let file = rustix::fs::openat(directory, name, flags, Mode::empty())
+            .map_err(|error| entry_error(directory, name, error))?;
+        let stat = rustix::fs::fstat(&file).map_err(io_error)?;
+        expect_regular(&stat)?;
+        Ok(Some(Self {
+            file: file.into(),
+            stat,
+        }))
+    }
+
+    fn write_in_place(mut self, contents: &[u8]) -> Result<(), FileError> {
+        self.file.set_len(0)?;
+        self.file.write_all(contents)?;
+        Ok(())
+    }
+}
+
+fn expect_regular(stat: &Stat) -> Result<(), FileError> {
+    use rustix::fs::FileType;
+    Err(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Symlink => FileError::LinkAppeared,
+        FileType::Directory => FileError::NotAFile(FileKind::Directory),
+        FileType::Fifo => FileError::NotAFile(FileKind::Pipe),
+        FileType::Socket => FileError::NotAFile(FileKind::Socket),
+        FileType::CharacterDevice | FileType::BlockDevice => FileError::NotAFile(FileKind::Device),
+        FileType::Unknown => FileError::NotAFile(FileKind::Other),
+    })
+}
+
+fn write_beside(
+    directory: &OwnedFd,
+    name: &OsStr,
+    contents: &[u8],
+    replaced: Option<&Stat>,
+) -> io::Result<()> {
+    // The name is short whatever the file's own name is, so that a long name can still be written.
+    let temporary = format!(".pi-{}.tmp", Uuid::new_v4().simple());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Contents of a private file are not readable by others for a moment either.
+    let mode = Mode::from_raw_mode(if replaced.is_some() { 0o600 } else { 0o666 });
+    let file = rustix::fs::openat(directory, temporary.as_str(), flags, mode)?;
+    let written = fill(&mut file.into(), contents, replaced).and_then(|()| {
+        Ok(rustix::fs::renameat(
+            directory,
+            temporary.as_str(),
+            directory,
+            name,
+        )?)
+    });
+    if written.is_err()
+        && let Err(error) = rustix::fs::unlinkat(directory, temporary.as_str(), AtFlags::empty())
+    {
+        tracing::warn!(%error, temporary, "temporary file left behind");
+    }
+    written
+}
+
+fn fill(file: &mut File, contents: &[u8], replaced: Option<&Stat>) -> io::Result<()> {
+    file.write_all(contents)?;
+    let Some(replaced) = replaced else {
+        return Ok(());
+    };
+    let own = rustix::fs::fstat(&*file)?;
+    if (own.st_uid, own.st_gid) != (replaced.st_uid, replaced.st_gid) {
+        rustix::fs::fchown(
+            &*file,
+            Some(rustix::fs::Uid::from_raw(replaced.st_uid)),
+            Some(rustix::fs::Gid::from_raw(replaced.st_gid)),
+        )?;
+    }
+    // As when writing in place, new contents do not inherit the right to run as somebody else.
+    rustix::fs::fchmod(&*file, Mode::from_raw_mode(replaced.st_mode & 0o1777))?;
+    Ok(())
+}
+
+/// Failures of the way around, not of the file itself.
+fn may_work_in_place(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(
+        errno,
+        Some(Errno::ACCESS | Errno::PERM | Errno::BUSY | Errno::XDEV | Errno::NOTSUP)
+    )
+}
+
+fn io_error(error: Errno) -> FileError {
+    io::Error::from(error).into()
+}

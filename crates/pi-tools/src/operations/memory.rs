@@ -1,0 +1,167 @@
+//! Files in memory, for tests and for callers that want no disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::FutureExt;
+use futures_util::future::ready;
+
+use super::{
+    DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
+};
+
+/// Files held in memory; clones share them. There are no links, and every user may do everything.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryFiles(Arc<Mutex<Tree>>);
+
+#[derive(Debug, Default)]
+struct Tree {
+    files: BTreeMap<PathBuf, Arc<[u8]>>,
+    directories: BTreeSet<PathBuf>,
+}
+
+impl MemoryFiles {
+    /// Puts a file, with its directories, at an absolute path.
+    #[must_use]
+    pub fn with(self, path: impl AsRef<Path>, contents: impl Into<Vec<u8>>) -> Self {
+        let path = path.as_ref();
+        {
+            let mut tree = self.tree();
+            tree.add_directories(path.parent());
+            tree.files.insert(path.to_owned(), contents.into().into());
+        }
+        self
+    }
+
+    /// Returns the contents of a file.
+    pub fn contents(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
+        let tree = self.tree();
+        tree.files
+            .get(path.as_ref())
+            .map(|contents| contents.to_vec())
+    }
+
+    fn tree(&self) -> MutexGuard<'_, Tree> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tree {
+    fn add_directories(&mut self, path: Option<&Path>) {
+        for directory in path.into_iter().flat_map(Path::ancestors) {
+            self.directories.insert(directory.to_owned());
+        }
+    }
+
+    fn status(&self, path: &Path) -> Result<FileStatus, FileError> {
+        if let Some(contents) = self.files.get(path) {
+            return Ok(FileStatus {
+                kind: FileKind::File,
+                size: contents.len() as u64,
+            });
+        }
+        if self.directories.contains(path) {
+            return Ok(FileStatus {
+                kind: FileKind::Directory,
+                size: 0,
+            });
+        }
+        let below_a_file = path.ancestors().any(|path| self.files.contains_key(path));
+        Err(if below_a_file {
+            FileError::NotADirectory
+        } else {
+            FileError::Missing
+        })
+    }
+
+    fn file(&self, path: &Path) -> Result<Arc<[u8]>, FileError> {
+        match self.status(path)?.kind {
+            FileKind::File => self.files.get(path).cloned().ok_or(FileError::Missing),
+            other => Err(FileError::NotAFile(other)),
+        }
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<DirectoryEntry>, FileError> {
+        if self.status(path)?.kind != FileKind::Directory {
+            return Err(FileError::NotADirectory);
+        }
+        let entry = |child: &Path, kind| {
+            let name = child.file_name().filter(|_| child.parent() == Some(path))?;
+            Some(DirectoryEntry {
+                name: name.to_owned(),
+                kind: Some(kind),
+            })
+        };
+        let files = self
+            .files
+            .keys()
+            .filter_map(|file| entry(file, FileKind::File));
+        let directories = self
+            .directories
+            .iter()
+            .filter_map(|directory| entry(directory, FileKind::Directory));
+        Ok(files.chain(directories).collect())
+    }
+
+    fn create_directories(&mut self, path: &Path) -> Result<(), FileError> {
+        if path.ancestors().any(|path| self.files.contains_key(path)) {
+            return Err(FileError::NotADirectory);
+        }
+        self.add_directories(Some(path));
+        Ok(())
+    }
+
+    fn replace(&mut self, path: &Path, contents: Vec<u8>) -> Result<(), FileError> {
+        match self.status(path) {
+            Ok(status) if status.kind != FileKind::File => {
+                return Err(FileError::NotAFile(status.kind));
+            }
+            Ok(_) => {}
+            Err(_) => {
+                let parent = path.parent().ok_or(FileError::Missing)?;
+                if self.status(parent)?.kind != FileKind::Directory {
+                    return Err(FileError::NotADirectory);
+                }
+            }
+        }
+        self.files.insert(path.to_owned(), contents.into());
+        Ok(())
+    }
+}
+
+impl FileOperations for MemoryFiles {
+    fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
+        ready(Ok(path.to_owned())).boxed()
+    }
+
+    fn status<'a>(&'a self, path: &'a Path) -> FileFuture<'a, FileStatus> {
+        ready(self.tree().status(path)).boxed()
+    }
+
+    fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        let contents = self.tree().file(path);
+        ready(contents.map(|contents| OpenFile {
+            size: contents.len() as u64,
+            reader: Box::new(Cursor::new(contents)),
+        }))
+        .boxed()
+    }
+
+    fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
+        ready(self.tree().list(path)).boxed()
+    }
+
+    fn check_editable<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        ready(self.tree().file(path).map(drop)).boxed()
+    }
+
+    fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        ready(self.tree().create_directories(path)).boxed()
+    }
+
+    fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
+        ready(self.tree().replace(path, contents)).boxed()
+    }
+}

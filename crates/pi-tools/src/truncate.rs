@@ -1,0 +1,350 @@
+//! Cuts output to the size a model should read.
+//!
+//! Two limits hold at once, lines and bytes; whichever is met first cuts. The record of a cut goes
+//! to applications as a tool's `details.truncation`, so its field names are a contract. What a
+//! notice says about it is the tool's business.
+
+use serde::Serialize;
+
+/// Lines a tool shows.
+pub const MAX_LINES: usize = 2000;
+
+/// Bytes a tool shows.
+pub const MAX_BYTES: usize = 50 * 1024;
+
+/// "No line limit" in a record: the largest whole number JavaScript readers hold exactly.
+pub const UNLIMITED_LINES: usize = 9_007_199_254_740_991;
+
+/// How much may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TruncationLimits {
+    /// Lines.
+    pub lines: usize,
+    /// Bytes of UTF-8.
+    pub bytes: usize,
+}
+
+impl Default for TruncationLimits {
+    fn default() -> Self {
+        Self {
+            lines: MAX_LINES,
+            bytes: MAX_BYTES,
+        }
+    }
+}
+
+impl TruncationLimits {
+    /// Limits bytes alone.
+    pub fn bytes_only() -> Self {
+        Self {
+            lines: UNLIMITED_LINES,
+            ..Self::default()
+        }
+    }
+}
+
+/// The limit that cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TruncatedBy {
+    /// The number of lines.
+    Lines,
+    /// The number of bytes.
+    Bytes,
+}
+
+/// What was kept of a text, and how much there was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Truncation {
+    /// What was kept.
+    pub content: String,
+    /// Something was left out.
+    pub truncated: bool,
+    /// The limit that cut.
+    pub truncated_by: Option<TruncatedBy>,
+    /// Lines of the whole text; a final newline does not begin another.
+    pub total_lines: usize,
+    /// Bytes of the whole text.
+    pub total_bytes: usize,
+    /// Lines kept.
+    pub output_lines: usize,
+    /// Bytes kept.
+    pub output_bytes: usize,
+    /// The kept text begins within its only line (tail only).
+    pub last_line_partial: bool,
+    /// Nothing was kept because the first line alone is too long (head only).
+    pub first_line_exceeds_limit: bool,
+    /// The line limit that held.
+    pub max_lines: usize,
+    /// The byte limit that held.
+    pub max_bytes: usize,
+}
+
+impl Truncation {
+    fn whole(content: String, total_lines: usize, limits: TruncationLimits) -> Self {
+        let total_bytes = content.len();
+        Self {
+            content,
+            truncated: false,
+            truncated_by: None,
+            total_lines,
+            total_bytes,
+            output_lines: total_lines,
+            output_bytes: total_bytes,
+            last_line_partial: false,
+            first_line_exceeds_limit: false,
+            max_lines: limits.lines,
+            max_bytes: limits.bytes,
+        }
+    }
+
+    fn cut(
+        content: String,
+        output_lines: usize,
+        by: TruncatedBy,
+        total: TextSize,
+        limits: TruncationLimits,
+    ) -> Self {
+        Self {
+            output_bytes: content.len(),
+            content,
+            truncated: true,
+            truncated_by: Some(by),
+            total_lines: total.lines,
+            total_bytes: total.bytes,
+            output_lines,
+            last_line_partial: false,
+            first_line_exceeds_limit: false,
+            max_lines: limits.lines,
+            max_bytes: limits.bytes,
+        }
+    }
+}
+
+/// The size of a text that need not be at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TextSize {
+    /// Lines; a final newline does not begin another.
+    pub lines: usize,
+    /// Bytes.
+    pub bytes: usize,
+}
+
+impl TextSize {
+    /// Measures a text.
+    pub fn of(text: &str) -> Self {
+        let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        let unfinished = !text.is_empty() && !text.ends_with('\n');
+        Self {
+            lines: newlines + usize::from(unfinished),
+            bytes: text.len(),
+        }
+    }
+
+    fn fits(self, limits: TruncationLimits) -> bool {
+        self.lines <= limits.lines && self.bytes <= limits.bytes
+    }
+}
+
+/// Keeps the first lines that fit. A line is kept whole or not at all.
+pub fn truncate_head(text: &str, limits: TruncationLimits) -> Truncation {
+    truncate_head_of(text, TextSize::of(text), limits)
+}
+
+/// Keeps the first lines that fit of a text of which only the beginning is at hand.
+///
+/// `beginning` must hold the whole text or more bytes or lines of it than the limits allow.
+pub fn truncate_head_of(beginning: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
+    if total.fits(limits) {
+        return Truncation::whole(beginning.to_owned(), total.lines, limits);
+    }
+    let mut kept = String::new();
+    let mut lines = 0;
+    let mut by = TruncatedBy::Lines;
+    for line in split_lines(beginning).take(limits.lines) {
+        let separator = usize::from(lines > 0);
+        if kept.len() + separator + line.len() > limits.bytes {
+            by = TruncatedBy::Bytes;
+            break;
+        }
+        if lines > 0 {
+            kept.push('\n');
+        }
+        kept.push_str(line);
+        lines += 1;
+    }
+    let nothing_fits = lines == 0 && by == TruncatedBy::Bytes;
+    Truncation {
+        first_line_exceeds_limit: nothing_fits,
+        ..Truncation::cut(kept, lines, by, total, limits)
+    }
+}
+
+/// Keeps the last lines that fit. When the last line alone is too long, its end is kept.
+pub fn truncate_tail(text: &str, limits: TruncationLimits) -> Truncation {
+    truncate_tail_of(text, TextSize::of(text), limits)
+}
+
+/// Keeps the last lines that fit of a text of which only the end is at hand.
+///
+/// `end` must hold the whole text or more bytes or lines of it than the limits allow.
+pub fn truncate_tail_of(end: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
+    if total.fits(limits) {
+        return Truncation::whole(end.to_owned(), total.lines, limits);
+    }
+    let body = end.strip_suffix('\n').unwrap_or(end);
+    let mut start = body.len();
+    let mut lines = 0;
+    let mut by = TruncatedBy::Lines;
+    let mut partial = false;
+    for line in body.rsplit('\n').take(limits.lines) {
+        let line_start = start.saturating_sub(line.len() + usize::from(lines > 0));
+        if body.len() - line_start > limits.bytes {
+            by = TruncatedBy::Bytes;
+            if lines == 0 {
+                start = body.ceil_char_boundary(body.len() - limits.bytes);
+                lines = 1;
+                partial = true;
+            }
+            break;
+        }
+        start = line_start;
+        lines += 1;
+    }
+    let kept = body.get(start..).unwrap_or_default().to_owned();
+    Truncation {
+        last_line_partial: partial,
+        ..Truncation::cut(kept, lines, by, total, limits)
+    }
+}
+
+/// The lines of a text without their newlines; a final newline does not begin another.
+fn split_lines(text: &str) -> impl Iterator<Item = &str> {
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    let mut lines = body.split('\n');
+    if text.is_empty() {
+        lines.next();
+    }
+    lines
+}
+
+/// Spells a number of bytes for people: `512B`, `50.0KB`, `1.2MB`.
+pub fn size_text(bytes: usize) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    let scaled = |unit: usize| bytes as f64 / unit as f64;
+    match bytes {
+        0..1024 => format!("{bytes}B"),
+        1024..0x10_0000 => format!("{:.1}KB", scaled(1024)),
+        _ => format!("{:.1}MB", scaled(1024 * 1024)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn limits(lines: usize, bytes: usize) -> TruncationLimits {
+        TruncationLimits { lines, bytes }
+    }
+
+    #[test]
+    fn the_head_keeps_whole_lines() {
+        use TruncatedBy::{Bytes, Lines};
+        for (text, lines, bytes, kept, by, total) in [
+            ("", 1, 1, "", None, (0, 0)),
+            ("a\n", 1, 2, "a\n", None, (1, 2)),
+            ("a\nb", 1, 9, "a", Some(Lines), (2, 3)),
+            ("a\nb\n", 1, 9, "a", Some(Lines), (2, 4)),
+            ("a\nbb\nc", 9, 4, "a\nbb", Some(Bytes), (3, 6)),
+            ("a\nbb\nc", 9, 3, "a", Some(Bytes), (3, 6)),
+            ("aaa\nb", 9, 2, "", Some(Bytes), (2, 5)),
+            ("\n\n", 1, 9, "", Some(Lines), (2, 2)),
+        ] {
+            let cut = truncate_head(text, limits(lines, bytes));
+            assert_eq!(
+                (
+                    cut.content.as_str(),
+                    cut.truncated_by,
+                    cut.total_lines,
+                    cut.total_bytes
+                ),
+                (kept, by, total.0, total.1),
+                "{text:?} {lines} {bytes}"
+            );
+        }
+        assert!(truncate_head("aaa\nb", limits(9, 2)).first_line_exceeds_limit);
+        assert!(!truncate_head("\n\n", limits(1, 9)).first_line_exceeds_limit);
+    }
+
+    #[test]
+    fn the_tail_may_begin_within_a_line() {
+        use TruncatedBy::{Bytes, Lines};
+        for (text, lines, bytes, kept, by, partial) in [
+            ("a\nb\n", 1, 9, "b", Some(Lines), false),
+            ("a\nbb\nc", 9, 4, "bb\nc", Some(Bytes), false),
+            ("a\nbb\nc", 9, 3, "c", Some(Bytes), false),
+            ("abcdef", 9, 3, "def", Some(Bytes), true),
+            ("xx\nab日", 9, 4, "b日", Some(Bytes), true),
+            ("xx\nab日", 9, 2, "", Some(Bytes), true),
+        ] {
+            let cut = truncate_tail(text, limits(lines, bytes));
+            assert_eq!(
+                (
+                    cut.content.as_str(),
+                    cut.truncated_by,
+                    cut.last_line_partial
+                ),
+                (kept, by, partial),
+                "{text:?} {lines} {bytes}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_record_has_the_documented_fields() {
+        let record = serde_json::to_value(truncate_head("a\nb", limits(1, 9))).unwrap();
+        assert_eq!(
+            record,
+            json!({
+                "content": "a", "truncated": true, "truncatedBy": "lines", "totalLines": 2,
+                "totalBytes": 3, "outputLines": 1, "outputBytes": 1, "lastLinePartial": false,
+                "firstLineExceedsLimit": false, "maxLines": 1, "maxBytes": 9,
+            })
+        );
+    }
+
+    #[test]
+    fn sizes_are_spelled_for_people() {
+        for (bytes, text) in [
+            (0, "0B"),
+            (1023, "1023B"),
+            (1024, "1.0KB"),
+            (51_200, "50.0KB"),
+            (1_048_576, "1.0MB"),
+            (104_857_600, "100.0MB"),
+        ] {
+            assert_eq!(size_text(bytes), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_a_part_and_fits(text in "[a日\n]{0,40}", lines in 1..6usize, bytes in 0..20usize) {
+            let head = truncate_head(&text, limits(lines, bytes));
+            prop_assert!(text.starts_with(&head.content));
+            let tail = truncate_tail(&text, limits(lines, bytes));
+            prop_assert!(text.trim_end_matches('\n').ends_with(tail.content.trim_end_matches('\n')));
+            for cut in [head, tail] {
+                prop_assert!(cut.output_lines <= lines);
+                prop_assert!(cut.content.len() <= bytes);
+                prop_assert_eq!(cut.output_bytes, cut.content.len());
+                prop_assert_eq!(cut.truncated, cut.truncated_by.is_some());
+            }
+        }
+    }
+}
