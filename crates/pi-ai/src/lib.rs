@@ -76,6 +76,7 @@ pub use options::{
     CacheRetention, HeaderOverrides, ModelRequest, RequestHooks, ResponseHead, StreamOptions,
     Timeouts, ToolChoice, TransportPreference,
 };
+pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use stop_reason::StopReason;
 pub use stream::{AssistantStream, StreamPhase, StreamWriter};
 pub use thinking::{ThinkingBudgets, ThinkingLevel};

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::decode::PiDecoder;
+pub(crate) use self::decode::PiDecoder;
 use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error};
 use crate::error::ProviderError;
 use crate::json::JsonObject;

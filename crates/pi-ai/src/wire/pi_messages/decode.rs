@@ -20,7 +20,7 @@ const DONE_MARK: &str = "[DONE]";
 
 /// Decodes one answer.
 #[derive(Debug)]
-pub(super) struct PiDecoder {
+pub(crate) struct PiDecoder {
     parser: SseParser,
     answer: Answer,
 }
@@ -77,7 +77,7 @@ struct Event<'event> {
 
 impl PiDecoder {
     /// Creates the decoder of one answer that began at the given time.
-    pub(super) fn new(timestamp: i64) -> Self {
+    pub(crate) fn new(timestamp: i64) -> Self {
         Self {
             parser: SseParser::new(),
             answer: Answer {
