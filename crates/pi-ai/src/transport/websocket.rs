@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use futures_util::{FutureExt, SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt};
 use reqwest::Url;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -113,12 +113,6 @@ impl WebSocket {
                 }
             }
         }
-    }
-
-    /// Tells whether an idle socket can carry another request. A message that nobody asked for
-    /// means that it cannot.
-    pub(crate) fn is_idle_and_open(&mut self) -> bool {
-        self.next_message().now_or_never().is_none()
     }
 
     /// Closes the socket, giving the other side a moment to take note.

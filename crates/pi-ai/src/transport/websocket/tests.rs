@@ -154,21 +154,6 @@ async fn silence_times_out_and_pings_do_not_break_it() {
 }
 
 #[tokio::test]
-async fn an_idle_socket_knows_whether_it_is_still_open() {
-    let (mut client, mut server) = pair().await;
-    assert!(client.is_idle_and_open());
-    server.close(None).await.unwrap();
-    while client.is_idle_and_open() {
-        tokio::task::yield_now().await;
-    }
-    let (mut client, mut server) = pair().await;
-    server.send(Message::text("unasked")).await.unwrap();
-    while client.is_idle_and_open() {
-        tokio::task::yield_now().await;
-    }
-}
-
-#[tokio::test]
 async fn closing_tells_the_other_side() {
     let (client, mut server) = pair().await;
     let closing = client.close(1000, "done");
