@@ -1,0 +1,3 @@
+//! Every API's conversation, continued on every other API.
+
+mod rules;
