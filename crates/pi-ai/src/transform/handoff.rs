@@ -140,7 +140,7 @@ impl<'rule> CallIds<'rule> {
             .filter_map(|message| message.as_assistant())
             .filter(|message| is_same_model(message, model))
             .flat_map(AssistantMessage::tool_calls)
-            .map(|call| call.id.clone())
+            .map(|call| sent_part(&call.id).to_owned())
             .collect();
         Self { rule, taken }
     }
@@ -151,12 +151,18 @@ impl<'rule> CallIds<'rule> {
         let mut attempt = 0_usize;
         // Some services count their ids from zero in every turn, and rules shorten. The salt leads,
         // because rules cut at the end.
-        while id.is_empty() || !self.taken.insert(id.clone()) {
+        while id.is_empty() || !self.taken.insert(sent_part(&id).to_owned()) {
             attempt += 1;
             id = (self.rule)(&format!("{attempt}_{}", call.id), source);
         }
         (id != call.id).then(|| ToolCall { id, ..call.clone() })
     }
+}
+
+/// Returns the part of an id that ties a result to its call. The Responses APIs send only what stands
+/// before the bar, and calls of one turn may share it.
+fn sent_part(id: &str) -> &str {
+    id.split_once('|').map_or(id, |(call, _)| call)
 }
 
 /// A call that waits for its result.

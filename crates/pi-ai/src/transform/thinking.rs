@@ -20,6 +20,8 @@ pub(super) enum Reader {
 pub(super) fn readable(block: &AssistantBlock, reader: Reader) -> Option<Cow<'_, AssistantBlock>> {
     match (block, reader) {
         (AssistantBlock::Thinking(thinking), _) => readable_thinking(block, thinking, reader),
+        // A blank text only carried its signature, and services refuse it.
+        (AssistantBlock::Text(text), Reader::Stranger) if text.text.trim().is_empty() => None,
         (AssistantBlock::Text(text), Reader::Stranger) if text.text_signature.is_some() => {
             Some(Cow::Owned(AssistantBlock::text(&text.text)))
         }
@@ -79,8 +81,9 @@ mod tests {
         let call = json!({"type": "toolCall", "id": "i", "name": "n", "arguments": {},
             "thoughtSignature": "s", "namespace": "x"});
         let bare_call = json!({"type": "toolCall", "id": "i", "name": "n", "arguments": {}});
+        let blank = json!({"type": "text", "text": "\n", "textSignature": "s"});
         let unknown = json!({"type": "video", "data": "x"});
-        let cases: [(&Value, Option<&Value>, Option<&Value>); 8] = [
+        let cases: [(&Value, Option<&Value>, Option<&Value>); 9] = [
             (
                 &thinking("why"),
                 Some(&thinking("why")),
@@ -91,6 +94,7 @@ mod tests {
             (&unsigned, None, None),
             (&redacted, Some(&redacted), None),
             (&text, Some(&text), Some(&plain)),
+            (&blank, Some(&blank), None),
             (&call, Some(&call), Some(&bare_call)),
             (&unknown, None, None),
         ];

@@ -105,6 +105,39 @@ fn no_two_calls_share_an_id() {
 }
 
 #[test]
+fn calls_of_a_responses_api_differ_before_the_bar() {
+    let messages: Vec<Message> = serde_json::from_value(json!([
+        foreign(&json!([call("call_a|fc_1"), call("call_a|fc_2")])),
+        result("call_a|fc_2"),
+        result("call_a|fc_1"),
+    ]))
+    .unwrap();
+    let target = model(
+        api::OPENAI_CODEX_RESPONSES,
+        json!({"provider": "openai-codex"}),
+    );
+    let rule = |id: &str, source: &AssistantMessage| tool_ids::responses(id, source, &target);
+    let borrowed = messages.iter().map(Cow::Borrowed).collect();
+    let handed = hand_off(borrowed, &target, &rule, NOW);
+    let ids: Vec<&str> = handed
+        .iter()
+        .flat_map(|message| match message.as_ref() {
+            Message::Assistant(answer) => {
+                answer.tool_calls().map(|call| call.id.as_str()).collect()
+            }
+            Message::ToolResult(result) => vec![result.tool_call_id.as_str()],
+            Message::System(_) | Message::User(_) => Vec::new(),
+        })
+        .collect();
+    let [first, second, answers_second, answers_first] = ids[..] else {
+        panic!("two calls and two results: {ids:?}");
+    };
+    assert!(first.starts_with("call_a|fc_"), "{first}");
+    assert!(second.starts_with("1_call_a|fc_"), "{second}");
+    assert_eq!((answers_second, answers_first), (second, first));
+}
+
+#[test]
 fn calls_without_a_result_get_one() {
     assert_eq!(
         handed(&json!([
