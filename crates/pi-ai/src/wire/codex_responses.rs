@@ -165,14 +165,14 @@ async fn hooked_body(request: &ModelRequest) -> Result<JsonObject, ProviderError
 
 /// The API over HTTP.
 #[derive(Debug)]
-struct CodexHttp {
+pub(super) struct CodexHttp {
     env: Env,
     /// The body, where hooks have seen it already.
     body: Option<JsonObject>,
 }
 
 impl CodexHttp {
-    fn new(request: &ModelRequest) -> Self {
+    pub(super) fn new(request: &ModelRequest) -> Self {
         Self {
             env: request.env.clone(),
             body: None,
