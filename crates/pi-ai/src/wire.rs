@@ -13,9 +13,9 @@ pub(crate) mod copilot;
 pub(crate) mod google_content;
 pub(crate) mod google_generative;
 pub(crate) mod google_vertex;
-pub(crate) mod http_error;
 #[cfg(test)]
 mod handoff_matrix;
+pub(crate) mod http_error;
 pub(crate) mod mistral;
 pub(crate) mod openai_completions;
 pub(crate) mod openai_error;

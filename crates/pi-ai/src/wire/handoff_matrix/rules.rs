@@ -155,17 +155,17 @@ fn anthropic_block(block: &Value, is_assistant: bool, pairing: &mut Pairing) -> 
 
 /// Chat Completions: tool messages follow their calls at once and hold text only.
 pub(super) fn completions(body: &Value) -> Verdict {
-    chat(body, &|id| (1..=40).contains(&id.len()))
+    chat(body, Images::Refused, &|id| (1..=40).contains(&id.len()))
 }
 
-/// Mistral: as Chat Completions, with ids of nine letters and digits.
+/// Mistral: as Chat Completions, with ids of nine letters and digits, and images in tool messages.
 pub(super) fn mistral(body: &Value) -> Verdict {
-    chat(body, &|id| {
+    chat(body, Images::Allowed, &|id| {
         id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })
 }
 
-fn chat(body: &Value, is_call_id: &dyn Fn(&str) -> bool) -> Verdict {
+fn chat(body: &Value, of_tools: Images, is_call_id: &dyn Fn(&str) -> bool) -> Verdict {
     required(body, &["model", "messages"])?;
     let mut pairing = Pairing::default();
     for message in list(body, "messages") {
@@ -178,7 +178,7 @@ fn chat(body: &Value, is_call_id: &dyn Fn(&str) -> bool) -> Verdict {
             "user" => chat_parts(&message["content"], Images::Allowed)?,
             "assistant" => chat_answer(message, is_call_id, &mut pairing)?,
             "tool" => {
-                chat_parts(&message["content"], Images::Refused)?;
+                chat_parts(&message["content"], of_tools)?;
                 pairing.result(text(message, "tool_call_id"))?;
             }
             other => return Err(format!("unknown role {other:?}")),
@@ -194,8 +194,8 @@ fn chat_answer(
 ) -> Verdict {
     let calls = list(message, "tool_calls");
     let content = message.get("content").unwrap_or(&Value::Null);
-    let may_be_empty = !calls.is_empty() && matches!(content.as_str(), None | Some(""));
-    if !(may_be_empty && !content.is_array()) {
+    let is_empty = content.is_null() || content.as_str() == Some("");
+    if calls.is_empty() || !is_empty {
         chat_parts(content, Images::Refused)?;
     }
     for call in calls {
@@ -352,18 +352,13 @@ pub(super) fn google(body: &Value) -> Verdict {
     })
 }
 
-/// Bedrock: roles alternate strictly, results stand in the turn after their calls, no blank text.
+/// Bedrock: results stand in the turn after their calls, the user speaks last, no blank text.
 pub(super) fn bedrock(body: &Value) -> Verdict {
     required(body, &["messages"])?;
     let messages = list(body, "messages");
-    let mut expected = "user";
     let mut pairing = Pairing::default();
     for message in messages {
         let role = text(message, "role");
-        demand(role == expected, || {
-            format!("{role} where {expected} should speak")
-        })?;
-        expected = if role == "user" { "assistant" } else { "user" };
         let blocks = list(message, "content");
         demand(!blocks.is_empty(), || {
             format!("a message without content: {message}")
@@ -389,8 +384,21 @@ pub(super) fn bedrock(body: &Value) -> Verdict {
             pairing.all_answered()?;
         }
     }
-    demand(expected == "assistant", || {
+    let last = messages.last().map(|message| text(message, "role"));
+    demand(last == Some("user"), || {
         "the last message is not the user's".to_owned()
+    })
+}
+
+/// Bedrock: user and assistant take turns; two messages of one role in a row are refused.
+pub(super) fn bedrock_turns(body: &Value) -> Verdict {
+    let roles: Vec<&str> = list(body, "messages")
+        .iter()
+        .map(|message| text(message, "role"))
+        .collect();
+    let repeated = roles.windows(2).find(|pair| pair[0] == pair[1]);
+    demand(repeated.is_none(), || {
+        format!("roles do not alternate: {roles:?}")
     })
 }
 

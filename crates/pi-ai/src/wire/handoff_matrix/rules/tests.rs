@@ -73,8 +73,6 @@ fn chat_histories_are_judged() {
         with(json!([call(id), {"role": "user", "content": "q"}, result(id)])),
         with(json!([{"role": "user", "content": ""}])),
         with(json!([{"role": "assistant", "content": null}])),
-        with(json!([call(id), {"role": "tool", "tool_call_id": id,
-            "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])),
         with(json!([call(&"x".repeat(41)), result(&"x".repeat(41))])),
     ];
     let sound = with(
@@ -84,6 +82,10 @@ fn chat_histories_are_judged() {
     assert_judges(completions, &sound, &broken);
     assert_judges(mistral, &sound, &broken);
     assert!(mistral(&with(json!([call("call_1234"), result("call_1234")]))).is_err());
+    let seen = with(json!([call(id), {"role": "tool", "tool_call_id": id,
+        "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]));
+    assert_eq!(mistral(&seen), Ok(()));
+    assert!(completions(&seen).is_err());
 }
 
 #[test]
@@ -148,7 +150,6 @@ fn bedrock_histories_are_judged() {
         bedrock,
         &with(json!([user, call, result])),
         &[
-            with(json!([user, user])),
             with(json!([user, call])),
             with(json!([user, call, user])),
             with(json!([{"role": "user", "content": []}])),
@@ -157,6 +158,22 @@ fn bedrock_histories_are_judged() {
                 json!([user, call, {"role": "user", "content": [{"toolResult":
                 {"toolUseId": "a", "content": []}}]}]),
             ),
+        ],
+    );
+}
+
+#[test]
+fn bedrock_turns_are_judged() {
+    let turns = |roles: &[&str]| {
+        let messages: Vec<Value> = roles.iter().map(|role| json!({"role": role})).collect();
+        json!({"messages": messages})
+    };
+    assert_judges(
+        bedrock_turns,
+        &turns(&["user", "assistant", "user"]),
+        &[
+            turns(&["user", "user"]),
+            turns(&["user", "assistant", "assistant"]),
         ],
     );
 }
