@@ -1,0 +1,1 @@
+//! Keys in the forms terminals used before the Kitty protocol: control bytes, ESC prefixes, SS3, rxvt.

@@ -1,0 +1,130 @@
+//! Mouse reports, and the events components receive.
+
+use super::key::Modifiers;
+
+/// A mouse button.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MouseButton {
+    /// The left button.
+    Left,
+    /// The middle button, or a pressed wheel.
+    Middle,
+    /// The right button.
+    Right,
+    /// No button: motion, or a release that names none.
+    None,
+}
+
+/// What a terminal reports about the mouse, in cells from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MouseReport {
+    /// The raw button code with modifier and motion bits, as in the SGR protocol.
+    pub code: u16,
+    /// Whether the report is a release.
+    pub released: bool,
+    /// Column from 0.
+    pub column: usize,
+    /// Row from 0.
+    pub row: usize,
+}
+
+impl MouseReport {
+    /// Returns the button, ignoring modifiers and motion.
+    pub fn button(self) -> MouseButton {
+        match (self.is_wheel(), self.code & 3) {
+            (true, _) | (false, 3) => MouseButton::None,
+            (false, 0) => MouseButton::Left,
+            (false, 1) => MouseButton::Middle,
+            (false, _) => MouseButton::Right,
+        }
+    }
+
+    /// Returns whether the pointer moved.
+    pub fn is_motion(self) -> bool {
+        self.code & 32 != 0
+    }
+
+    /// Returns whether the wheel turned.
+    pub fn is_wheel(self) -> bool {
+        self.code & 64 != 0
+    }
+
+    /// Returns -1 for a wheel turned up, 1 for down, 0 for sideways or no wheel.
+    pub fn wheel_direction(self) -> i32 {
+        match (self.is_wheel(), self.code & 3) {
+            (true, 0) => -1,
+            (true, 1) => 1,
+            _ => 0,
+        }
+    }
+
+    /// Returns the modifiers held.
+    pub fn modifiers(self) -> Modifiers {
+        [
+            (4, Modifiers::SHIFT),
+            (8, Modifiers::ALT),
+            (16, Modifiers::CTRL),
+        ]
+        .into_iter()
+        .filter(|(bit, _)| self.code & bit != 0)
+        .fold(Modifiers::NONE, |set, (_, modifier)| set.with(modifier))
+    }
+
+    /// Returns the report in SGR form.
+    pub fn to_bytes(self) -> Vec<u8> {
+        let last = if self.released { 'm' } else { 'M' };
+        format!(
+            "\x1b[<{};{};{}{last}",
+            self.code,
+            self.column + 1,
+            self.row + 1
+        )
+        .into_bytes()
+    }
+}
+
+/// What happened, once the renderer has related reports to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseEventKind {
+    /// A button went down.
+    Press,
+    /// A button went up.
+    Release,
+    /// The pointer moved without a button.
+    Move,
+    /// The pointer moved with a button held.
+    Drag,
+    /// A button went down and up in place, for the given time in a row.
+    Click {
+        /// 1 for a single click, 2 for a double click, and so on.
+        count: u8,
+    },
+    /// The wheel turned by this many lines; negative is up.
+    Wheel {
+        /// Lines to scroll.
+        lines: i32,
+    },
+}
+
+/// A mouse event as a component receives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MouseEvent {
+    /// What happened.
+    pub kind: MouseEventKind,
+    /// The button involved.
+    pub button: MouseButton,
+    /// The modifiers held.
+    pub modifiers: Modifiers,
+    /// Column inside the component, from 0.
+    pub column: usize,
+    /// Row inside the component, from 0.
+    pub row: usize,
+    /// Column on the screen, from 0.
+    pub screen_column: usize,
+    /// Row on the screen, from 0.
+    pub screen_row: usize,
+    /// Columns of the component's area.
+    pub width: usize,
+    /// Rows of the component's area.
+    pub height: usize,
+}

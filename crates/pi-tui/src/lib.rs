@@ -1,0 +1,36 @@
+//! A terminal UI library: keys, text measured in columns, a line renderer, components.
+//!
+//! It draws into the normal screen and its scrollback, or full-screen; it knows no model and no
+//! agent. Text functions, the key decoder and themes take data and return data; terminal I/O sits
+//! at the rim.
+//!
+//! ```
+//! use pi_tui::visible_width;
+//!
+//! assert_eq!(visible_width("\x1b[31m漢字\x1b[0m"), 4);
+//! ```
+
+mod component;
+mod fuzzy;
+mod input;
+mod line;
+mod style;
+mod text;
+mod theme;
+
+pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
+pub use fuzzy::{fuzzy_filter, fuzzy_score};
+pub use input::{
+    ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming, Key,
+    KeyEvent, KeyEventKind, KeyId, KeyIdError, Keybindings, KeyboardMode, Modifiers, MouseButton,
+    MouseEvent, MouseEventKind, MouseReport, Paste, Platform, TUI_ACTIONS, TerminalReply,
+    UserBindings, action,
+};
+pub use line::{Line, Lines};
+pub use style::{Color, Painter, Style};
+pub use text::{
+    AnsiToken, AnsiTokens, Edge, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,
+    around_columns, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
+    pad_to_width, sanitize, slice_columns, strip_ansi, truncate_to_width, visible_width, wrap_text,
+};
+pub use theme::{ColorMode, ColorToken, ExportColors, Theme, ThemeError};

@@ -1,0 +1,19 @@
+//! Text as a terminal sees it: columns, graphemes and escape sequences.
+//!
+//! Everything here takes `&str` and returns data; nothing knows a screen.
+
+mod ansi;
+mod normalize;
+mod sanitize;
+mod slice;
+mod truncate;
+mod width;
+mod wrap;
+
+pub use ansi::{AnsiToken, AnsiTokens, StyleState, strip_ansi};
+pub use normalize::expand_for_terminal;
+pub use sanitize::{Sanitizer, sanitize};
+pub use slice::{Edge, Slice, around_columns, cell_range_at, link_at, slice_columns};
+pub use truncate::{Truncation, pad_to_width, truncate_to_width};
+pub use width::{TAB_WIDTH, grapheme_width, graphemes, visible_width};
+pub use wrap::wrap_text;

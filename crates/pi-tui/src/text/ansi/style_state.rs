@@ -1,0 +1,333 @@
+//! The style that a run of sequences leaves active: SGR attributes, colours and the hyperlink.
+//!
+//! Wrapping and slicing cut text in the middle of styles; this state says how to open the style again
+//! on the other side of the cut.
+
+use std::fmt::Write as _;
+
+/// A colour parameter, kept close to how it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SgrColor {
+    /// A single code: 30-37, 90-97, 40-47 or 100-107.
+    Basic(u16),
+    Indexed(u16),
+    Rgb(u16, u16, u16),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hyperlink {
+    open: String,
+    /// Some terminals only make links clickable whose sequences end in BEL, hence the same ending
+    /// when the link is closed.
+    ends_with_bell: bool,
+}
+
+/// The style active after the sequences seen so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StyleState {
+    bold: bool,
+    dim: bool,
+    italic: bool,
+    /// 0 for none, else the underline style (1 single, 2 double, 3 curly, 4 dotted, 5 dashed).
+    underline: u16,
+    blink: bool,
+    inverse: bool,
+    hidden: bool,
+    strikethrough: bool,
+    overline: bool,
+    foreground: Option<SgrColor>,
+    background: Option<SgrColor>,
+    underline_color: Option<SgrColor>,
+    hyperlink: Option<Hyperlink>,
+}
+
+impl StyleState {
+    /// Returns whether nothing is active, neither style nor link.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Takes one escape sequence into account; those without influence on style change nothing.
+    pub fn apply(&mut self, sequence: &str) {
+        if let Some(body) = sequence.strip_prefix("\x1b]8;") {
+            self.apply_hyperlink(sequence, body);
+        } else if let Some(parameters) = sequence
+            .strip_prefix("\x1b[")
+            .and_then(|body| body.strip_suffix('m'))
+            && parameters
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'))
+        {
+            self.apply_sgr(parameters);
+        }
+    }
+
+    /// Returns the sequences that bring a plain terminal into this state.
+    pub fn open(&self) -> String {
+        let mut sequence = String::new();
+        self.write_open(&mut sequence);
+        sequence
+    }
+
+    /// Appends what [`open`](Self::open) returns.
+    pub fn write_open(&self, out: &mut String) {
+        let mut codes = SgrWriter { out, any: false };
+        for (on, code) in [(self.bold, 1), (self.dim, 2), (self.italic, 3)] {
+            codes.flag(on, code);
+        }
+        match self.underline {
+            0 => {}
+            1 => codes.code(format_args!("4")),
+            kind => codes.code(format_args!("4:{kind}")),
+        }
+        for (on, code) in [
+            (self.blink, 5),
+            (self.inverse, 7),
+            (self.hidden, 8),
+            (self.strikethrough, 9),
+            (self.overline, 53),
+        ] {
+            codes.flag(on, code);
+        }
+        codes.color(self.foreground, 38);
+        codes.color(self.background, 48);
+        codes.color(self.underline_color, 58);
+        codes.finish();
+        if let Some(link) = &self.hyperlink {
+            out.push_str(&link.open);
+        }
+    }
+
+    /// Returns the sequence for the active background alone; empty without one.
+    pub fn background(&self) -> String {
+        let mut sequence = String::new();
+        let mut codes = SgrWriter {
+            out: &mut sequence,
+            any: false,
+        };
+        codes.color(self.background, 48);
+        codes.finish();
+        sequence
+    }
+
+    /// Appends what must be off at the end of a line: underline and link would show in the padding.
+    ///
+    /// Colours stay, so that a background reaches the line's padding.
+    pub fn write_line_end(&self, out: &mut String) {
+        if self.underline != 0 {
+            out.push_str("\x1b[24m");
+        }
+        self.write_link_close(out);
+    }
+
+    /// Appends the sequence that closes an open hyperlink; nothing without one.
+    pub fn write_link_close(&self, out: &mut String) {
+        if let Some(link) = &self.hyperlink {
+            out.push_str(if link.ends_with_bell {
+                "\x1b]8;;\x07"
+            } else {
+                "\x1b]8;;\x1b\\"
+            });
+        }
+    }
+
+    fn apply_hyperlink(&mut self, sequence: &str, body: &str) {
+        let ends_with_bell = body.ends_with('\x07');
+        let body = body
+            .strip_suffix('\x07')
+            .or_else(|| body.strip_suffix("\x1b\\"));
+        let Some((_, url)) = body.and_then(|body| body.split_once(';')) else {
+            return;
+        };
+        self.hyperlink = (!url.is_empty()).then(|| Hyperlink {
+            open: sequence.to_owned(),
+            ends_with_bell,
+        });
+    }
+
+    fn apply_sgr(&mut self, parameters: &str) {
+        let mut groups = parameters.split(';');
+        while let Some(group) = groups.next() {
+            let mut parts = group.split(':').map(number);
+            let code = parts.next().unwrap_or(0);
+            if let 38 | 48 | 58 = code {
+                let color = if group.contains(':') {
+                    colon_color(parts.collect::<Vec<_>>().as_slice())
+                } else {
+                    semicolon_color(&mut groups)
+                };
+                self.set_color(code, color);
+            } else {
+                self.apply_code(code, parts.next());
+            }
+        }
+    }
+
+    fn set_color(&mut self, code: u16, color: Option<SgrColor>) {
+        let Some(color) = color else { return };
+        match code {
+            38 => self.foreground = Some(color),
+            48 => self.background = Some(color),
+            _ => self.underline_color = Some(color),
+        }
+    }
+
+    fn apply_code(&mut self, code: u16, detail: Option<u16>) {
+        match code {
+            0 => {
+                // SGR reset leaves the hyperlink open.
+                let hyperlink = self.hyperlink.take();
+                *self = Self {
+                    hyperlink,
+                    ..Self::default()
+                };
+            }
+            1 => self.bold = true,
+            2 => self.dim = true,
+            3 => self.italic = true,
+            4 => self.underline = detail.unwrap_or(1).min(5),
+            5 | 6 => self.blink = true,
+            7 => self.inverse = true,
+            8 => self.hidden = true,
+            9 => self.strikethrough = true,
+            21 => self.underline = 2,
+            22 => (self.bold, self.dim) = (false, false),
+            23 => self.italic = false,
+            24 => self.underline = 0,
+            25 => self.blink = false,
+            27 => self.inverse = false,
+            28 => self.hidden = false,
+            29 => self.strikethrough = false,
+            30..=37 | 90..=97 => self.foreground = Some(SgrColor::Basic(code)),
+            39 => self.foreground = None,
+            40..=47 | 100..=107 => self.background = Some(SgrColor::Basic(code)),
+            49 => self.background = None,
+            53 => self.overline = true,
+            55 => self.overline = false,
+            59 => self.underline_color = None,
+            _ => {}
+        }
+    }
+}
+
+fn number(text: &str) -> u16 {
+    text.bytes().fold(0_u16, |value, byte| {
+        value
+            .saturating_mul(10)
+            .saturating_add(u16::from(byte.saturating_sub(b'0')))
+    })
+}
+
+/// Reads `5;n` or `2;r;g;b` after a 38, 48 or 58.
+fn semicolon_color<'a>(groups: &mut impl Iterator<Item = &'a str>) -> Option<SgrColor> {
+    match number(groups.next()?) {
+        5 => Some(SgrColor::Indexed(number(groups.next()?))),
+        2 => Some(SgrColor::Rgb(
+            number(groups.next()?),
+            number(groups.next()?),
+            number(groups.next()?),
+        )),
+        _ => None,
+    }
+}
+
+/// Reads `5:n`, `2:r:g:b` or `2:colourspace:r:g:b`.
+fn colon_color(parts: &[u16]) -> Option<SgrColor> {
+    match *parts {
+        [5, index, ..] => Some(SgrColor::Indexed(index)),
+        [2, red, green, blue] | [2, _, red, green, blue, ..] => {
+            Some(SgrColor::Rgb(red, green, blue))
+        }
+        _ => None,
+    }
+}
+
+/// Writes one SGR sequence, parameter by parameter.
+struct SgrWriter<'a> {
+    out: &'a mut String,
+    any: bool,
+}
+
+impl SgrWriter<'_> {
+    fn code(&mut self, code: std::fmt::Arguments<'_>) {
+        self.out.push_str(if self.any { ";" } else { "\x1b[" });
+        self.any = true;
+        // Writing to a string cannot fail.
+        self.out.write_fmt(code).unwrap_or_default();
+    }
+
+    fn flag(&mut self, on: bool, code: u8) {
+        if on {
+            self.code(format_args!("{code}"));
+        }
+    }
+
+    fn color(&mut self, color: Option<SgrColor>, base: u8) {
+        match color {
+            None => {}
+            Some(SgrColor::Basic(code)) => self.code(format_args!("{code}")),
+            Some(SgrColor::Indexed(index)) => self.code(format_args!("{base};5;{index}")),
+            Some(SgrColor::Rgb(red, green, blue)) => {
+                self.code(format_args!("{base};2;{red};{green};{blue}"));
+            }
+        }
+    }
+
+    fn finish(self) {
+        if self.any {
+            self.out.push('m');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn after(sequences: &[&str]) -> String {
+        let mut state = StyleState::default();
+        for sequence in sequences {
+            state.apply(sequence);
+        }
+        state.open()
+    }
+
+    #[test]
+    fn the_active_style_is_written_back() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["\x1b[1;31m"], "\x1b[1;31m"),
+            (&["\x1b[1m", "\x1b[22m"], ""),
+            (&["\x1b[38;5;240;48;2;1;2;3m"], "\x1b[38;5;240;48;2;1;2;3m"),
+            (&["\x1b[38:2::1:2:3m"], "\x1b[38;2;1;2;3m"),
+            (&["\x1b[38:5:7m"], "\x1b[38;5;7m"),
+            (&["\x1b[4:3;58;5;1m"], "\x1b[4:3;58;5;1m"),
+            (&["\x1b[4m", "\x1b[4:0m"], ""),
+            (&["\x1b[31;44m", "\x1b[39m"], "\x1b[44m"),
+            (&["\x1b[31m", "\x1b[m"], ""),
+            (&["\x1b[31m", "\x1b[0;1m"], "\x1b[1m"),
+            (&["\x1b[99999999999999m"], ""),
+            (&["\x1b[38;5m"], ""),
+            (&["\x1b[2J", "\x1b[>4;2m", "\x1b[?1m"], ""),
+            (
+                &["\x1b]8;;http://x\x1b\\", "\x1b[0m"],
+                "\x1b]8;;http://x\x1b\\",
+            ),
+            (&["\x1b]8;id=1;http://x\x07", "\x1b]8;;\x07"], ""),
+        ];
+        for (sequences, expected) in cases {
+            assert_eq!(&after(sequences), expected, "{sequences:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_end_closes_underline_and_link_the_way_they_were_opened() {
+        let mut state = StyleState::default();
+        state.apply("\x1b[4;41m");
+        state.apply("\x1b]8;;u\x07");
+        let mut out = String::new();
+        state.write_line_end(&mut out);
+        assert_eq!(out, "\x1b[24m\x1b]8;;\x07");
+        assert_eq!(state.background(), "\x1b[41m");
+    }
+}
