@@ -1,3 +1,50 @@
-//! Development tasks.
+//! Development tasks that need more than a line of shell: `cargo xtask <task>`.
 
-fn main() {}
+mod layers;
+mod models;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+Usage: cargo xtask <task>
+
+Tasks:
+  models --from PATH [--generated-at TIME]
+          Writes the model catalogue of pi-ai. PATH is a folder of provider files
+          (<provider>.json: API -> id -> record) or a models.dev document, whose
+          date TIME (RFC 3339) gives, since the document has none.
+  layers  Checks which crate may depend on which.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (told, code) = match run(&arguments) {
+        Ok(report) => (
+            writeln!(std::io::stdout(), "{}", report.trim_end()),
+            ExitCode::SUCCESS,
+        ),
+        Err(error) => (
+            writeln!(std::io::stderr(), "error: {error:#}"),
+            ExitCode::FAILURE,
+        ),
+    };
+    if told.is_ok() {
+        code
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn run(arguments: &[String]) -> Result<String> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        [] | ["help" | "-h" | "--help", ..] => Ok(USAGE.to_owned()),
+        ["layers"] => layers::run(),
+        ["models", options @ ..] => models::run(&models::Options::parse(options)?),
+        ["layers", extra, ..] => bail!("`layers` takes no argument, got `{extra}`"),
+        [task, ..] => bail!("unknown task `{task}`\n\n{}", USAGE.trim_end()),
+    }
+}

@@ -1,0 +1,255 @@
+//! Holds the crate graph against a table: which of our crates sees which, and who alone may use
+//! the third-party crates that would let a layer do another layer's work.
+
+use anyhow::{Context as _, Result, bail};
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// Our crates, each with those of ours it may depend on. Crates of the design that do not exist
+/// yet are in the table, so that the first line of their manifest is already checked.
+const LAYERS: [(&str, &[&str]); 13] = [
+    ("pi-ai", &[]),
+    ("pi-tui", &[]),
+    ("pi-agent", &["pi-ai"]),
+    // The middle row: siblings never import each other, pi-runtime joins them. The loop defines
+    // what a tool is, so the tools alone see it.
+    ("pi-config", &["pi-ai"]),
+    ("pi-ext", &["pi-ai"]),
+    ("pi-session", &["pi-ai"]),
+    ("pi-tools", &["pi-agent", "pi-ai"]),
+    ("pi-runtime", RUNTIME_AND_BELOW),
+    ("pi-rpc", &["pi-runtime", "pi-agent", "pi-ai", "pi-session"]),
+    (
+        "pi-interactive",
+        &[
+            "pi-runtime",
+            "pi-tui",
+            "pi-agent",
+            "pi-ai",
+            "pi-config",
+            "pi-session",
+        ],
+    ),
+    (
+        "pi",
+        &[
+            "pi-interactive",
+            "pi-rpc",
+            "pi-runtime",
+            "pi-tui",
+            "pi-agent",
+            "pi-ai",
+            "pi-config",
+            "pi-session",
+        ],
+    ),
+    // Stands on no crate of ours, so that the tests of every crate can use it.
+    ("pi-test-support", &[]),
+    ("xtask", &["pi", "pi-ai", "pi-config"]),
+];
+
+const RUNTIME_AND_BELOW: &[&str] = &[
+    "pi-agent",
+    "pi-ai",
+    "pi-config",
+    "pi-ext",
+    "pi-session",
+    "pi-tools",
+];
+
+/// Allowed as a development dependency everywhere, as an ordinary one nowhere.
+const TEST_SUPPORT: &str = "pi-test-support";
+
+/// Third-party crates with few owners.
+const OWNERS: [(&str, &[&str]); 4] = [
+    ("anyhow", &["pi", "xtask"]),
+    ("crossterm", &["pi-tui"]),
+    ("reqwest", &["pi-ai", "pi-ext"]),
+    ("rquickjs", &["pi-ext"]),
+];
+
+/// A workspace member and what its manifest asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Member {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Dependency {
+    name: String,
+    purpose: Purpose,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Program,
+    Tests,
+}
+
+/// Checks the workspace this runs in.
+pub(crate) fn run() -> Result<String> {
+    let members = read_workspace()?;
+    let violations = check(&members);
+    if violations.is_empty() {
+        return Ok(format!("{} crates keep to their layers", members.len()));
+    }
+    bail!(
+        "the crate graph breaks the layering:\n  {}\n\
+         Move the code or define a trait in the lower crate; the table is in \
+         crates/xtask/src/layers.rs",
+        violations.join("\n  ")
+    );
+}
+
+fn read_workspace() -> Result<Vec<Member>> {
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .context("`cargo metadata` failed")?;
+    let members = metadata.packages.iter().map(|package| Member {
+        name: package.name.to_string(),
+        dependencies: package
+            .dependencies
+            .iter()
+            .map(|dependency| Dependency {
+                name: dependency.name.clone(),
+                purpose: match dependency.kind {
+                    DependencyKind::Development => Purpose::Tests,
+                    _ => Purpose::Program,
+                },
+            })
+            .collect(),
+    });
+    Ok(members.collect())
+}
+
+/// Returns one sentence per violation, in the order of the members.
+fn check(members: &[Member]) -> Vec<String> {
+    members.iter().flat_map(check_member).collect()
+}
+
+fn check_member(member: &Member) -> Vec<String> {
+    let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == member.name) else {
+        return vec![format!(
+            "{} is not in the table of layers: add it with what it may see",
+            member.name
+        )];
+    };
+    member
+        .dependencies
+        .iter()
+        .filter_map(|dependency| check_dependency(&member.name, allowed, dependency))
+        .collect()
+}
+
+fn check_dependency(member: &str, allowed: &[&str], dependency: &Dependency) -> Option<String> {
+    let wanted = dependency.name.as_str();
+    if wanted == TEST_SUPPORT {
+        return (dependency.purpose == Purpose::Program)
+            .then(|| format!("{member} uses {wanted} outside of tests"));
+    }
+    if let Some((_, owners)) = OWNERS.iter().find(|(name, _)| *name == wanted) {
+        return (!owners.contains(&member))
+            .then(|| format!("{member} uses {wanted}, which only {} may", either(owners)));
+    }
+    let is_ours = LAYERS.iter().any(|(name, _)| *name == wanted);
+    if !is_ours || allowed.contains(&wanted) {
+        return None;
+    }
+    Some(match allowed {
+        [] => format!("{member} depends on {wanted}, but may see no crate of ours"),
+        allowed => format!(
+            "{member} depends on {wanted}, but may see only {}",
+            either(allowed)
+        ),
+    })
+}
+
+fn either(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn member(name: &str, program: &[&str], tests: &[&str]) -> Member {
+        let dependency = |purpose| {
+            move |name: &&str| Dependency {
+                name: (*name).to_owned(),
+                purpose,
+            }
+        };
+        Member {
+            name: name.to_owned(),
+            dependencies: program
+                .iter()
+                .map(dependency(Purpose::Program))
+                .chain(tests.iter().map(dependency(Purpose::Tests)))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_graph_that_keeps_to_the_table_has_no_violation() {
+        let members = [
+            member("pi-ai", &["reqwest", "serde"], &["pi-test-support"]),
+            member("pi-config", &["pi-ai"], &[]),
+            member("pi-runtime", &["pi-agent", "pi-tools", "pi-ext"], &[]),
+            member("pi-tui", &["crossterm"], &[]),
+            member("xtask", &["anyhow", "pi-ai"], &[]),
+        ];
+        assert_eq!(check(&members), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_kind_of_violation_is_named() {
+        let members = [
+            member("pi-ai", &["pi-agent"], &[]),
+            member("pi-tools", &["pi-session"], &[]),
+            member("pi-interactive", &["pi-tools"], &["pi-rpc"]),
+            member("pi-agent", &["reqwest"], &["anyhow"]),
+            member("pi-session", &["pi-test-support"], &["pi-test-support"]),
+            member("pi-clipboard", &[], &[]),
+        ];
+        assert_eq!(
+            check(&members),
+            [
+                "pi-ai depends on pi-agent, but may see no crate of ours",
+                "pi-tools depends on pi-session, but may see only pi-agent and pi-ai",
+                "pi-interactive depends on pi-tools, but may see only pi-runtime, pi-tui, \
+                 pi-agent, pi-ai, pi-config and pi-session",
+                "pi-interactive depends on pi-rpc, but may see only pi-runtime, pi-tui, \
+                 pi-agent, pi-ai, pi-config and pi-session",
+                "pi-agent uses reqwest, which only pi-ai and pi-ext may",
+                "pi-agent uses anyhow, which only pi and xtask may",
+                "pi-session uses pi-test-support outside of tests",
+                "pi-clipboard is not in the table of layers: add it with what it may see",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_table_has_no_cycle_and_no_stranger() {
+        for (place, (name, allowed)) in LAYERS.iter().enumerate() {
+            for below in *allowed {
+                let position = LAYERS.iter().position(|(other, _)| other == below);
+                assert!(
+                    position.is_some_and(|position| position < place || *name == "xtask"),
+                    "{name} -> {below}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn this_workspace_keeps_to_its_layers() {
+        assert_eq!(check(&read_workspace().unwrap()), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,170 @@
+//! Writes the model catalogue that pi-ai embeds: one file per provider, one record a line, keys
+//! sorted, so that an update reads as a diff.
+//!
+//! Two sources are understood. Provider files (API -> id -> record) carry every fact and replace
+//! what is there. A models.dev document knows prices, windows and abilities, but not how a service
+//! deviates from its API; [`models_dev`] says what then comes from the catalogue in place.
+
+mod models_dev;
+mod provider_files;
+mod record;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use record::Record;
+
+/// Records by provider, each list sorted by API and id.
+type Catalogue = BTreeMap<String, Vec<Record>>;
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    from: PathBuf,
+    generated_at: Option<String>,
+}
+
+impl Options {
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
+        let mut from = None;
+        let mut generated_at = None;
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                arguments
+                    .next()
+                    .with_context(|| format!("`{argument}` needs a value"))
+            };
+            match *argument {
+                "--from" => from = Some(PathBuf::from(value()?)),
+                "--generated-at" => generated_at = Some((*value()?).to_owned()),
+                other => bail!("`models` does not know `{other}`"),
+            }
+        }
+        let from = from.context("`models` needs `--from PATH`")?;
+        Ok(Self { from, generated_at })
+    }
+}
+
+/// What a source said: its records, and when it said so.
+#[derive(Debug, PartialEq)]
+struct Source {
+    catalogue: Catalogue,
+    generated_at: Option<String>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<String> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-ai/data");
+    generate(options, &data)
+}
+
+fn generate(options: &Options, data: &Path) -> Result<String> {
+    let current = read_catalogue(&data.join("models"))?;
+    let source = if options.from.is_dir() {
+        provider_files::read(&options.from)?
+    } else {
+        let document = read_json(&options.from)?;
+        Source {
+            catalogue: models_dev::update(current, &document)
+                .with_context(|| format!("in {}", options.from.display()))?,
+            generated_at: None,
+        }
+    };
+    let generated_at = options
+        .generated_at
+        .clone()
+        .or(source.generated_at)
+        .context("the source has no date: pass `--generated-at` with an RFC 3339 time")?;
+    ensure!(
+        generated_at.parse::<jiff::Timestamp>().is_ok(),
+        "`{generated_at}` is not an RFC 3339 time"
+    );
+    write_catalogue(data, &source.catalogue, &generated_at)?;
+    Ok(format!(
+        "{} models of {} providers, as of {generated_at}",
+        source.catalogue.values().map(Vec::len).sum::<usize>(),
+        source.catalogue.len()
+    ))
+}
+
+fn read_json(path: &Path) -> Result<Value> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", path.display()))
+}
+
+/// Returns the `.json` files of a folder with their stems, sorted; dot files are not data.
+fn json_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        match stem {
+            Some(stem) if is_json && !stem.starts_with('.') => {
+                files.push((stem.to_owned(), path.clone()));
+            }
+            _ => {}
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read_catalogue(models: &Path) -> Result<Catalogue> {
+    if !models.is_dir() {
+        return Ok(Catalogue::new());
+    }
+    let mut catalogue = Catalogue::new();
+    for (provider, path) in json_files(models)? {
+        let Value::Array(records) = read_json(&path)? else {
+            bail!("{} is not a list of models", path.display());
+        };
+        let records: Result<Vec<Record>> = records.into_iter().map(Record::new).collect();
+        let records = records.with_context(|| format!("in {}", path.display()))?;
+        catalogue.insert(provider, records);
+    }
+    Ok(catalogue)
+}
+
+fn write_catalogue(data: &Path, catalogue: &Catalogue, generated_at: &str) -> Result<()> {
+    // Everything is rendered, and so checked, before anything is written.
+    let mut files = Vec::with_capacity(catalogue.len());
+    for (provider, records) in catalogue {
+        files.push((provider, record::render(provider, records)?));
+    }
+    let models = data.join("models");
+    fs::create_dir_all(&models).with_context(|| format!("cannot create {}", models.display()))?;
+    for (provider, text) in files {
+        write_file(&models.join(format!("{provider}.json")), &text)?;
+    }
+    for (provider, path) in json_files(&models)? {
+        if !catalogue.contains_key(&provider) {
+            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    let about = json!({ "generatedAt": generated_at });
+    write_file(
+        &data.join("catalogue.json"),
+        &format!("{}\n", pi_ai::json::value_to_string(&about)),
+    )
+}
+
+fn write_file(path: &Path, text: &str) -> Result<()> {
+    let beside = path.with_extension("json.new");
+    let written = fs::File::create(&beside)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;
