@@ -1,1 +1,309 @@
 //! The embedded model catalogue, parsed for one provider at a time.
+//!
+//! `cargo xtask models` writes the files. Nothing is read before a provider is asked for, and then
+//! only its own file, once. The text is embedded as it is: compressed it would save half a
+//! megabyte of the binary and cost the first lookup more than the parsing does.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+
+use crate::json::JsonObject;
+use crate::model::{
+    CostTier, ImageLimits, InputLimits, Modality, Model, ModelCost, PromptCacheLifetimes,
+    TokenRates,
+};
+use crate::thinking::ThinkingLevel;
+
+/// One provider's file and, once somebody asked, what it says.
+struct Entry {
+    provider: &'static str,
+    text: &'static str,
+    models: OnceLock<Arc<[Arc<Model>]>>,
+}
+
+macro_rules! embedded {
+    ($($provider:literal),* $(,)?) => {
+        [$(Entry {
+            provider: $provider,
+            text: include_str!(concat!("../data/models/", $provider, ".json")),
+            models: OnceLock::new(),
+        }),*]
+    };
+}
+
+static CATALOGUE: [Entry; 41] = embedded![
+    "amazon-bedrock",
+    "ant-ling",
+    "anthropic",
+    "azure-openai-responses",
+    "baseten",
+    "cerebras",
+    "cloudflare-ai-gateway",
+    "cloudflare-workers-ai",
+    "deepseek",
+    "fireworks",
+    "github-copilot",
+    "google",
+    "google-vertex",
+    "groq",
+    "huggingface",
+    "kimi-coding",
+    "meta",
+    "minimax",
+    "minimax-cn",
+    "mistral",
+    "moonshotai",
+    "moonshotai-cn",
+    "nvidia",
+    "openai",
+    "openai-codex",
+    "opencode",
+    "opencode-go",
+    "openrouter",
+    "qwen-token-plan",
+    "qwen-token-plan-cn",
+    "qwen-token-plan-individual",
+    "radius",
+    "together",
+    "vercel-ai-gateway",
+    "xai",
+    "xiaomi",
+    "xiaomi-token-plan-ams",
+    "xiaomi-token-plan-cn",
+    "xiaomi-token-plan-sgp",
+    "zai",
+    "zai-coding-cn",
+];
+
+fn entry(provider: &str) -> Option<&'static Entry> {
+    let place = CATALOGUE.binary_search_by_key(&provider, |entry| entry.provider);
+    CATALOGUE.get(place.ok()?)
+}
+
+/// Returns the models of a built-in provider, sorted by API and id; none for any other id.
+pub fn builtin_models(provider: &str) -> Arc<[Arc<Model>]> {
+    entry(provider).map_or_else(Arc::default, |entry| {
+        let models = entry.models.get_or_init(|| parse(entry));
+        Arc::clone(models)
+    })
+}
+
+/// Parses the models of a built-in provider anew. For benchmarks: a lookup keeps what it parsed.
+#[doc(hidden)]
+pub fn parse_builtin_models(provider: &str) -> Arc<[Arc<Model>]> {
+    entry(provider).map_or_else(Arc::default, parse)
+}
+
+/// Returns a model of a built-in provider.
+pub fn builtin_model(provider: &str, id: &str) -> Option<Arc<Model>> {
+    builtin_models(provider)
+        .iter()
+        .find(|model| model.id == id)
+        .cloned()
+}
+
+/// Tells whether a header of a catalogue would make a request pass for another vendor's client.
+/// For the generator; what it writes has none.
+#[doc(hidden)]
+pub fn is_foreign_identity(header: &str) -> bool {
+    const HEADERS: [&str; 4] = [
+        "copilot-integration-id",
+        "editor-plugin-version",
+        "editor-version",
+        "user-agent",
+    ];
+    HEADERS
+        .iter()
+        .any(|foreign| header.eq_ignore_ascii_case(foreign))
+}
+
+/// Returns when the catalogue was made, in milliseconds since the epoch.
+pub(crate) fn generated_at() -> i64 {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct About {
+        generated_at: String,
+    }
+    let about: Result<About, _> = serde_json::from_str(include_str!("../data/catalogue.json"));
+    let time = about.map(|about| about.generated_at.parse::<jiff::Timestamp>());
+    match time {
+        Ok(Ok(time)) => time.as_millisecond(),
+        // Any remote catalogue is then newer, which is the harmless way to be wrong.
+        Ok(Err(_)) | Err(_) => 0,
+    }
+}
+
+/// Reads a file of the catalogue. The files are embedded and tested; should one be broken all the
+/// same, its provider has no models and the others work on.
+fn parse(entry: &Entry) -> Arc<[Arc<Model>]> {
+    match serde_json::from_str::<Vec<Record<'_>>>(entry.text) {
+        Ok(records) => records
+            .into_iter()
+            .map(|record| Arc::new(record.into_model(entry.provider)))
+            .collect(),
+        Err(error) => {
+            tracing::error!(provider = entry.provider, %error, "the embedded catalogue is broken");
+            Arc::default()
+        }
+    }
+}
+
+/// A record as the files have it. [`Model`] would read it too, but it keeps unknown fields, and
+/// the buffering that takes doubles the time.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'text> {
+    api: &'text str,
+    base_url: &'text str,
+    compat: Option<JsonObject>,
+    context_window: u64,
+    cost: Cost,
+    headers: Option<BTreeMap<String, String>>,
+    id: String,
+    input: Vec<Modality>,
+    input_limits: Option<Limits>,
+    max_tokens: u64,
+    name: String,
+    prompt_cache: Option<PromptCacheLifetimes>,
+    reasoning: bool,
+    sampling_params: Option<JsonObject>,
+    thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
+    // What a gateway adds for its own clients.
+    enabled: Option<serde_json::Value>,
+    lab: Option<serde_json::Value>,
+    providers: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cost {
+    input: f64,
+    output: f64,
+    cache_read: f64,
+    cache_write: f64,
+    #[serde(default)]
+    tiers: Vec<CostTier>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Limits {
+    max_request_bytes: Option<u64>,
+    images: Option<ImageLimits>,
+}
+
+impl Record<'_> {
+    fn into_model(self, provider: &str) -> Model {
+        let extra = [
+            ("lab", self.lab),
+            ("enabled", self.enabled),
+            ("providers", self.providers),
+        ];
+        Model {
+            id: self.id,
+            name: self.name,
+            api: self.api.to_owned(),
+            provider: provider.to_owned(),
+            base_url: self.base_url.to_owned(),
+            reasoning: self.reasoning,
+            thinking_level_map: self.thinking_level_map,
+            input: self.input,
+            input_limits: self.input_limits.map(|limits| InputLimits {
+                max_request_bytes: limits.max_request_bytes,
+                images: limits.images,
+                extra: JsonObject::new(),
+            }),
+            cost: ModelCost {
+                rates: TokenRates {
+                    input: self.cost.input,
+                    output: self.cost.output,
+                    cache_read: self.cost.cache_read,
+                    cache_write: self.cost.cache_write,
+                },
+                tiers: self.cost.tiers,
+            },
+            prompt_cache: self.prompt_cache,
+            context_window: self.context_window,
+            max_tokens: self.max_tokens,
+            sampling_params: self.sampling_params,
+            headers: self.headers,
+            compat: self.compat,
+            extra: extra
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::providers::builtin_providers;
+
+    #[test]
+    fn the_catalogue_has_every_provider_and_its_first_model() {
+        let mut ids: Vec<&str> = builtin_providers().iter().map(|info| info.id).collect();
+        ids.sort_unstable();
+        assert_eq!(
+            CATALOGUE
+                .iter()
+                .map(|entry| entry.provider)
+                .collect::<Vec<_>>(),
+            ids
+        );
+        let mut models = 0;
+        for info in builtin_providers() {
+            models += builtin_models(info.id).len();
+            let first = builtin_model(info.id, info.default_model);
+            assert!(first.is_some(), "{}/{}", info.id, info.default_model);
+        }
+        assert_eq!(models, 1495);
+    }
+
+    #[test]
+    fn the_fast_reader_agrees_with_the_model_type() {
+        for Entry { provider, text, .. } in &CATALOGUE {
+            let models = builtin_models(provider);
+            let records: Vec<Value> = serde_json::from_str(text).unwrap();
+            assert_eq!(records.len(), models.len(), "{provider}");
+            for (mut record, model) in records.into_iter().zip(models.iter()) {
+                record["provider"] = Value::from(*provider);
+                assert_eq!(serde_json::from_value::<Model>(record).unwrap(), **model);
+            }
+        }
+    }
+
+    #[test]
+    fn no_model_passes_for_another_client() {
+        for Entry { provider, .. } in &CATALOGUE {
+            let models = builtin_models(provider);
+            for model in models.iter() {
+                let mut headers = model.headers.iter().flat_map(BTreeMap::keys);
+                assert!(
+                    headers.all(|name| !is_foreign_identity(name)),
+                    "{provider}/{}",
+                    model.id
+                );
+            }
+        }
+        let kept = builtin_model("nvidia", "nvidia/nemotron-3-super-120b-a12b").unwrap();
+        let headers = kept.headers.as_ref().unwrap();
+        assert_eq!(headers["NVCF-POLL-SECONDS"], "3600");
+    }
+
+    #[test]
+    fn an_unknown_provider_has_no_models() {
+        assert!(builtin_models("nobody").is_empty());
+    }
+
+    #[test]
+    fn the_catalogue_knows_its_date() {
+        assert!(generated_at() > 1_700_000_000_000);
+    }
+}

@@ -1,0 +1,28 @@
+//! The order in which people expect ids: punctuation, then digits, then letters whatever their
+//! case, and lower case first between ids that are equal otherwise. It is the root collation of
+//! Unicode for the characters ids are made of, and the order of code points for the rest.
+
+use std::cmp::Ordering;
+
+/// Punctuation in its collation order.
+const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+
+/// Compares two ids.
+pub(super) fn compare(left: &str, right: &str) -> Ordering {
+    let primary = left.chars().map(weight).cmp(right.chars().map(weight));
+    primary.then_with(|| {
+        let cases = |text: &str| text.chars().map(char::is_uppercase).collect::<Vec<_>>();
+        cases(left).cmp(&cases(right))
+    })
+}
+
+fn weight(character: char) -> (u8, u32) {
+    if let Some(place) = PUNCTUATION.chars().position(|mark| mark == character) {
+        return (0, u32::try_from(place).unwrap_or(u32::MAX));
+    }
+    if character.is_ascii_digit() {
+        return (1, u32::from(character));
+    }
+    let lower = character.to_lowercase().next().unwrap_or(character);
+    (2, u32::from(lower))
+}

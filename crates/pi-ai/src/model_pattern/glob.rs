@@ -1,0 +1,204 @@
+//! Globs over model ids: `*` and `?` stay within a part between slashes, `**` as a whole part
+//! crosses them, `[a-c]` and `[!a-c]` are classes, `{a,b}` alternatives, a leading `!` negates.
+//! Case does not matter. Not a path matcher: ids have no dot files and no roots.
+
+/// A compiled pattern.
+pub(super) struct Glob {
+    alternatives: Vec<Vec<Part>>,
+    negated: bool,
+}
+
+/// What stands between two slashes.
+enum Part {
+    AnyParts,
+    Tokens(Vec<Token>),
+}
+
+enum Token {
+    Literal(char),
+    AnyCharacter,
+    AnyCharacters,
+    Class {
+        ranges: Vec<(char, char)>,
+        negated: bool,
+    },
+}
+
+impl Glob {
+    pub(super) fn new(pattern: &str) -> Self {
+        let pattern = pattern.to_lowercase();
+        let body = pattern.trim_start_matches('!');
+        let marks = pattern.len() - body.len();
+        Self {
+            alternatives: expand_braces(body)
+                .iter()
+                .map(|alternative| alternative.split('/').map(parse_part).collect())
+                .collect(),
+            negated: marks % 2 == 1,
+        }
+    }
+
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        let parts: Vec<Vec<char>> = text.split('/').map(|part| part.chars().collect()).collect();
+        let matched = self
+            .alternatives
+            .iter()
+            .any(|pattern| match_parts(pattern, &parts));
+        matched != self.negated
+    }
+}
+
+/// Expands `a{b,c}d` to `abd` and `acd`; braces without a comma or an end stand for themselves.
+fn expand_braces(pattern: &str) -> Vec<String> {
+    let Some((before, body, after)) = find_braces(pattern) else {
+        return vec![pattern.to_owned()];
+    };
+    let tails = expand_braces(after);
+    let choices = body.iter().flat_map(|choice| expand_braces(choice));
+    choices
+        .flat_map(|choice| {
+            let heads = tails.iter().map(move |tail| format!("{choice}{tail}"));
+            heads.collect::<Vec<_>>()
+        })
+        .map(|rest| format!("{before}{rest}"))
+        .collect()
+}
+
+/// Finds the first braces with a comma: the text before, the choices, the text after.
+fn find_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
+    for (open, _) in pattern.match_indices('{') {
+        let (before, rest) = pattern.split_at_checked(open)?;
+        let inside = rest.strip_prefix('{')?;
+        let mut depth = 0_usize;
+        let mut choices = Vec::new();
+        let mut choice_start = 0;
+        for (place, character) in inside.char_indices() {
+            match character {
+                '{' => depth += 1,
+                ',' if depth == 0 => {
+                    choices.push(inside.get(choice_start..place)?);
+                    choice_start = place + 1;
+                }
+                '}' if depth == 0 => {
+                    if choices.is_empty() {
+                        break;
+                    }
+                    choices.push(inside.get(choice_start..place)?);
+                    return Some((before, choices, inside.get(place + 1..)?));
+                }
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+fn parse_part(part: &str) -> Part {
+    if part == "**" {
+        return Part::AnyParts;
+    }
+    let mut tokens = Vec::new();
+    let mut rest = part.chars();
+    while let Some(character) = rest.next() {
+        tokens.push(match character {
+            '*' if matches!(tokens.last(), Some(Token::AnyCharacters)) => continue,
+            '*' => Token::AnyCharacters,
+            '?' => Token::AnyCharacter,
+            '\\' => Token::Literal(rest.next().unwrap_or('\\')),
+            '[' => match parse_class(rest.as_str()) {
+                Some((class, after)) => {
+                    rest = after.chars();
+                    class
+                }
+                None => Token::Literal('['),
+            },
+            other => Token::Literal(other),
+        });
+    }
+    Part::Tokens(tokens)
+}
+
+/// Reads a class after its bracket; `None` if it does not end.
+fn parse_class(text: &str) -> Option<(Token, &str)> {
+    let body = text.strip_prefix(['!', '^']);
+    let negated = body.is_some();
+    let body = body.unwrap_or(text);
+    let mut ranges = Vec::new();
+    let mut characters = body.char_indices().peekable();
+    while let Some((place, first)) = characters.next() {
+        if first == ']' && place > 0 {
+            let after = body.get(place + 1..)?;
+            return Some((Token::Class { ranges, negated }, after));
+        }
+        let mut ahead = characters.clone();
+        let range_end = match (ahead.next(), ahead.next()) {
+            (Some((_, '-')), Some((_, last))) if last != ']' => Some(last),
+            _ => None,
+        };
+        if let Some(last) = range_end {
+            characters = ahead;
+            ranges.push((first, last));
+        } else {
+            ranges.push((first, first));
+        }
+    }
+    None
+}
+
+fn match_parts(pattern: &[Part], parts: &[Vec<char>]) -> bool {
+    match pattern {
+        [] => parts.is_empty(),
+        [Part::AnyParts, rest @ ..] => {
+            (0..=parts.len()).any(|skipped| match_parts(rest, parts.get(skipped..).unwrap_or(&[])))
+        }
+        [Part::Tokens(tokens), rest @ ..] => match parts {
+            [part, others @ ..] => match_tokens(tokens, part) && match_parts(rest, others),
+            [] => false,
+        },
+    }
+}
+
+/// Matches one part. The last `*` alone is retried, so the time is at most pattern times text.
+fn match_tokens(tokens: &[Token], text: &[char]) -> bool {
+    let (mut token, mut place) = (0, 0);
+    let mut retry = None;
+    loop {
+        match (tokens.get(token), text.get(place)) {
+            (None, None) => return true,
+            (Some(Token::AnyCharacters), _) => {
+                retry = Some((token + 1, place));
+                token += 1;
+                continue;
+            }
+            (Some(wanted), Some(character)) if wanted.accepts(*character) => {
+                token += 1;
+                place += 1;
+                continue;
+            }
+            _ => {}
+        }
+        match retry {
+            Some((after, from)) if from < text.len() => {
+                retry = Some((after, from + 1));
+                (token, place) = (after, from + 1);
+            }
+            _ => return false,
+        }
+    }
+}
+
+impl Token {
+    fn accepts(&self, character: char) -> bool {
+        match self {
+            Self::Literal(literal) => *literal == character,
+            Self::AnyCharacter => true,
+            Self::AnyCharacters => false,
+            Self::Class { ranges, negated } => {
+                let within = |(first, last): &(char, char)| (*first..=*last).contains(&character);
+                ranges.iter().any(within) != *negated
+            }
+        }
+    }
+}

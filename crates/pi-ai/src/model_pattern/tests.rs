@@ -1,0 +1,404 @@
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::wire::testing;
+
+/// Models by `provider/id` or `provider/id (name)`, and the providers with a credential.
+struct Pool {
+    models: Vec<Arc<Model>>,
+    authenticated: Vec<&'static str>,
+}
+
+impl ModelPool for Pool {
+    fn provider_ids(&self) -> Vec<String> {
+        let mut ids: Vec<String> = Vec::new();
+        for model in &self.models {
+            if !ids.contains(&model.provider) {
+                ids.push(model.provider.clone());
+            }
+        }
+        ids
+    }
+
+    fn of_provider(&self, provider: &str) -> Vec<Arc<Model>> {
+        let models = self.models.iter();
+        models
+            .filter(|model| model.provider == provider)
+            .cloned()
+            .collect()
+    }
+
+    fn is_authenticated(&self, provider: &str) -> bool {
+        self.authenticated.contains(&provider)
+    }
+}
+
+fn model(reference: &str) -> Arc<Model> {
+    let (reference, name) = match reference.split_once(" (") {
+        Some((reference, name)) => (reference, name.trim_end_matches(')')),
+        None => (reference, ""),
+    };
+    let (provider, id) = reference.split_once('/').unwrap();
+    let name = if name.is_empty() { id } else { name };
+    let fields = json!({"provider": provider, "id": id, "name": name, "reasoning": false});
+    Arc::new(testing::model("openai-completions", fields))
+}
+
+fn pool(authenticated: &[&'static str]) -> Pool {
+    let models = [
+        "anthropic/claude-sonnet-4-5 (Claude Sonnet 4.5 (latest))",
+        "anthropic/claude-sonnet-4-5-20250929 (Claude Sonnet 4.5)",
+        "anthropic/claude-opus-4-1-20250805 (Claude Opus 4.1)",
+        "anthropic/claude-opus-4-8 (Claude Opus 4.8)",
+        "openai/gpt-5.5",
+        "openai/gpt-5.5-mini",
+        "openai/o1-20240101",
+        "openai/o1-20250101",
+        "github-copilot/gpt-5.5",
+        "openrouter/openai/gpt-4o:extended",
+        "openrouter/qwen/qwen3-coder:exacto",
+        "openrouter/zai/glm-5",
+        "openrouter/anthropic/claude-sonnet-4.5",
+        "zai/glm-5",
+        "zai/glm-5.3",
+        "acme/[draft]-one",
+    ];
+    Pool {
+        models: models.into_iter().map(model).collect(),
+        authenticated: authenticated.to_vec(),
+    }
+}
+
+fn told(result: Result<ResolvedModel, ModelQueryError>) -> String {
+    match result {
+        Ok(found) => {
+            let level = found
+                .thinking
+                .map_or(String::new(), |level| format!(" :{}", level.as_str()));
+            let warning = found
+                .warning
+                .map_or(String::new(), |warning| format!(" ! {warning}"));
+            format!("{}{level}{warning}", full_id(&found.model))
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_command_line_names_a_model() {
+    let cases: &[(&str, Option<&str>, &[&'static str], &str)] = &[
+        // Exact, whatever the case.
+        (
+            "anthropic/claude-opus-4-8",
+            None,
+            &[],
+            "anthropic/claude-opus-4-8",
+        ),
+        (
+            "Anthropic/Claude-Opus-4-8",
+            None,
+            &[],
+            "anthropic/claude-opus-4-8",
+        ),
+        ("gpt-5.5-mini", None, &[], "openai/gpt-5.5-mini"),
+        ("gpt-5.5-mini", Some("OpenAI"), &[], "openai/gpt-5.5-mini"),
+        (
+            "openai/gpt-5.5-mini",
+            Some("openai"),
+            &[],
+            "openai/gpt-5.5-mini",
+        ),
+        // An id that several providers have goes to the one with a credential.
+        (
+            "gpt-5.5",
+            None,
+            &["github-copilot"],
+            "github-copilot/gpt-5.5",
+        ),
+        (
+            "gpt-5.5",
+            None,
+            &[],
+            "Several providers have \"gpt-5.5\": github-copilot/gpt-5.5, openai/gpt-5.5. None of \
+             them has a credential. Name one with --provider or as provider/model",
+        ),
+        (
+            "GPT-5.5",
+            None,
+            &["openai", "github-copilot"],
+            "Several providers have \"GPT-5.5\": github-copilot/gpt-5.5, openai/gpt-5.5. More \
+             than one of them has a credential. Name one with --provider or as provider/model",
+        ),
+        // Parts: aliases before dates, then the highest.
+        ("sonnet-4-5", None, &[], "anthropic/claude-sonnet-4-5"),
+        ("opus 4.1", None, &[], "anthropic/claude-opus-4-1-20250805"),
+        ("opus", None, &[], "anthropic/claude-opus-4-8"),
+        ("o1-", None, &[], "openai/o1-20250101"),
+        ("anthropic/sonnet", None, &[], "anthropic/claude-sonnet-4-5"),
+        // Levels, and colons that are part of an id.
+        ("opus:high", None, &[], "anthropic/claude-opus-4-8 :high"),
+        ("openai/gpt-5.5:max", None, &[], "openai/gpt-5.5 :max"),
+        (
+            "openai/gpt-4o:extended",
+            None,
+            &[],
+            "openrouter/openai/gpt-4o:extended",
+        ),
+        (
+            "openai/gpt-4o:extended:low",
+            None,
+            &[],
+            "openrouter/openai/gpt-4o:extended :low",
+        ),
+        (
+            "qwen3-coder:exacto:off",
+            None,
+            &[],
+            "openrouter/qwen/qwen3-coder:exacto :off",
+        ),
+        (
+            "opus:enormous",
+            None,
+            &[],
+            "No model matches \"opus:enormous\"; --list-models shows those there are",
+        ),
+        // A provider before the slash wins, unless only the other can be used.
+        ("zai/glm-5", None, &[], "zai/glm-5"),
+        ("zai/glm-5", None, &["zai", "openrouter"], "zai/glm-5"),
+        ("zai/glm-5", None, &["openrouter"], "openrouter/zai/glm-5"),
+        ("openrouter/zai/glm-5", None, &[], "openrouter/zai/glm-5"),
+        (
+            "anthropic/claude-sonnet-4.5",
+            None,
+            &[],
+            "openrouter/anthropic/claude-sonnet-4.5",
+        ),
+        // A model nobody lists.
+        (
+            "zai/glm-9",
+            None,
+            &[],
+            "zai/glm-9 ! zai lists no model \"glm-9\"; sending the id as it is",
+        ),
+        (
+            "glm-9:high",
+            Some("zai"),
+            &[],
+            "zai/glm-9 :high ! zai lists no model \"glm-9\"; sending the id as it is",
+        ),
+        (
+            "glm-9:huge",
+            Some("zai"),
+            &[],
+            "zai/glm-9:huge ! zai lists no model \"glm-9:huge\"; sending the id as it is",
+        ),
+        (
+            "nothing-like-it",
+            None,
+            &[],
+            "No model matches \"nothing-like-it\"; --list-models shows those there are",
+        ),
+        (
+            "gpt-5.5",
+            Some("nobody"),
+            &[],
+            "Unknown provider \"nobody\"; --list-models shows those there are",
+        ),
+    ];
+    for (pattern, provider, authenticated, expected) in cases {
+        let query = ModelQuery {
+            provider: *provider,
+            pattern,
+            thinking: None,
+        };
+        let result = resolve_model(query, &pool(authenticated));
+        assert_eq!(told(result), *expected, "{provider:?} {pattern}");
+    }
+}
+
+#[test]
+fn an_unlisted_model_is_made_after_the_first_one_of_its_provider() {
+    let query = |pattern, thinking| ModelQuery {
+        provider: Some("zai"),
+        pattern,
+        thinking,
+    };
+    let mut pool = pool(&[]);
+    let usual = Model {
+        context_window: 77,
+        ..Model::clone(&model("zai/glm-5.3"))
+    };
+    pool.models.retain(|model| model.id != "glm-5.3");
+    pool.models.push(Arc::new(usual));
+    let found = resolve_model(query("glm-9", None), &pool).unwrap();
+    let expected = Model {
+        id: "glm-9".to_owned(),
+        name: "glm-9".to_owned(),
+        context_window: 77,
+        ..Model::clone(&model("zai/glm-5.3"))
+    };
+    assert_eq!(*found.model, expected);
+    // Asking for thinking takes the service at its word; "off" asks for none.
+    for (pattern, thinking, id, reasoning) in [
+        ("glm-9:high", None, "glm-9", true),
+        ("glm-9:off", None, "glm-9", false),
+        ("glm-9", Some(ThinkingLevel::Low), "glm-9", true),
+        ("glm-9:high", Some(ThinkingLevel::Off), "glm-9:high", false),
+    ] {
+        let found = resolve_model(query(pattern, thinking), &pool).unwrap();
+        assert_eq!(
+            (found.model.id.as_str(), found.model.reasoning),
+            (id, reasoning)
+        );
+    }
+}
+
+#[test]
+fn an_empty_pool_says_so() {
+    let empty = Pool {
+        models: Vec::new(),
+        authenticated: Vec::new(),
+    };
+    let query = ModelQuery {
+        pattern: "x",
+        ..ModelQuery::default()
+    };
+    assert_eq!(resolve_model(query, &empty), Err(ModelQueryError::NoModels));
+}
+
+fn scoped(patterns: &[&str]) -> (Vec<String>, Vec<String>) {
+    let scope = resolve_scope(patterns.iter().copied(), &pool(&[]).models);
+    let models = scope.models.iter().map(|scoped| {
+        let level = scoped
+            .thinking
+            .map_or(String::new(), |level| format!(" :{}", level.as_str()));
+        format!("{}{level}", full_id(&scoped.model))
+    });
+    let warnings = scope.warnings.iter().map(ToString::to_string);
+    (models.collect(), warnings.collect())
+}
+
+#[test]
+fn a_scope_is_a_list_of_patterns() {
+    let cases: &[(&[&str], &[&str], &[&str])] = &[
+        (
+            &["zai/*"],
+            &["openrouter/zai/glm-5", "zai/glm-5", "zai/glm-5.3"],
+            &[],
+        ),
+        (&["*GLM-5"], &["zai/glm-5"], &[]),
+        (&["**/glm-5"], &["openrouter/zai/glm-5", "zai/glm-5"], &[]),
+        (
+            &["gpt-5.?:low", "opus:high", "openai/*"],
+            &[
+                "openai/gpt-5.5 :low",
+                "github-copilot/gpt-5.5 :low",
+                "anthropic/claude-opus-4-8 :high",
+                "openai/gpt-5.5-mini",
+                "openai/o1-20240101",
+                "openai/o1-20250101",
+                "openrouter/openai/gpt-4o:extended",
+            ],
+            &[],
+        ),
+        (
+            &["o1-202[45]*", "{opus,gpt}*mini"],
+            &[
+                "openai/o1-20240101",
+                "openai/o1-20250101",
+                "openai/gpt-5.5-mini",
+            ],
+            &[],
+        ),
+        // Brackets that are part of an id.
+        (&["[draft]-one:low"], &["acme/[draft]-one :low"], &[]),
+        (
+            &["opus:huge"],
+            &["anthropic/claude-opus-4-8"],
+            &["\"huge\" in \"opus:huge\" is no thinking level; using the default"],
+        ),
+        (
+            &["opus:huge:low"],
+            &["anthropic/claude-opus-4-8"],
+            &["\"huge\" in \"opus:huge\" is no thinking level; using the default"],
+        ),
+        (
+            &["nope", "nope/*:low"],
+            &[],
+            &[
+                "No model matches \"nope\"",
+                "No model matches \"nope/*:low\"",
+            ],
+        ),
+    ];
+    for (patterns, models, warnings) in cases {
+        let expected = (
+            models.iter().map(ToString::to_string).collect(),
+            warnings.iter().map(ToString::to_string).collect(),
+        );
+        assert_eq!(scoped(patterns), expected, "{patterns:?}");
+    }
+}
+
+#[test]
+fn globs_match_as_shells_do() {
+    for (pattern, text, expected) in [
+        ("a*c", "abc", true),
+        ("a*c", "a/c", false),
+        ("a**c", "abbc", true),
+        ("a/**", "a/b/c", true),
+        ("**", "a/b/c", true),
+        ("a/**/c", "a/c", true),
+        ("?", "", false),
+        ("[!x]y", "ay", true),
+        ("[^x]y", "xy", false),
+        ("[a-c]", "B", true),
+        ("[]]", "]", true),
+        ("[a-]", "-", true),
+        ("[ab", "[ab", true),
+        ("{a,b{c,d}}e", "bde", true),
+        ("{a,b{c,d}}e", "be", false),
+        ("{a}", "{a}", true),
+        ("\\*", "*", true),
+        ("\\*", "a", false),
+        ("!*a*", "bcd", true),
+        ("!*a*", "bad", false),
+        ("*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
+        ("", "", true),
+    ] {
+        assert_eq!(
+            Glob::new(pattern).matches(text),
+            expected,
+            "{pattern} on {text}"
+        );
+    }
+}
+
+#[test]
+fn ids_are_compared_as_people_expect() {
+    let mut ids = [
+        "gpt-5",
+        "GPT-5",
+        "gpt-4o",
+        "gpt_5",
+        "gpt-5.5",
+        "gpt-50",
+        "gpt-5-mini",
+        "gpt-5:x",
+    ];
+    ids.sort_by(|left, right| compare(left, right));
+    assert_eq!(
+        ids,
+        [
+            "gpt_5",
+            "gpt-4o",
+            "gpt-5",
+            "GPT-5",
+            "gpt-5-mini",
+            "gpt-5:x",
+            "gpt-5.5",
+            "gpt-50"
+        ]
+    );
+}
