@@ -5,6 +5,9 @@
 /// `long` asks providers to keep prompts cached for an hour or more.
 pub const CACHE_RETENTION: &str = "PI_CACHE_RETENTION";
 
+/// Set to anything, it keeps pi from using the network by itself.
+pub const OFFLINE: &str = "PI_OFFLINE";
+
 /// The proxy for `http` targets; the lower-case name is read too and wins.
 pub const HTTP_PROXY: &str = "HTTP_PROXY";
 

@@ -43,6 +43,9 @@ pub use app_message::{
     AgentMessage, BashExecutionMessage, BranchSummaryMessage, CompactionSummaryMessage,
     CustomMessage,
 };
+pub use catalog::{builtin_model, builtin_models};
+#[doc(hidden)]
+pub use catalog::{is_foreign_identity, parse_builtin_models};
 pub use content::{
     AssistantBlock, Content, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
     join_text,
@@ -66,6 +69,10 @@ pub use model::{
     CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
     PromptCacheLifetimes, TokenRates, api,
 };
+pub use model_pattern::{
+    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel, ScopedModel,
+    resolve_model, resolve_scope,
+};
 pub use oauth::{
     AnthropicSignIn, GithubCopilotSignIn, KimiCodingSignIn, LoginChoice, LoginEvent,
     LoginInteraction, LoginLink, LoginPrompt, MetaSignIn, OAuthContext, OAuthError, OAuthFlow,
@@ -77,6 +84,13 @@ pub use options::{
     Timeouts, ToolChoice, TransportPreference,
 };
 pub use proxy_stream::{ProxyServer, stream_through_proxy};
+pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
+pub use registry::{
+    ConfigError, ConfiguredSignIn, CostOverride, ExtensionProvider, HeaderTemplates,
+    InMemoryModels, Layer, ModelConfig, ModelList, ModelOverride, Models, ModelsOptions,
+    ModelsStore, ModelsStoreError, NetworkUse, Provider, ProviderConfig, ProviderDriver,
+    RefreshContext, RefreshOptions, RefreshReport, Registration, StoredModels, Telemetry,
+};
 pub use stop_reason::StopReason;
 pub use stream::{AssistantStream, StreamPhase, StreamWriter};
 pub use thinking::{ThinkingBudgets, ThinkingLevel};

@@ -25,6 +25,8 @@ struct Draft {
     message: AssistantMessage,
     /// JSON text of tool calls that have not ended, by block index.
     open_arguments: Vec<(usize, String)>,
+    /// The message that is read in place of this one, when another stream took over.
+    followed: Option<LiveMessage>,
 }
 
 impl LiveMessage {
@@ -32,7 +34,17 @@ impl LiveMessage {
         Self(Arc::new(Mutex::new(Draft {
             message,
             open_arguments: Vec::new(),
+            followed: None,
         })))
+    }
+
+    /// Makes readers of this handle read another message from now on.
+    pub(crate) fn follow(&self, other: Self) {
+        self.lock().followed = Some(other);
+    }
+
+    fn followed(&self) -> Option<Self> {
+        self.lock().followed.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Draft> {
@@ -43,6 +55,9 @@ impl LiveMessage {
     /// Copies the message as it is now, with the arguments of open tool calls as far as they can
     /// be read.
     pub fn snapshot(&self) -> AssistantMessage {
+        if let Some(other) = self.followed() {
+            return other.snapshot();
+        }
         let draft = self.lock();
         let mut message = draft.message.clone();
         for (index, text) in &draft.open_arguments {
@@ -55,6 +70,9 @@ impl LiveMessage {
 
     /// Looks at the message without copying it. The arguments of open tool calls are not filled in.
     pub fn read<R>(&self, look: impl FnOnce(&AssistantMessage) -> R) -> R {
+        if let Some(other) = self.followed() {
+            return other.read(look);
+        }
         look(&self.lock().message)
     }
 

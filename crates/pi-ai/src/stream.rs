@@ -132,6 +132,15 @@ impl AssistantStream {
         }
     }
 
+    /// Waits for the next events and returns all that are there; none when the stream has ended.
+    async fn next_batch(&mut self) -> Vec<AssistantMessageEvent> {
+        let mut events: Vec<_> = self.next().await.into_iter().collect();
+        while let Some(event) = self.take_ready() {
+            events.push(event);
+        }
+        events
+    }
+
     fn take_ready(&mut self) -> Option<AssistantMessageEvent> {
         let event = self.ready.pop_front()?;
         if event.final_message().is_some() {
@@ -236,6 +245,25 @@ impl StreamWriter {
             self.phase.send_replace(StreamPhase::Ended);
         }
         place.send(events);
+    }
+
+    /// Lets another stream write the rest: its events and phases become ours, and readers of our
+    /// message read its message from now on.
+    pub async fn forward(self, mut stream: AssistantStream) {
+        self.builder.live().follow(stream.live());
+        let mut phase = stream.phase();
+        loop {
+            let events = tokio::select! {
+                biased;
+                events = stream.next_batch() => Some(events),
+                Ok(()) = phase.changed() => None,
+            };
+            self.set_phase(*phase.borrow_and_update());
+            let Some(events) = events else { continue };
+            if events.is_empty() || self.sender.send(events).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Ends the message as complete.

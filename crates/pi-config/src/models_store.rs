@@ -5,7 +5,8 @@
 
 use std::path::PathBuf;
 
-use pi_ai::AuthError;
+use futures_util::future::{BoxFuture, FutureExt};
+use pi_ai::{AuthError, ModelsStore, ModelsStoreError, StoredModels};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -47,5 +48,26 @@ impl ModelsStoreFile {
     /// Forgets what a provider said.
     pub async fn delete(&self, provider: &str) -> Result<(), AuthError> {
         self.0.lock(provider).await?.replace(None).await
+    }
+}
+
+impl ModelsStore for ModelsStoreFile {
+    fn read<'a>(
+        &'a self,
+        provider: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>> {
+        self.read(provider).map(Ok).boxed()
+    }
+
+    fn write<'a>(
+        &'a self,
+        provider: &'a str,
+        entry: StoredModels,
+    ) -> BoxFuture<'a, Result<(), ModelsStoreError>> {
+        async move {
+            let written = self.write(provider, &entry).await;
+            written.map_err(|error| ModelsStoreError(error.to_string()))
+        }
+        .boxed()
     }
 }

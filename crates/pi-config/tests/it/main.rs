@@ -6,6 +6,7 @@
 )]
 
 mod auth_file;
+mod models_collection;
 mod models_store;
 #[cfg(unix)]
 mod processes;

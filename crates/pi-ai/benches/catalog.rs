@@ -1,0 +1,36 @@
+//! The first lookup of a provider's models: parsing its file of the embedded catalogue. The
+//! budget is a millisecond for the largest, which is what a start-up with a model pays.
+
+use divan::Bencher;
+
+fn main() {
+    divan::main();
+}
+
+const LARGEST: [&str; 5] = [
+    "openrouter",
+    "vercel-ai-gateway",
+    "amazon-bedrock",
+    "huggingface",
+    "opencode",
+];
+
+#[divan::bench(args = LARGEST)]
+fn first_lookup(bencher: Bencher<'_, '_>, provider: &str) {
+    bencher.bench(|| pi_ai::parse_builtin_models(provider));
+}
+
+/// All providers, as a search over every model needs them.
+#[divan::bench]
+fn whole_catalogue() -> usize {
+    pi_ai::builtin_providers()
+        .iter()
+        .map(|info| pi_ai::parse_builtin_models(info.id).len())
+        .sum()
+}
+
+/// A later lookup.
+#[divan::bench]
+fn lookup() -> bool {
+    pi_ai::builtin_model("openrouter", "moonshotai/kimi-k2.6").is_some()
+}

@@ -1,0 +1,287 @@
+//! Asks a model one question and streams the answer.
+//!
+//! ```text
+//! cargo run -p pi-ai --example ask -- faux/echo "hello"
+//! cargo run -p pi-ai --example ask -- anthropic/claude-opus-4-8 "hello" --thinking low
+//! cargo run -p pi-ai --example ask -- local/qwen "hello" --api openai-completions \
+//!     --base-url http://127.0.0.1:8080/v1 --api-key none
+//! ```
+//!
+//! The answer goes to stdout; thinking, tool calls, usage and cost go to stderr. Ctrl-C stops.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use pi_ai::{
+    AssistantMessage, AssistantMessageEvent, FauxProvider, Model, ModelConfig, ModelQuery, Models,
+    ModelsOptions, ProviderConfig, RefreshOptions, Registration, StopReason, StreamOptions,
+    ThinkingLevel, UserMessage, api, resolve_model,
+};
+
+const USAGE: &str = "\
+Usage: ask MODEL TEXT [options]
+
+MODEL is `provider/id`, an id, or a part of one; `:level` at its end asks for thinking.
+
+Options:
+  --base-url URL    sends the request there
+  --api API         speaks that wire API
+  --api-key KEY     authenticates with that key
+  --thinking LEVEL  off, minimal, low, medium, high, xhigh or max
+";
+
+/// Why there is no answer.
+enum Failure {
+    /// The command line makes no sense.
+    Usage(String),
+    /// The model did not answer.
+    Failed(String),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let failure = match run().await {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(failure) => failure,
+    };
+    let (message, code) = match failure {
+        Failure::Usage(message) => (format!("error: {message}\n\n{USAGE}"), 2),
+        Failure::Failed(message) => (format!("error: {message}\n"), 1),
+        Failure::Interrupted => ("interrupted\n".to_owned(), 130),
+    };
+    match io::stderr().write_all(message.as_bytes()) {
+        Ok(()) | Err(_) => ExitCode::from(code),
+    }
+}
+
+async fn run() -> Result<(), Failure> {
+    let arguments = Arguments::parse(std::env::args().skip(1))?;
+    let models = Models::new(ModelsOptions::default());
+    let demo = Registration::Provider(Arc::new(FauxProvider::echo()));
+    register(&models, "faux", demo)?;
+    let (model, thinking) = choose(&models, &arguments).await?;
+
+    let options = StreamOptions {
+        api_key: arguments.api_key.map(Into::into),
+        reasoning: model.clamp_thinking_level(thinking),
+        ..StreamOptions::default()
+    };
+    let cancel = options.cancel.clone();
+    let question = UserMessage {
+        content: arguments.text.as_str().into(),
+        ..UserMessage::default()
+    };
+    let mut answer = models.stream(&model, [question.into()], options);
+    let mut printer = Printer::default();
+    loop {
+        let event = tokio::select! {
+            event = answer.next() => event,
+            // The stream then ends by itself, with what had arrived.
+            Ok(()) = tokio::signal::ctrl_c(), if !cancel.is_cancelled() => {
+                cancel.cancel();
+                continue;
+            }
+        };
+        let Some(event) = event else { break };
+        printer.show(&event)?;
+        if let Some(message) = event.final_message() {
+            printer.finish(message)?;
+            return match message.stop_reason {
+                StopReason::Aborted => Err(Failure::Interrupted),
+                StopReason::Error => Err(Failure::Failed(
+                    message.error_message.clone().unwrap_or_default(),
+                )),
+                _ => Ok(()),
+            };
+        }
+    }
+    Ok(())
+}
+
+fn register(models: &Models, id: &str, registration: Registration) -> Result<(), Failure> {
+    models
+        .register(id, registration)
+        .map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Finds the model that is meant, or makes one up for a server given by address.
+async fn choose(
+    models: &Models,
+    arguments: &Arguments,
+) -> Result<(Arc<Model>, ThinkingLevel), Failure> {
+    if let Some(api) = arguments.api.as_deref()
+        && !api::ALL.contains(&api)
+    {
+        return Err(Failure::Usage(format!(
+            "--api {api} is none of {}",
+            api::ALL.join(", ")
+        )));
+    }
+    let (provider, id) = match arguments.model.split_once('/') {
+        Some((provider, id)) => (provider, id),
+        None => ("custom", arguments.model.as_str()),
+    };
+    let is_new = models.provider(provider).is_none();
+    match (&arguments.base_url, &arguments.api) {
+        (Some(base_url), Some(api)) if is_new => {
+            let model = ModelConfig {
+                id: id.to_owned(),
+                reasoning: Some(true),
+                ..ModelConfig::default()
+            };
+            let config = ProviderConfig {
+                base_url: Some(base_url.clone()),
+                api: Some(api.clone()),
+                models: Some(vec![model]),
+                ..ProviderConfig::default()
+            };
+            register(models, provider, Registration::ModelsFile(config))?;
+        }
+        (Some(_), None) if is_new && provider != "custom" => {
+            return Err(Failure::Usage(format!(
+                "{provider} is no provider we know, so --base-url needs --api beside it"
+            )));
+        }
+        _ => {}
+    }
+    // Which provider is meant may depend on which one has a credential.
+    models.refresh(RefreshOptions::default()).await;
+    let pattern = match models.provider("custom") {
+        Some(_) => format!("custom/{id}"),
+        None => arguments.model.clone(),
+    };
+    let query = ModelQuery {
+        provider: None,
+        pattern: &pattern,
+        thinking: arguments.thinking,
+    };
+    let found = resolve_model(query, models).map_err(|error| Failure::Usage(error.to_string()))?;
+    if let Some(warning) = found.warning {
+        writeln!(io::stderr(), "warning: {warning}")?;
+    }
+    let mut model = found.model;
+    if let Some(base_url) = &arguments.base_url {
+        Arc::make_mut(&mut model).base_url.clone_from(base_url);
+    }
+    if let Some(api) = &arguments.api {
+        Arc::make_mut(&mut model).api.clone_from(api);
+    }
+    let thinking = arguments.thinking.or(found.thinking);
+    Ok((model, thinking.unwrap_or(ThinkingLevel::Off)))
+}
+
+#[derive(Default)]
+struct Arguments {
+    model: String,
+    text: String,
+    base_url: Option<String>,
+    api: Option<String>,
+    api_key: Option<String>,
+    thinking: Option<ThinkingLevel>,
+}
+
+impl Arguments {
+    fn parse(given: impl Iterator<Item = String>) -> Result<Self, Failure> {
+        let mut arguments = Self::default();
+        let mut words = Vec::new();
+        let mut given = given;
+        while let Some(argument) = given.next() {
+            if !argument.starts_with("--") {
+                words.push(argument);
+                continue;
+            }
+            let mut value = || {
+                given
+                    .next()
+                    .ok_or_else(|| Failure::Usage(format!("{argument} needs a value")))
+            };
+            match argument.as_str() {
+                "--base-url" => arguments.base_url = Some(value()?),
+                "--api" => arguments.api = Some(value()?),
+                "--api-key" => arguments.api_key = Some(value()?),
+                "--thinking" => {
+                    let name = value()?;
+                    let level = ThinkingLevel::from_name(&name);
+                    arguments.thinking = Some(level.ok_or_else(|| {
+                        Failure::Usage(format!("--thinking {name} is no thinking level"))
+                    })?);
+                }
+                unknown => return Err(Failure::Usage(format!("unknown option {unknown}"))),
+            }
+        }
+        let [model, text] = <[String; 2]>::try_from(words).map_err(|words| {
+            Failure::Usage(format!(
+                "expected MODEL and TEXT, got {} words",
+                words.len()
+            ))
+        })?;
+        Ok(Self {
+            model,
+            text,
+            ..arguments
+        })
+    }
+}
+
+/// Shows events as they come.
+#[derive(Default)]
+struct Printer {
+    /// Whether text was written since the last line end.
+    open_line: bool,
+}
+
+impl Printer {
+    fn show(&mut self, event: &AssistantMessageEvent) -> io::Result<()> {
+        match event {
+            AssistantMessageEvent::TextDelta { delta, .. } => {
+                self.open_line = !delta.ends_with('\n');
+                let mut stdout = io::stdout();
+                stdout.write_all(delta.as_bytes())?;
+                stdout.flush()
+            }
+            AssistantMessageEvent::TextEnd { .. } => self.end_line(),
+            AssistantMessageEvent::ThinkingDelta { delta, .. } => {
+                write!(io::stderr(), "\x1b[2m{delta}\x1b[22m")
+            }
+            AssistantMessageEvent::ThinkingEnd { .. } => writeln!(io::stderr()),
+            AssistantMessageEvent::ToolCallEnd { tool_call, .. } => {
+                let arguments = serde_json::Value::Object(tool_call.arguments.clone());
+                writeln!(io::stderr(), "[{}] {arguments}", tool_call.name)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.open_line) {
+            writeln!(io::stdout())?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, message: &AssistantMessage) -> io::Result<()> {
+        self.end_line()?;
+        let usage = &message.usage;
+        if usage.total_tokens == 0 {
+            return Ok(());
+        }
+        writeln!(
+            io::stderr(),
+            "\x1b[2m{} in, {} cached, {} out, ${:.6}\x1b[22m",
+            usage.input,
+            usage.cache_read,
+            usage.output,
+            usage.cost.total
+        )
+    }
+}

@@ -1,0 +1,89 @@
+//! A built-in provider: a row of the provider table, its file of the catalogue, and the wire
+//! protocols.
+
+use futures_util::future::{BoxFuture, FutureExt};
+use serde_json::Value;
+
+use super::dispatch::WireApis;
+use super::overlay::Overlay;
+use super::provider::{ModelList, Provider, RefreshContext};
+use super::remote_catalog;
+use crate::credentials::{Credential, ProviderAuth};
+use crate::env::Env;
+use crate::error::ProviderError;
+use crate::options::ModelRequest;
+use crate::providers::ProviderInfo;
+use crate::stream::AssistantStream;
+
+pub(super) struct BuiltinProvider {
+    info: &'static ProviderInfo,
+    overlay: Overlay,
+    wire: WireApis,
+    env: Env,
+    catalogue_server: String,
+}
+
+impl BuiltinProvider {
+    pub(super) fn new(
+        info: &'static ProviderInfo,
+        wire: WireApis,
+        env: Env,
+        catalogue_server: String,
+    ) -> Self {
+        Self {
+            info,
+            overlay: Overlay::over(info.id),
+            wire,
+            env,
+            catalogue_server,
+        }
+    }
+}
+
+impl Provider for BuiltinProvider {
+    fn id(&self) -> &str {
+        self.info.id
+    }
+
+    fn name(&self) -> &str {
+        self.info.name
+    }
+
+    fn auth(&self) -> Option<ProviderAuth> {
+        Some(self.info.auth(&self.env))
+    }
+
+    fn models(&self) -> Result<ModelList, ProviderError> {
+        Ok(self.overlay.models())
+    }
+
+    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+        match open_ids(credential) {
+            Some(ids) => models
+                .iter()
+                .filter(|model| ids.contains(&model.id.as_str()))
+                .cloned()
+                .collect(),
+            None => models,
+        }
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        context: &'a RefreshContext,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        remote_catalog::refresh(self.info.id, &self.catalogue_server, &self.overlay, context)
+            .boxed()
+    }
+
+    fn stream(&self, request: ModelRequest) -> AssistantStream {
+        self.wire.stream(request)
+    }
+}
+
+/// Returns the ids a sign-in says it opens, as GitHub Copilot's does; nothing where it says nothing
+/// that can be understood.
+fn open_ids(credential: Option<&Credential>) -> Option<Vec<&str>> {
+    let listed = credential?.as_oauth()?.extra.get("availableModelIds")?;
+    listed.as_array()?.iter().map(Value::as_str).collect()
+}

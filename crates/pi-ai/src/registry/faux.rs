@@ -1,0 +1,23 @@
+//! The scripted provider, as one of the others.
+
+use std::sync::Arc;
+
+use super::provider::{ModelList, Provider};
+use crate::error::ProviderError;
+use crate::faux::FauxProvider;
+use crate::options::ModelRequest;
+use crate::stream::AssistantStream;
+
+impl Provider for FauxProvider {
+    fn id(&self) -> &str {
+        Self::id(self)
+    }
+
+    fn models(&self) -> Result<ModelList, ProviderError> {
+        Ok(Self::models(self).into_iter().map(Arc::new).collect())
+    }
+
+    fn stream(&self, request: ModelRequest) -> AssistantStream {
+        Self::stream(self, request)
+    }
+}

@@ -1,0 +1,196 @@
+//! A provider with configuration laid over it; or, where there is nothing beneath, a provider that
+//! is configuration alone.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use futures_util::future::{BoxFuture, FutureExt};
+
+use super::compose::{self, ConfigError, compose};
+use super::config::{ModelConfig, ProviderConfig};
+use super::dispatch::WireApis;
+use super::provider::{ExtensionProvider, HeaderTemplates, ModelList, Provider, RefreshContext};
+use crate::credentials::{Credential, KeySource, ProviderAuth};
+use crate::error::ProviderError;
+use crate::options::ModelRequest;
+use crate::stream::AssistantStream;
+
+pub(super) struct LayeredProvider {
+    id: String,
+    name: String,
+    base: Option<Arc<dyn Provider>>,
+    file: Option<Arc<ProviderConfig>>,
+    extension: Option<ExtensionProvider>,
+    /// Models the extension looked up, in place of those it registered.
+    looked_up: RwLock<Option<Vec<ModelConfig>>>,
+    /// The last composition, and the base models it was made of.
+    composed: Mutex<Option<(ModelList, ModelList)>>,
+    wire: WireApis,
+}
+
+impl LayeredProvider {
+    /// Lays configuration over a provider, refusing what could not work.
+    pub(super) fn new(
+        id: &str,
+        base: Option<Arc<dyn Provider>>,
+        file: Option<Arc<ProviderConfig>>,
+        extension: Option<ExtensionProvider>,
+        wire: WireApis,
+    ) -> Result<Self, ConfigError> {
+        let configured_name = |config: &ProviderConfig| config.name.clone();
+        let name = extension
+            .as_ref()
+            .and_then(|extension| configured_name(&extension.config))
+            .or_else(|| file.as_deref().and_then(configured_name))
+            .or_else(|| base.as_ref().map(|base| base.name().to_owned()))
+            .or_else(|| {
+                let oauth = extension.as_ref()?.oauth.as_ref()?;
+                Some(oauth.name().to_owned())
+            })
+            .unwrap_or_else(|| id.to_owned());
+        let layered = Self {
+            id: id.to_owned(),
+            name,
+            base,
+            file,
+            extension,
+            looked_up: RwLock::new(None),
+            composed: Mutex::new(None),
+            wire,
+        };
+        layered.compose()?;
+        Ok(layered)
+    }
+
+    fn base_models(&self) -> ModelList {
+        self.base
+            .as_ref()
+            .map_or_else(ModelList::default, |base| super::models_of(base.as_ref()))
+    }
+
+    fn compose(&self) -> Result<ModelList, ConfigError> {
+        let own = self.base_models();
+        let mut composed = self.composed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((made_of, models)) = &*composed
+            && Arc::ptr_eq(made_of, &own)
+        {
+            return Ok(Arc::clone(models));
+        }
+        let looked_up = self
+            .looked_up
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let extension = self.extension.as_ref().map(|extension| {
+            let mut config = extension.config.clone();
+            if looked_up.is_some() {
+                config.models.clone_from(&looked_up);
+            }
+            config
+        });
+        let models: ModelList =
+            compose(&self.id, &own, self.file.as_deref(), extension.as_ref())?.into();
+        *composed = Some((own, Arc::clone(&models)));
+        Ok(models)
+    }
+
+    fn extension_config(&self) -> Option<&ProviderConfig> {
+        self.extension.as_ref().map(|extension| &extension.config)
+    }
+
+    async fn look_up(&self, context: &RefreshContext) -> Result<(), ProviderError> {
+        if let Some(base) = &self.base {
+            base.refresh(context).await?;
+        }
+        let driver = self.extension.as_ref().and_then(|it| it.driver.as_ref());
+        let Some(driver) = driver else { return Ok(()) };
+        let Some(models) = driver.refresh(context).await? else {
+            return Ok(());
+        };
+        let earlier = self.replace_looked_up(Some(models));
+        if let Err(error) = self.compose() {
+            self.replace_looked_up(earlier);
+            return Err(ProviderError::invalid(error.to_string()));
+        }
+        Ok(())
+    }
+
+    fn replace_looked_up(&self, models: Option<Vec<ModelConfig>>) -> Option<Vec<ModelConfig>> {
+        let mut composed = self.composed.lock().unwrap_or_else(PoisonError::into_inner);
+        *composed = None;
+        let mut looked_up = self
+            .looked_up
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *looked_up, models)
+    }
+}
+
+impl Provider for LayeredProvider {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn auth(&self) -> Option<ProviderAuth> {
+        let configured = compose::configured_auth(self.file.as_deref(), self.extension_config());
+        let oauth = self.extension.as_ref().and_then(|it| it.oauth.clone());
+        let base = match &self.base {
+            // A provider that needs no credential needs none with headers on top either, unless a
+            // key is configured for it.
+            Some(base) => match base.auth() {
+                None if configured.api_key.is_none() && oauth.is_none() => return None,
+                auth => auth,
+            },
+            None => None,
+        };
+        let mut auth = base.unwrap_or_else(|| {
+            ProviderAuth::key_from(&self.id, "API key", KeySource::Variables(&[]))
+        });
+        auth.oauth = oauth.or(auth.oauth);
+        auth.configured = configured;
+        Some(auth)
+    }
+
+    fn models(&self) -> Result<ModelList, ProviderError> {
+        self.compose()
+            .map_err(|error| ProviderError::invalid(error.to_string()))
+    }
+
+    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+        match &self.base {
+            Some(base) => base.open_models(models, credential),
+            None => models,
+        }
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        context: &'a RefreshContext,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        self.look_up(context).boxed()
+    }
+
+    fn configured_headers(&self, model: &str) -> HeaderTemplates {
+        compose::configured_headers(model, self.file.as_deref(), self.extension_config())
+    }
+
+    fn stream(&self, request: ModelRequest) -> AssistantStream {
+        if let Some(extension) = &self.extension
+            && let Some(driver) = &extension.driver
+            && extension.config.api.as_ref() == Some(&request.model.api)
+            && let Some(stream) = driver.stream(request.clone())
+        {
+            return stream;
+        }
+        let speaks = |base: &&Arc<dyn Provider>| {
+            let models = super::models_of(base.as_ref());
+            models.iter().any(|model| model.api == request.model.api)
+        };
+        match self.base.as_ref().filter(speaks) {
+            Some(base) => base.stream(request),
+            None => self.wire.stream(request),
+        }
+    }
+}

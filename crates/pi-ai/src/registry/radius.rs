@@ -1,0 +1,185 @@
+//! A Radius gateway: the public one, or one that `models.json` names. It says itself which models
+//! it has, at `/v1/config`.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use secrecy::ExposeSecret;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::dispatch::WireApis;
+use super::overlay::Overlay;
+use super::provider::{ModelList, Provider, RefreshContext};
+use super::remote_catalog::{get, store_failed};
+use super::store::StoredModels;
+use crate::credentials::{Credential, KeySource, ProviderAuth};
+use crate::env::Env;
+use crate::error::ProviderError;
+use crate::json::JsonObject;
+use crate::model::{Model, api};
+use crate::oauth::RadiusSignIn;
+use crate::options::ModelRequest;
+use crate::stream::AssistantStream;
+
+/// The id of the public gateway.
+pub(super) const PROVIDER: &str = "radius";
+const PUBLIC_GATEWAY: &str = "https://radius.pi.dev";
+
+pub(super) struct RadiusProvider {
+    id: String,
+    name: String,
+    gateway: String,
+    overlay: Overlay,
+    wire: WireApis,
+}
+
+impl RadiusProvider {
+    /// Creates the provider of a gateway, given by address or host, with or without `/v1`.
+    pub(super) fn new(id: &str, name: &str, gateway: &str, wire: WireApis) -> Self {
+        let gateway = normalize(gateway);
+        let overlay = if gateway == PUBLIC_GATEWAY && id == PROVIDER {
+            Overlay::over(PROVIDER)
+        } else {
+            Overlay::empty()
+        };
+        Self {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            gateway,
+            overlay,
+            wire,
+        }
+    }
+
+    /// Creates the built-in provider: the public gateway, or the one the environment names.
+    pub(super) fn builtin(wire: WireApis, env: &Env) -> Self {
+        let sign_in = RadiusSignIn::from_env(env);
+        Self::new(PROVIDER, "Radius", sign_in.gateway(), wire)
+    }
+
+    async fn update(&self, context: &RefreshContext) -> Result<(), ProviderError> {
+        let stored = context.store.read(&self.id).await.map_err(store_failed)?;
+        match stored {
+            Some(stored) => {
+                let ours = |model: &Model| model.provider == self.id;
+                self.overlay
+                    .publish(stored.models.into_iter().filter(ours).collect());
+            }
+            // Earlier versions kept the gateway's answer beside the tokens.
+            None => {
+                let kept = context.credential.as_ref().and_then(Credential::as_oauth);
+                let kept = kept.and_then(|credential| credential.extra.get("gatewayConfig"));
+                if let Some(config) = kept.and_then(|kept| GatewayConfig::deserialize(kept).ok()) {
+                    self.keep(config, context).await?;
+                }
+            }
+        }
+        let Some(http) = &context.network else {
+            return Ok(());
+        };
+        let url = format!("{}/v1/config", self.gateway);
+        let bearer = context.api_key.as_ref().map(ExposeSecret::expose_secret);
+        let answer = get(http, &url, None, bearer, context).await?;
+        if !(200..300).contains(&answer.status) {
+            let refused = ProviderError::network(format!(
+                "{} did not tell its models: status {}",
+                self.gateway, answer.status
+            ));
+            return Err(refused.with_status(answer.status));
+        }
+        let config = serde_json::from_slice(&answer.body).map_err(|error| {
+            ProviderError::protocol(format!(
+                "What {url} answered is not a gateway's configuration: {error}"
+            ))
+        })?;
+        self.keep(config, context).await
+    }
+
+    async fn keep(
+        &self,
+        config: GatewayConfig,
+        context: &RefreshContext,
+    ) -> Result<(), ProviderError> {
+        let models: Vec<Model> = config
+            .models
+            .into_iter()
+            .filter_map(|record| gateway_model(&self.id, &config.base_url, record))
+            .collect();
+        self.overlay.publish(models.clone());
+        let entry = StoredModels {
+            models,
+            checked_at: Some(context.env.now_ms()),
+            ..StoredModels::default()
+        };
+        context
+            .store
+            .write(&self.id, entry)
+            .await
+            .map_err(store_failed)
+    }
+}
+
+impl Provider for RadiusProvider {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn auth(&self) -> Option<ProviderAuth> {
+        let key = KeySource::Variables(&["RADIUS_API_KEY"]);
+        let mut auth = ProviderAuth::key_from(&self.id, "Radius API key", key);
+        auth.oauth = Some(Arc::new(RadiusSignIn::new(&self.name, &self.gateway)));
+        Some(auth)
+    }
+
+    fn models(&self) -> Result<ModelList, ProviderError> {
+        Ok(self.overlay.models())
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        context: &'a RefreshContext,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        self.update(context).boxed()
+    }
+
+    fn stream(&self, request: ModelRequest) -> AssistantStream {
+        self.wire.stream(request)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct GatewayConfig {
+    base_url: String,
+    models: Vec<Value>,
+}
+
+/// Completes a gateway's record; `None` for one that is not a model.
+fn gateway_model(provider: &str, base_url: &str, record: Value) -> Option<Model> {
+    let mut fields: JsonObject = serde_json::from_value(record).ok()?;
+    fields.extend([
+        ("api".to_owned(), api::PI_MESSAGES.into()),
+        ("provider".to_owned(), provider.into()),
+        ("baseUrl".to_owned(), base_url.into()),
+    ]);
+    serde_json::from_value(Value::Object(fields)).ok()
+}
+
+fn normalize(gateway: &str) -> String {
+    let gateway = gateway.trim_end_matches('/');
+    let gateway = gateway
+        .strip_suffix("/v1")
+        .unwrap_or(gateway)
+        .trim_end_matches('/');
+    let lower = gateway.to_ascii_lowercase();
+    if lower.starts_with("http://") || lower.starts_with("https://") {
+        gateway.to_owned()
+    } else {
+        format!("https://{gateway}")
+    }
+}

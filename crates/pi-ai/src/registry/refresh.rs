@@ -1,0 +1,148 @@
+//! Brings a collection up to date: which providers have a credential, what is stored about their
+//! models, and what the services say of them now.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use super::provider::{Provider, RefreshContext};
+use super::{Access, Models};
+use crate::credentials::AuthOverrides;
+use crate::env_vars;
+use crate::error::ProviderError;
+
+/// Whether a refresh may ask services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NetworkUse {
+    /// Only what is stored is read.
+    #[default]
+    None,
+    /// Services with a credential are asked, unless `PI_OFFLINE` is set.
+    Allowed,
+}
+
+/// What to refresh, and how.
+#[derive(Debug, Clone, Default)]
+pub struct RefreshOptions {
+    /// Whether to ask services.
+    pub network: NetworkUse,
+    /// Whether to ask even those whose last answer is recent.
+    pub force: bool,
+    /// The providers, by id; all of them when absent.
+    pub providers: Option<Vec<String>>,
+    /// Ends the refresh; what has arrived by then stays.
+    pub cancel: CancellationToken,
+}
+
+/// What came of a refresh. Providers that failed keep the models they had.
+#[derive(Debug, Default)]
+pub struct RefreshReport {
+    /// Whether it was cancelled.
+    pub aborted: bool,
+    /// What went wrong, by provider.
+    pub errors: BTreeMap<String, ProviderError>,
+}
+
+/// Lets one refresh of a provider run at a time: a second one waits, and then finds the answer of
+/// the first.
+#[derive(Default)]
+pub(super) struct Turns(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Turns {
+    fn of(&self, provider: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(turns.entry(provider.to_owned()).or_default())
+    }
+}
+
+impl Models {
+    /// Looks up credentials, restores stored models and, where allowed, asks the services.
+    ///
+    /// One provider's failure is none of the others' business.
+    pub async fn refresh(&self, options: RefreshOptions) -> RefreshReport {
+        let wanted = |provider: &Arc<dyn Provider>| match &options.providers {
+            Some(ids) => ids.iter().any(|id| id == provider.id()),
+            None => true,
+        };
+        let providers = self.providers().into_iter().filter(wanted);
+        let refreshes = providers.map(|provider| {
+            let options = &options;
+            async move {
+                let refresh = self.refresh_provider(provider.as_ref(), options);
+                let outcome = options.cancel.run_until_cancelled(refresh).await;
+                (provider.id().to_owned(), outcome)
+            }
+        });
+        let mut report = RefreshReport::default();
+        for (id, outcome) in join_all(refreshes).await {
+            match outcome {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    report.errors.insert(id, error);
+                }
+                None => report.aborted = true,
+            }
+        }
+        report
+    }
+
+    async fn refresh_provider(
+        &self,
+        provider: &dyn Provider,
+        options: &RefreshOptions,
+    ) -> Result<(), ProviderError> {
+        let turn = self.0.refreshes.of(provider.id());
+        let _turn = turn.lock().await;
+        let shared = &self.0;
+        let credential = shared.authenticator.store().read(provider.id()).await;
+        let mut context = RefreshContext {
+            store: Arc::clone(&shared.store),
+            credential: credential.as_ref().ok().cloned().flatten(),
+            api_key: None,
+            network: None,
+            force: options.force,
+            env: shared.env.clone(),
+            cancel: options.cancel.clone(),
+        };
+        // What is stored shows even if the credential cannot be read.
+        let restored = provider.refresh(&context).await;
+        let credential = credential?;
+        let may_ask = match provider.auth() {
+            None => true,
+            Some(auth) => {
+                let status = shared.authenticator.check(&auth, &shared.env).await?;
+                let is_configured = status.is_some();
+                self.set_access(
+                    provider.id(),
+                    status.map(|status| Access { status, credential }),
+                );
+                is_configured
+            }
+        };
+        restored?;
+        let offline = shared.env.var(env_vars::OFFLINE).is_some();
+        if options.network == NetworkUse::None || offline || !may_ask {
+            return Ok(());
+        }
+        if let Some(auth) = provider.auth() {
+            let authenticator = &shared.authenticator;
+            let found = authenticator
+                .resolve(&auth, &shared.env, &AuthOverrides::default())
+                .await?;
+            let Some(found) = found else { return Ok(()) };
+            context.api_key = found.api_key;
+        }
+        context.network = Some(shared.http.clone());
+        provider.refresh(&context).await
+    }
+
+    fn set_access(&self, provider: &str, access: Option<Access>) {
+        let mut state = self.state_mut();
+        match access {
+            Some(access) => state.access.insert(provider.to_owned(), access),
+            None => state.access.remove(provider),
+        };
+    }
+}

@@ -1,0 +1,149 @@
+//! From a model and a transcript to a request that can be sent: credential, headers, address.
+
+use std::sync::Arc;
+
+use secrecy::ExposeSecret as _;
+
+use super::provider::Provider;
+use super::{Models, attribution};
+use crate::credentials::{AuthError, AuthOverrides, CommandReuse};
+use crate::error::ProviderError;
+use crate::message::Message;
+use crate::model::Model;
+use crate::options::{HeaderOverrides, ModelRequest, StreamOptions};
+use crate::stream::AssistantStream;
+
+/// Names in braces that a base URL may hold, and that a credential or the environment fills in.
+const PLACEHOLDERS: [&str; 2] = ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_GATEWAY_ID"];
+
+impl Models {
+    /// Asks a model. The stream exists at once; a missing credential or an unknown provider is how
+    /// it ends.
+    pub fn stream(
+        &self,
+        model: &Arc<Model>,
+        messages: impl Into<Arc<[Message]>>,
+        options: StreamOptions,
+    ) -> AssistantStream {
+        let models = self.clone();
+        let request = ModelRequest {
+            model: Arc::clone(model),
+            messages: messages.into(),
+            options,
+            env: self.0.env.clone(),
+        };
+        let now = request.env.now_ms();
+        AssistantStream::produce(model, now, |writer| async move {
+            let cancel = request.options.cancel.clone();
+            match cancel.run_until_cancelled(models.prepare(request)).await {
+                Some(Ok((provider, request))) => writer.forward(provider.stream(request)).await,
+                Some(Err(cause)) => writer.fail(cause).await,
+                None => writer.fail(ProviderError::aborted()).await,
+            }
+        })
+    }
+
+    /// Finds the provider of a request, and resolves what the request needs.
+    async fn prepare(
+        &self,
+        mut request: ModelRequest,
+    ) -> Result<(Arc<dyn Provider>, ModelRequest), ProviderError> {
+        let provider = self.provider(&request.model.provider).ok_or_else(|| {
+            ProviderError::invalid(format!(
+                "Unknown provider \"{}\": it is not built in; add it to models.json or load the \
+                 extension that brings it",
+                request.model.provider
+            ))
+        })?;
+        let options = &mut request.options;
+        let mut headers = attribution::headers(
+            &request.model,
+            options.session_id.as_deref(),
+            self.0.telemetry,
+        );
+        let mut base_url = None;
+        if let Some(auth) = provider.auth() {
+            let overrides = AuthOverrides {
+                api_key: options.api_key.take(),
+                env: options.env.clone(),
+                ..AuthOverrides::default()
+            };
+            let authenticator = &self.0.authenticator;
+            let found = authenticator
+                .require(&auth, &self.0.env, &overrides)
+                .await?;
+            options.api_key = found.api_key;
+            for (name, value) in found.env {
+                options.env.entry(name).or_insert(value);
+            }
+            lay(&mut headers, found.headers);
+            base_url = found.base_url;
+        }
+        request.env = self.0.env.with_overrides(&options.env);
+        if let Some(own) = &request.model.headers {
+            let own = own
+                .iter()
+                .map(|(name, value)| (name.clone(), Some(value.clone())));
+            lay(&mut headers, own);
+        }
+        lay(
+            &mut headers,
+            configured_headers(provider.as_ref(), &request).await?,
+        );
+        lay(&mut headers, std::mem::take(&mut request.options.headers));
+        request.options.headers = headers;
+        let address = base_url.as_deref().unwrap_or(&request.model.base_url);
+        let address = fill_placeholders(address, &request)?;
+        if address != request.model.base_url {
+            Arc::make_mut(&mut request.model).base_url = address;
+        }
+        Ok((provider, request))
+    }
+}
+
+/// Resolves the headers that configuration gives a model.
+async fn configured_headers(
+    provider: &dyn Provider,
+    request: &ModelRequest,
+) -> Result<HeaderOverrides, ProviderError> {
+    let mut headers = HeaderOverrides::new();
+    for (name, template) in provider.configured_headers(&request.model.id) {
+        let value = template
+            .resolve(&request.env, CommandReuse::Fresh)
+            .await
+            .map_err(|reason| AuthError::Unresolved {
+                what: format!(
+                    "header {name} of {}/{} in models.json",
+                    request.model.provider, request.model.id
+                ),
+                reason,
+            })?;
+        headers.insert(name, Some(value.expose_secret().to_owned()));
+    }
+    Ok(headers)
+}
+
+/// Lays headers over others, whatever the capitals.
+fn lay(headers: &mut HeaderOverrides, over: impl IntoIterator<Item = (String, Option<String>)>) {
+    for (name, value) in over {
+        headers.retain(|other, _| !other.eq_ignore_ascii_case(&name));
+        headers.insert(name, value);
+    }
+}
+
+fn fill_placeholders(base_url: &str, request: &ModelRequest) -> Result<String, ProviderError> {
+    let mut filled = base_url.to_owned();
+    for name in PLACEHOLDERS {
+        let placeholder = format!("{{{name}}}");
+        if filled.contains(&placeholder) {
+            let value = request.env.var(name).ok_or_else(|| {
+                ProviderError::auth(format!(
+                    "The address of {} needs {name}: set the variable, or sign in again",
+                    request.model.provider
+                ))
+            })?;
+            filled = filled.replace(&placeholder, &value);
+        }
+    }
+    Ok(filled)
+}

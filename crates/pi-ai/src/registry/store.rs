@@ -1,0 +1,83 @@
+//! Where fetched model catalogues are kept between runs: the entries of `models-store.json`. The
+//! file itself is `pi-config`'s.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::{BoxFuture, FutureExt};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::model::Model;
+
+/// A fetched catalogue of one provider.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct StoredModels {
+    /// The models.
+    #[serde(deserialize_with = "readable_models")]
+    pub models: Vec<Model>,
+    /// When the service was last asked, in milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked_at: Option<i64>,
+    /// When the service last changed the catalogue; zero where it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<i64>,
+    /// The service's own mark of this version, quotes included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+}
+
+/// Why a catalogue could not be kept or found again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ModelsStoreError(pub String);
+
+/// A place for fetched catalogues, one per provider.
+pub trait ModelsStore: Send + Sync {
+    /// Returns what is kept for a provider.
+    fn read<'a>(
+        &'a self,
+        provider: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>>;
+
+    /// Keeps a catalogue in place of the one that was there.
+    fn write<'a>(
+        &'a self,
+        provider: &'a str,
+        entry: StoredModels,
+    ) -> BoxFuture<'a, Result<(), ModelsStoreError>>;
+}
+
+/// Catalogues that live as long as the process.
+#[derive(Debug, Default)]
+pub struct InMemoryModels(Mutex<BTreeMap<String, StoredModels>>);
+
+impl ModelsStore for InMemoryModels {
+    fn read<'a>(
+        &'a self,
+        provider: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::future::ready(Ok(entries.get(provider).cloned())).boxed()
+    }
+
+    fn write<'a>(
+        &'a self,
+        provider: &'a str,
+        entry: StoredModels,
+    ) -> BoxFuture<'a, Result<(), ModelsStoreError>> {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.insert(provider.to_owned(), entry);
+        std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// Reads models, passing over those of a shape this version does not understand.
+fn readable_models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Model>, D::Error> {
+    let records = Vec::<Value>::deserialize(deserializer)?;
+    Ok(records
+        .into_iter()
+        .filter_map(|record| serde_json::from_value(record).ok())
+        .collect())
+}

@@ -1,0 +1,342 @@
+//! What reaches a provider: key, headers, address; and how a request ends that cannot be sent.
+
+use pi_test_support::{GatedServer, Reply};
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::credentials::Credential;
+use crate::message::{Message, UserMessage};
+use crate::options::StreamOptions;
+use crate::stop_reason::StopReason;
+
+fn question() -> Vec<Message> {
+    let user = UserMessage {
+        content: "hi".into(),
+        ..UserMessage::default()
+    };
+    vec![user.into()]
+}
+
+fn with_acme(variables: &[(&str, &str)], fields: Value) -> (Models, Arc<Acme>) {
+    let models = collection(variables);
+    let acme = Arc::new(Acme {
+        model_fields: fields,
+        ..Acme::default()
+    });
+    models
+        .register("acme", Registration::Provider(Arc::clone(&acme) as _))
+        .unwrap();
+    (models, acme)
+}
+
+async fn ask(models: &Models, options: StreamOptions) -> Arc<crate::message::AssistantMessage> {
+    let model = models.model("acme", "one").unwrap();
+    models.stream(&model, question(), options).result().await
+}
+
+fn sent_headers(request: &ModelRequest) -> Vec<String> {
+    let headers = request.options.headers.iter();
+    headers
+        .map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("-")))
+        .collect()
+}
+
+fn sent_key(request: &ModelRequest) -> Option<&str> {
+    request
+        .options
+        .api_key
+        .as_ref()
+        .map(secrecy::ExposeSecret::expose_secret)
+}
+
+#[tokio::test]
+async fn a_request_carries_the_key_and_all_layers_of_headers() {
+    let own = json!({"headers": {"X-One": "model", "X-Two": "model", "x-three": "model"}});
+    let (models, acme) = with_acme(&[("ACME_KEY", "from-env"), ("TEAM", "blue")], own);
+    let layers = json!({
+        "headers": {"x-one": "provider", "X-Zero": "team $TEAM"},
+        "modelOverrides": {"one": {"headers": {"X-TWO": "override"}}},
+        "authHeader": true,
+    });
+    models.register("acme", file(layers)).unwrap();
+    let options = StreamOptions {
+        headers: [
+            ("X-Three".to_owned(), Some("caller".to_owned())),
+            ("x-four".to_owned(), None),
+        ]
+        .into(),
+        ..StreamOptions::default()
+    };
+    let answer = ask(&models, options).await;
+    assert_eq!(
+        (answer.text().as_str(), answer.stop_reason),
+        ("ok", StopReason::Stop)
+    );
+    let request = acme.last_request();
+    assert_eq!(sent_key(&request), Some("from-env"));
+    assert_eq!(
+        sent_headers(&request),
+        [
+            "X-One=model",
+            "X-TWO=override",
+            "X-Three=caller",
+            "X-Zero=team blue",
+            "authorization=Bearer from-env",
+            "x-four=-",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn keys_come_in_order() {
+    let (models, acme) = with_acme(&[("ACME_KEY", "from-env")], json!({}));
+    ask(&models, StreamOptions::default()).await;
+    assert_eq!(sent_key(&acme.last_request()), Some("from-env"));
+
+    models
+        .register("acme", file(json!({"apiKey": "from-file"})))
+        .unwrap();
+    ask(&models, StreamOptions::default()).await;
+    assert_eq!(sent_key(&acme.last_request()), Some("from-file"));
+
+    let store = models.authenticator().store();
+    store
+        .put("acme", Credential::api_key("stored"))
+        .await
+        .unwrap();
+    ask(&models, StreamOptions::default()).await;
+    assert_eq!(sent_key(&acme.last_request()), Some("stored"));
+
+    let explicit = StreamOptions {
+        api_key: Some("explicit".into()),
+        ..StreamOptions::default()
+    };
+    ask(&models, explicit).await;
+    assert_eq!(sent_key(&acme.last_request()), Some("explicit"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_sent_is_one_clear_error() {
+    let (models, acme) = with_acme(&[], json!({}));
+    let answer = ask(&models, StreamOptions::default()).await;
+    assert_eq!(answer.stop_reason, StopReason::Error);
+    assert_eq!(
+        answer.error_message.as_deref(),
+        Some(
+            "no credentials for acme: set ACME_KEY, or sign in with `/login acme`, or set \
+             providers.acme.apiKey in models.json"
+        )
+    );
+    assert!(acme.requests.lock().unwrap().is_empty());
+
+    let orphan = Arc::new(testing::model(
+        "openai-completions",
+        json!({"provider": "gone"}),
+    ));
+    let answer = models
+        .stream(&orphan, question(), StreamOptions::default())
+        .result()
+        .await;
+    assert_eq!(
+        answer.error_message.as_deref(),
+        Some(
+            "Unknown provider \"gone\": it is not built in; add it to models.json or load the \
+             extension that brings it"
+        )
+    );
+
+    let strange = json!({"baseUrl": "https://x.test", "apiKey": "k", "api": "telepathy", "models": [{"id": "m"}]});
+    models.register("strange", file(strange)).unwrap();
+    let model = models.model("strange", "m").unwrap();
+    let answer = models
+        .stream(&model, question(), StreamOptions::default())
+        .result()
+        .await;
+    let told = answer.error_message.clone().unwrap();
+    assert!(
+        told.starts_with("Model strange/m names the API \"telepathy\", which is none of "),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_request_is_never_sent() {
+    let (models, acme) = with_acme(&[("ACME_KEY", "k")], json!({}));
+    let options = StreamOptions::default();
+    options.cancel.cancel();
+    let answer = ask(&models, options).await;
+    assert_eq!(answer.stop_reason, StopReason::Aborted);
+    assert!(acme.requests.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_handle_taken_before_the_answer_reads_the_answer() {
+    let (models, _acme) = with_acme(&[("ACME_KEY", "k")], json!({}));
+    let model = models.model("acme", "one").unwrap();
+    let stream = models.stream(&model, question(), StreamOptions::default());
+    let (live, phase) = (stream.live(), stream.phase());
+    assert_eq!(live.snapshot().text(), "");
+    stream.result().await;
+    assert_eq!(live.snapshot().text(), "ok");
+    assert_eq!(live.usage(), crate::usage::Usage::default());
+    assert_eq!(*phase.borrow(), crate::stream::StreamPhase::Ended);
+}
+
+#[tokio::test]
+async fn account_and_gateway_fill_the_address() {
+    let address = "https://g.test/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}/openai";
+    let (models, acme) = with_acme(
+        &[("ACME_KEY", "k"), ("CLOUDFLARE_ACCOUNT_ID", "acc")],
+        json!({"baseUrl": address}),
+    );
+    let answer = ask(&models, StreamOptions::default()).await;
+    assert_eq!(
+        answer.error_message.as_deref(),
+        Some("The address of acme needs CLOUDFLARE_GATEWAY_ID: set the variable, or sign in again")
+    );
+    let scoped = StreamOptions {
+        env: [("CLOUDFLARE_GATEWAY_ID".to_owned(), "gate".to_owned())].into(),
+        ..StreamOptions::default()
+    };
+    ask(&models, scoped).await;
+    assert_eq!(
+        acme.last_request().model.base_url,
+        "https://g.test/acc/gate/openai"
+    );
+}
+
+#[tokio::test]
+async fn services_learn_who_asks_only_with_telemetry() {
+    let cases = [
+        (
+            "https://openrouter.ai/api/v1",
+            vec![
+                "http-referer=https://pi.dev",
+                "x-openrouter-categories=cli-agent",
+                "x-openrouter-title=pi",
+            ],
+        ),
+        (
+            "https://integrate.api.nvidia.com/v1",
+            vec!["x-billing-invoke-origin=Pi"],
+        ),
+        (
+            "https://api.cloudflare.com/client",
+            vec!["user-agent=pi-coding-agent"],
+        ),
+        (
+            "https://opencode.ai/zen",
+            vec!["x-opencode-client=pi", "x-opencode-session=s1"],
+        ),
+        ("https://not-openrouter.ai/api", vec![]),
+    ];
+    for (address, expected) in cases {
+        for telemetry in [Telemetry::Off, Telemetry::On] {
+            let acme = Arc::new(Acme {
+                model_fields: json!({"baseUrl": address}),
+                ..Acme::default()
+            });
+            let models = Models::new(ModelsOptions {
+                env: Env::fixed([("ACME_KEY", "k")]),
+                telemetry,
+                ..ModelsOptions::default()
+            });
+            models
+                .register("acme", Registration::Provider(Arc::clone(&acme) as _))
+                .unwrap();
+            let options = StreamOptions {
+                session_id: Some("s1".to_owned()),
+                ..StreamOptions::default()
+            };
+            ask(&models, options).await;
+            let mut expected = expected.clone();
+            if telemetry == Telemetry::Off {
+                // The session is what OpenCode routes by; it says nothing of the program.
+                expected.retain(|header| header.starts_with("x-opencode-session"));
+            }
+            assert_eq!(
+                sent_headers(&acme.last_request()),
+                expected,
+                "{address} {telemetry:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_of_the_users_own_is_reached_over_the_wire() {
+    let events = concat!(
+        "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"}}]}\n\n",
+        "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: [DONE]\n\n",
+    );
+    let server = GatedServer::start([Reply::events().chunk(events)]).await;
+    let models = collection(&[]);
+    let local = json!({"baseUrl": server.url(), "apiKey": "local-key", "api": "openai-completions",
+        "models": [{"id": "tiny", "headers": {"x-pool": "a"}}]});
+    models.register("local", file(local)).unwrap();
+    let model = models.model("local", "tiny").unwrap();
+    let answer = models
+        .stream(&model, question(), StreamOptions::default())
+        .result()
+        .await;
+    assert_eq!(
+        (answer.text().as_str(), answer.error_message.as_deref()),
+        ("hello", None)
+    );
+    let request = server.request(0).await;
+    assert_eq!(request.header("authorization"), Some("Bearer local-key"));
+    assert_eq!(request.header("x-pool"), Some("a"));
+    assert_eq!(request.json()["model"], "tiny");
+}
+
+#[tokio::test]
+async fn an_extension_may_answer_by_itself() {
+    struct Oracle;
+    impl ProviderDriver for Oracle {
+        fn stream(&self, request: ModelRequest) -> Option<AssistantStream> {
+            Some(AssistantStream::produce(
+                &request.model,
+                0,
+                |mut writer| async move {
+                    let text = writer.message().open_text();
+                    writer.message().append_text(text, "42");
+                    writer.message().close_text(text);
+                    writer.complete().await;
+                },
+            ))
+        }
+
+        fn refresh<'a>(
+            &'a self,
+            _context: &'a RefreshContext,
+        ) -> BoxFuture<'a, Result<Option<Vec<ModelConfig>>, ProviderError>> {
+            let found = ModelConfig {
+                id: "found".to_owned(),
+                ..ModelConfig::default()
+            };
+            std::future::ready(Ok(Some(vec![found]))).boxed()
+        }
+    }
+    let models = collection(&[]);
+    let oracle = ExtensionProvider {
+        config: config(
+            json!({"baseUrl": "https://o.test", "apiKey": "k", "api": "oracle", "models": [{"id": "deep"}]}),
+        ),
+        driver: Some(Arc::new(Oracle)),
+        ..ExtensionProvider::default()
+    };
+    models
+        .register("oracle", Registration::Extension(oracle))
+        .unwrap();
+    let model = models.model("oracle", "deep").unwrap();
+    let answer = models
+        .stream(&model, question(), StreamOptions::default())
+        .result()
+        .await;
+    assert_eq!(answer.text(), "42");
+
+    let report = models.refresh(RefreshOptions::default()).await;
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    assert_eq!(ids(&models.models("oracle")), ["found"]);
+}
