@@ -1,5 +1,10 @@
 //! What the loop itself costs: one tool turn, and a long answer told delta by delta.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a set-up that fails must stop the bench"
+)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

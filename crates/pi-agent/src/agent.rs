@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use pi_ai::{
     AgentMessage, AssistantStream, Content, Env, ImageContent, InputBlock, LiveMessage, Message,
-    Model, StreamOptions, ThinkingLevel, UserMessage,
+    Model, Models, StreamOptions, ThinkingLevel, UserMessage,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use crate::queue::QueueMode;
 use crate::tool::{ExecutionMode, Tool};
 use crate::turn::FinishedTurn;
 
-/// Reaches a model. Any closure of this shape does.
+/// Reaches a model. [`Models`] does, and so does any closure of this shape.
 pub trait ModelStream: Send + Sync {
     /// Asks the model; failures are told in the stream.
     fn stream(
@@ -29,6 +29,17 @@ pub trait ModelStream: Send + Sync {
         messages: Arc<[Message]>,
         options: StreamOptions,
     ) -> AssistantStream;
+}
+
+impl ModelStream for Models {
+    fn stream(
+        &self,
+        model: Arc<Model>,
+        messages: Arc<[Message]>,
+        options: StreamOptions,
+    ) -> AssistantStream {
+        Self::stream(self, &model, messages, options)
+    }
 }
 
 impl<Function> ModelStream for Function

@@ -83,8 +83,8 @@ pub use options::{
     CacheRetention, HeaderOverrides, ModelRequest, RequestHooks, ResponseHead, StreamOptions,
     Timeouts, ToolChoice, TransportPreference,
 };
-pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
+pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use registry::{
     ConfigError, ConfiguredSignIn, CostOverride, ExtensionProvider, HeaderTemplates,
     InMemoryModels, Layer, ModelConfig, ModelList, ModelOverride, Models, ModelsOptions,

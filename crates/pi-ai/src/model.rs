@@ -85,7 +85,7 @@ pub struct Model {
     /// Headers every request carries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
-    /// Deviations from the wire API; read by [`crate::compat`].
+    /// Deviations from the wire API, by their names in `models.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compat: Option<JsonObject>,
     /// Fields this version does not know.

@@ -34,7 +34,7 @@ pub struct ModelRequest {
 }
 
 /// How to ask; every field has a sensible default.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct StreamOptions {
     /// Cancels the request; the stream then ends in `aborted`.
     pub cancel: CancellationToken,
@@ -74,6 +74,19 @@ pub struct StreamOptions {
     pub thinking_budgets: ThinkingBudgets,
     /// Options of a single API, by its own names.
     pub provider_options: JsonObject,
+}
+
+/// Headers and variables may be secrets, so only what cannot be one is shown.
+impl fmt::Debug for StreamOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("StreamOptions")
+            .field("reasoning", &self.reasoning)
+            .field("max_tokens", &self.max_tokens)
+            .field("transport", &self.transport)
+            .field("timeouts", &self.timeouts)
+            .finish_non_exhaustive()
+    }
 }
 
 impl StreamOptions {
@@ -147,8 +160,8 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Some(Duration::from_secs(30)),
-            first_byte: Some(Duration::from_secs(300)),
-            idle: Some(Duration::from_secs(300)),
+            first_byte: Some(Duration::from_mins(5)),
+            idle: Some(Duration::from_mins(5)),
             websocket_connect: Some(Duration::from_secs(15)),
         }
     }

@@ -24,6 +24,7 @@ pub(crate) mod pi_messages;
 #[cfg(test)]
 pub(crate) mod testing;
 
+use std::fmt;
 use std::future::Future;
 
 use bytes::Bytes;
@@ -109,8 +110,8 @@ pub(crate) enum RetrySupport {
     Never,
 }
 
-/// A request with everything that a signature covers.
-#[derive(Debug, Clone)]
+/// A request with everything that a signature covers. Headers hold credentials: no `Debug`.
+#[derive(Clone)]
 pub(crate) struct OutgoingRequest {
     /// Where to.
     pub url: String,
@@ -121,7 +122,7 @@ pub(crate) struct OutgoingRequest {
 }
 
 /// A request, ready to send but for hooks, user headers and signing.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct HttpExchange {
     /// Where to.
     pub url: String,
@@ -131,6 +132,16 @@ pub(crate) struct HttpExchange {
     pub body: Value,
     /// How the body is encoded.
     pub encoding: BodyEncoding,
+}
+
+/// Headers hold credentials and are not shown.
+impl fmt::Debug for HttpExchange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpExchange")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How a request body is encoded.

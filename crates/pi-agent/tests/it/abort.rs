@@ -11,7 +11,7 @@ use crate::script::{Answer, Script, TestTool, texts};
 #[tokio::test]
 async fn a_running_tool_is_told_and_its_result_kept() {
     let begun = Arc::new(Notify::new());
-    let tool = TestTool::new("waits", {
+    let tool = TestTool::of("waits", {
         let begun = Arc::clone(&begun);
         move |_, _, cancel| {
             let begun = Arc::clone(&begun);

@@ -146,7 +146,7 @@ pub(crate) struct TestTool {
 }
 
 impl TestTool {
-    pub(crate) fn new<Running>(
+    pub(crate) fn of<Running>(
         name: &str,
         body: impl Fn(JsonObject, UpdateSink, CancellationToken) -> Running + Send + Sync + 'static,
     ) -> Arc<dyn Tool>
@@ -170,7 +170,7 @@ impl TestTool {
     }
 
     pub(crate) fn echo(name: &str) -> Arc<dyn Tool> {
-        Self::new(name, |arguments, _, _| async move {
+        Self::of(name, |arguments, _, _| async move {
             Ok(ToolOutput::text(
                 arguments
                     .get("text")

@@ -11,7 +11,7 @@ use crate::script::{Answer, Notebook, Script, TestTool, texts};
 #[tokio::test]
 async fn parallel_calls_really_run_at_the_same_time() {
     let meeting = Arc::new(Barrier::new(2));
-    let tool = TestTool::new("meet", move |_, _, _| {
+    let tool = TestTool::of("meet", move |_, _, _| {
         let meeting = Arc::clone(&meeting);
         async move {
             meeting.wait().await;
@@ -29,7 +29,7 @@ async fn parallel_calls_really_run_at_the_same_time() {
 #[tokio::test]
 async fn ends_are_told_as_they_come_and_results_in_call_order() {
     let gate = Arc::new(Notify::new());
-    let slow = TestTool::new("slow", {
+    let slow = TestTool::of("slow", {
         let gate = Arc::clone(&gate);
         move |_, _, _| {
             let gate = Arc::clone(&gate);
@@ -39,7 +39,7 @@ async fn ends_are_told_as_they_come_and_results_in_call_order() {
             }
         }
     });
-    let fast = TestTool::new("fast", move |_, _, _| {
+    let fast = TestTool::of("fast", move |_, _, _| {
         let gate = Arc::clone(&gate);
         async move {
             gate.notify_one();
@@ -73,7 +73,7 @@ async fn ends_are_told_as_they_come_and_results_in_call_order() {
 
 #[tokio::test]
 async fn partial_results_come_before_the_end_and_not_after_it() {
-    let tool = TestTool::new("shows", |_, updates, _| async move {
+    let tool = TestTool::of("shows", |_, updates, _| async move {
         for number in 0..3 {
             updates.send(ToolOutput::text(number.to_string()));
         }
@@ -106,10 +106,10 @@ async fn partial_results_come_before_the_end_and_not_after_it() {
 
 #[tokio::test]
 async fn every_kind_of_failure_is_a_result_for_the_model() {
-    let fails = TestTool::new("fails", |_, _, _| async {
+    let fails = TestTool::of("fails", |_, _, _| async {
         Err(ToolError::new("no such file"))
     });
-    let crashes = TestTool::new("crashes", |_, _, _| async { panic!("a defect") });
+    let crashes = TestTool::of("crashes", |_, _, _| async { panic!("a defect") });
     let calls = vec![("1", "fails"), ("2", "crashes"), ("3", "missing")];
     let agent = Script::new([Answer::Calls(calls)]).agent(vec![fails, crashes]);
     agent.prompt_text("go", Vec::new()).await.unwrap();

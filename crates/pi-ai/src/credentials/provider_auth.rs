@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -13,10 +12,9 @@ use secrecy::{ExposeSecret, SecretString};
 use super::authenticator::AuthSource;
 use super::value_template::ValueTemplate;
 use crate::env::Env;
+use crate::google_credentials::credentials_file;
 use crate::oauth::OAuthFlow;
 use crate::options::HeaderOverrides;
-
-const VERTEX_CREDENTIALS: &str = ".config/gcloud/application_default_credentials.json";
 
 /// How a provider lets us in.
 #[derive(Clone)]
@@ -276,10 +274,7 @@ fn bedrock_chain(env: &Env) -> Option<AuthSource> {
 }
 
 async fn vertex_default_credentials(env: &Env) -> Option<KeyAuth> {
-    let file = match variable(env, "GOOGLE_APPLICATION_CREDENTIALS") {
-        Some(path) => expand_home(&path, env),
-        None => env.home_dir()?.join(VERTEX_CREDENTIALS),
-    };
+    let file = credentials_file(env)?;
     variable(env, "GOOGLE_CLOUD_PROJECT").or_else(|| variable(env, "GCLOUD_PROJECT"))?;
     variable(env, "GOOGLE_CLOUD_LOCATION")?;
     tokio::fs::try_exists(&file)
@@ -290,13 +285,6 @@ async fn vertex_default_credentials(env: &Env) -> Option<KeyAuth> {
                 "gcloud application default credentials",
             ))
         })
-}
-
-fn expand_home(path: &str, env: &Env) -> PathBuf {
-    match (path.strip_prefix("~/"), env.home_dir()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(path),
-    }
 }
 
 fn cloudflare_gateway(key: Option<(SecretString, AuthSource)>, env: &Env) -> Option<KeyAuth> {

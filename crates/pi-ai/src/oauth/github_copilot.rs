@@ -22,6 +22,7 @@ use super::{
     LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError, OAuthFlow,
     OAuthRequestAuth,
 };
+use crate::catalog::builtin_model;
 use crate::credentials::OAuthCredential;
 use crate::json::JsonObject;
 
@@ -54,7 +55,7 @@ impl Default for GithubCopilotSignIn {
             access_token_url: "https://{domain}/login/oauth/access_token".to_owned(),
             copilot_token_url: "https://api.{domain}/copilot_internal/v2/token".to_owned(),
             api_base_url: None,
-            knows_model: |_id| true,
+            knows_model: |id| builtin_model("github-copilot", id).is_some(),
         }
     }
 }

@@ -47,11 +47,6 @@ pub(crate) struct EventStreamParser {
 }
 
 impl EventStreamParser {
-    /// Creates a parser for one body.
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
     /// Takes the next bytes and hands out the frames they complete.
     ///
     /// A frame whose checksum is wrong ends the parse, as does an error of the callback.
@@ -145,7 +140,7 @@ mod tests {
     }
 
     fn parse<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, ProviderError> {
-        let mut parser = EventStreamParser::new();
+        let mut parser = EventStreamParser::default();
         let mut frames = Vec::new();
         for piece in pieces {
             parser.push(piece, |frame| {

@@ -387,7 +387,6 @@ fn the_recordings_hold_calls_and_signatures() {
 }
 
 #[tokio::test]
-#[ignore = "Bedrock's request sends the user's turns side by side, which the service refuses"]
 async fn turns_alternate_for_bedrock() {
     let target = PARTIES
         .into_iter()

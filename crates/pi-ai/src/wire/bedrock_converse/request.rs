@@ -264,30 +264,20 @@ fn conversation<'request>(
     cache_point: Option<CachePoint>,
 ) -> Result<Vec<WireMessage<'request>>, ProviderError> {
     let mut messages: Vec<WireMessage<'request>> = Vec::with_capacity(transcript.len());
-    let mut after_result = false;
     for message in transcript {
-        let mut is_result = false;
-        match message.as_ref() {
-            Message::System(_) => {}
-            Message::User(user) => messages.push(WireMessage {
-                role: Role::User,
-                content: user_content(&user.content)?,
-            }),
-            Message::Assistant(answer) => messages.extend(assistant(answer, capabilities)),
-            Message::ToolResult(result) => {
-                is_result = true;
-                let block = tool_result(result)?;
-                // All results of one answer belong into one message.
-                match messages.last_mut() {
-                    Some(last) if after_result => last.content.push(block),
-                    _ => messages.push(WireMessage {
-                        role: Role::User,
-                        content: vec![block],
-                    }),
-                }
-            }
+        let (role, content) = match message.as_ref() {
+            Message::System(_) => continue,
+            Message::User(user) => (Role::User, user_content(&user.content)?),
+            Message::Assistant(answer) => (Role::Assistant, assistant(answer, capabilities)),
+            Message::ToolResult(result) => (Role::User, vec![tool_result(result)?]),
+        };
+        // The service refuses two messages of one role side by side, and wants all results of an
+        // answer in one message.
+        match messages.last_mut() {
+            Some(last) if last.role == role => last.content.extend(content),
+            _ if content.is_empty() => {}
+            _ => messages.push(WireMessage { role, content }),
         }
-        after_result = is_result;
     }
     if let (Some(cache_point), Some(last)) = (cache_point, messages.last_mut())
         && last.role == Role::User
@@ -352,8 +342,8 @@ fn tool_result(result: &ToolResultMessage) -> Result<WireBlock<'_>, ProviderErro
     })
 }
 
-fn assistant(answer: &AssistantMessage, capabilities: Capabilities) -> Option<WireMessage<'_>> {
-    let content: Vec<_> = answer
+fn assistant(answer: &AssistantMessage, capabilities: Capabilities) -> Vec<WireBlock<'_>> {
+    answer
         .content
         .iter()
         .filter_map(|block| match block {
@@ -366,11 +356,7 @@ fn assistant(answer: &AssistantMessage, capabilities: Capabilities) -> Option<Wi
             }),
             AssistantBlock::Unknown(_) => None,
         })
-        .collect();
-    (!content.is_empty()).then_some(WireMessage {
-        role: Role::Assistant,
-        content,
-    })
+        .collect()
 }
 
 fn reasoning(block: &ThinkingContent, capabilities: Capabilities) -> Option<WireBlock<'_>> {
