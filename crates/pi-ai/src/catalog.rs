@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::json::JsonObject;
 use crate::model::{
-    CostTier, ImageLimits, InputLimits, Modality, Model, ModelCost, PromptCacheLifetimes,
-    TokenRates,
+    CostTier, InputLimits, Modality, Model, ModelCost, PromptCacheLifetimes, TokenRates,
 };
 use crate::thinking::ThinkingLevel;
 
@@ -138,11 +138,15 @@ pub(crate) fn generated_at() -> i64 {
 /// Reads a file of the catalogue. The files are embedded and tested; should one be broken all the
 /// same, its provider has no models and the others work on.
 fn parse(entry: &Entry) -> Arc<[Arc<Model>]> {
-    match serde_json::from_str::<Vec<Record<'_>>>(entry.text) {
-        Ok(records) => records
+    let mut seen = Seen::default();
+    let models = serde_json::from_str::<Vec<Record<'_>>>(entry.text).and_then(|records| {
+        records
             .into_iter()
-            .map(|record| Arc::new(record.into_model(entry.provider)))
-            .collect(),
+            .map(|record| Ok(Arc::new(record.into_model(entry.provider, &mut seen)?)))
+            .collect()
+    });
+    match models {
+        Ok(models) => models,
         Err(error) => {
             tracing::error!(provider = entry.provider, %error, "the embedded catalogue is broken");
             Arc::default()
@@ -157,19 +161,22 @@ fn parse(entry: &Entry) -> Arc<[Arc<Model>]> {
 struct Record<'text> {
     api: &'text str,
     base_url: &'text str,
-    compat: Option<JsonObject>,
+    #[serde(borrow)]
+    compat: Option<&'text RawValue>,
     context_window: u64,
     cost: Cost,
     headers: Option<BTreeMap<String, String>>,
     id: String,
     input: Vec<Modality>,
-    input_limits: Option<Limits>,
+    #[serde(borrow)]
+    input_limits: Option<&'text RawValue>,
     max_tokens: u64,
     name: String,
     prompt_cache: Option<PromptCacheLifetimes>,
     reasoning: bool,
     sampling_params: Option<JsonObject>,
-    thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
+    #[serde(borrow)]
+    thinking_level_map: Option<&'text RawValue>,
     // What a gateway adds for its own clients.
     enabled: Option<serde_json::Value>,
     lab: Option<serde_json::Value>,
@@ -187,34 +194,51 @@ struct Cost {
     tiers: Vec<CostTier>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Limits {
-    max_request_bytes: Option<u64>,
-    images: Option<ImageLimits>,
+/// The nested values of one file. Neighbours mostly agree on them to the letter, so each is parsed
+/// once and copied after that.
+#[derive(Default)]
+struct Seen<'text> {
+    compat: Vec<(&'text str, JsonObject)>,
+    input_limits: Vec<(&'text str, InputLimits)>,
+    thinking_levels: Vec<(&'text str, BTreeMap<ThinkingLevel, Option<String>>)>,
 }
 
-impl Record<'_> {
-    fn into_model(self, provider: &str) -> Model {
+fn parse_once<'text, T: Clone + Deserialize<'text>>(
+    seen: &mut Vec<(&'text str, T)>,
+    value: Option<&'text RawValue>,
+) -> Result<Option<T>, serde_json::Error> {
+    let Some(text) = value.map(RawValue::get) else {
+        return Ok(None);
+    };
+    if let Some((_, parsed)) = seen.iter().find(|(other, _)| *other == text) {
+        return Ok(Some(parsed.clone()));
+    }
+    let parsed: T = serde_json::from_str(text)?;
+    seen.push((text, parsed.clone()));
+    Ok(Some(parsed))
+}
+
+impl<'text> Record<'text> {
+    fn into_model(
+        self,
+        provider: &str,
+        seen: &mut Seen<'text>,
+    ) -> Result<Model, serde_json::Error> {
         let extra = [
             ("lab", self.lab),
             ("enabled", self.enabled),
             ("providers", self.providers),
         ];
-        Model {
+        Ok(Model {
             id: self.id,
             name: self.name,
             api: self.api.to_owned(),
             provider: provider.to_owned(),
             base_url: self.base_url.to_owned(),
             reasoning: self.reasoning,
-            thinking_level_map: self.thinking_level_map,
+            thinking_level_map: parse_once(&mut seen.thinking_levels, self.thinking_level_map)?,
             input: self.input,
-            input_limits: self.input_limits.map(|limits| InputLimits {
-                max_request_bytes: limits.max_request_bytes,
-                images: limits.images,
-                extra: JsonObject::new(),
-            }),
+            input_limits: parse_once(&mut seen.input_limits, self.input_limits)?,
             cost: ModelCost {
                 rates: TokenRates {
                     input: self.cost.input,
@@ -229,12 +253,12 @@ impl Record<'_> {
             max_tokens: self.max_tokens,
             sampling_params: self.sampling_params,
             headers: self.headers,
-            compat: self.compat,
+            compat: parse_once(&mut seen.compat, self.compat)?,
             extra: extra
                 .into_iter()
                 .filter_map(|(name, value)| Some((name.to_owned(), value?)))
                 .collect(),
-        }
+        })
     }
 }
 
