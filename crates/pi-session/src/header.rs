@@ -3,7 +3,8 @@
 //! The header names the session and the directory it belongs to; it is no part of the tree.
 
 use pi_ai::json::JsonObject;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 /// The version of session files this crate writes; older ones are brought up to it on open.
 pub const CURRENT_VERSION: u64 = 3;
@@ -11,24 +12,22 @@ pub const CURRENT_VERSION: u64 = 3;
 /// The first line of a session file.
 ///
 /// Only `id` is required of a file somebody else wrote; everything missing reads as empty.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHeader {
     #[serde(rename = "type")]
     tag: HeaderTag,
     /// The format version; the first format did not write one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     /// The session's id, unique among all sessions.
     pub id: String,
     /// When the session began, as ISO 8601 in UTC.
-    #[serde(default)]
     pub timestamp: String,
     /// The directory the session works in.
-    #[serde(default)]
     pub cwd: String,
     /// The session file this one was forked from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
     /// Fields this version does not know.
     #[serde(flatten)]
@@ -36,7 +35,7 @@ pub struct SessionHeader {
 }
 
 /// The type that makes a line a header.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum HeaderTag {
     Session,
@@ -66,6 +65,41 @@ impl SessionHeader {
     }
 }
 
+/// A field of an unexpected type reads as absent and is kept as an unknown one.
+impl<'de> Deserialize<'de> for SessionHeader {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = JsonObject::deserialize(deserializer)?;
+        let mut text = |name: &str| match fields.get_mut(name) {
+            Some(Value::String(text)) => {
+                let text = std::mem::take(text);
+                fields.shift_remove(name);
+                Some(text)
+            }
+            _ => None,
+        };
+        if text("type").as_deref() != Some("session") {
+            return Err(serde::de::Error::custom("a header has the type `session`"));
+        }
+        let id = text("id").ok_or_else(|| serde::de::Error::custom("a header has an `id`"))?;
+        let timestamp = text("timestamp").unwrap_or_default();
+        let cwd = text("cwd").unwrap_or_default();
+        let parent_session = text("parentSession");
+        let version = fields.get("version").and_then(Value::as_u64);
+        if version.is_some() {
+            fields.shift_remove("version");
+        }
+        Ok(Self {
+            tag: HeaderTag::Session,
+            version,
+            id,
+            timestamp,
+            cwd,
+            parent_session,
+            extra: fields,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
@@ -82,6 +116,13 @@ mod tests {
             let header: SessionHeader = serde_json::from_str(line).unwrap();
             assert_eq!(pi_ai::json::to_string(&header).unwrap(), line);
         }
+    }
+
+    #[test]
+    fn a_header_of_odd_types_reads_as_far_as_it_goes() {
+        let line = r#"{"type":"session","id":"a","cwd":7,"version":"x"}"#;
+        let header: SessionHeader = serde_json::from_str(line).unwrap();
+        assert_eq!((header.format_version(), header.cwd.as_str()), (1, ""));
     }
 
     #[test]

@@ -2,15 +2,60 @@
 //!
 //! A session is a file of JSON lines, first a [`SessionHeader`], then one [`Entry`] a line. Entries
 //! point to their parents, so one file holds every branch of a conversation, and nothing written is
-//! ever changed.
+//! ever changed. [`Session`] opens, reads and appends; [`listing`] finds.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use pi_session::{NewSession, Session, SessionInfoEntry};
+//!
+//! # fn main() -> Result<(), pi_session::SessionError> {
+//! let mut session = Session::in_memory(Path::new("/project"), NewSession::default())?;
+//! let entry = session.append(SessionInfoEntry {
+//!     name: Some("a name".to_owned()),
+//! })?;
+//! assert_eq!(session.leaf_id(), Some(&entry.id));
+//! assert_eq!(session.name(), Some("a name"));
+//! # Ok(())
+//! # }
+//! ```
 
+mod cache;
+mod directory;
 mod entry;
+mod error;
+mod fork;
 mod header;
+mod index;
+mod kind;
+pub mod listing;
+mod load;
+mod lock;
+mod log;
+mod migrate;
 mod moment;
+mod reader;
+mod removal;
+mod scan;
+mod session_id;
+mod storage;
+mod store;
+mod tree;
 
+pub use directory::{SessionDirectory, sessions_root};
 pub use entry::{
     BranchSummaryEntry, CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry,
     CustomMessageEntry, Entry, EntryBody, EntryId, LabelEntry, ModelChangeEntry, SessionInfoEntry,
     ThinkingLevelChangeEntry, UnknownEntry, UsageEntry,
 };
+pub use error::SessionError;
+pub use fork::{ForkPosition, Forked};
 pub use header::{CURRENT_VERSION, SessionHeader};
+pub use kind::{EntryKind, MessageRole};
+pub use log::AppendError;
+pub use removal::{Removal, RemovalError, delete_session};
+pub use session_id::{InvalidSessionId, check_session_id};
+pub use storage::Access;
+pub use store::append::Adopted;
+pub use store::{NewSession, OpenFindings, OpenSession, Session};
+pub use tree::{BranchSummary, NodeLabel, SessionTree, TreeNode};

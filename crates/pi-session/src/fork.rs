@@ -1,0 +1,373 @@
+//! Copies of sessions: forks, clones, imports and the export of a branch.
+//!
+//! A copy takes lines as they stand in the file and touches only those whose parent changes, so
+//! nothing another version of pi wrote is lost on the way.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_ai::AgentMessage;
+use pi_ai::json::JsonObject;
+use serde_json::Value;
+
+use crate::directory::{self, SessionDirectory};
+use crate::entry::{Entry, EntryBody, EntryId, LabelEntry};
+use crate::error::SessionError;
+use crate::header::SessionHeader;
+use crate::index::Slot;
+use crate::kind::EntryKind;
+use crate::listing;
+use crate::moment;
+use crate::session_id::{check_session_id, new_entry_id, new_session_id};
+use crate::storage::disk::create_private_file;
+use crate::storage::{Access, DiskStorage};
+use crate::store::append::write_new;
+use crate::store::{Home, NewSession, OpenSession, Session, create_directory, spell};
+
+/// Where a fork leaves its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForkPosition {
+    /// Before a user message, to say something else instead.
+    #[default]
+    Before,
+    /// After an entry, to go on from there.
+    At,
+}
+
+/// A forked session.
+#[derive(Debug)]
+pub struct Forked {
+    /// The new session.
+    pub session: Session,
+    /// The text of the user message that was forked before, for the editor.
+    pub selected_text: Option<String>,
+}
+
+/// Which entries of a path a copy takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Labels {
+    Keep,
+    Drop,
+}
+
+impl Session {
+    /// Makes a new session of the path to an entry, or to the one before it.
+    pub fn fork(&self, id: &EntryId, position: ForkPosition) -> Result<Forked, SessionError> {
+        let selected = self.slot(id.as_str())?;
+        let (leaf, selected_text) = match position {
+            ForkPosition::At => (Some(selected), None),
+            ForkPosition::Before => {
+                let entry = self.entry_at(selected)?;
+                let EntryBody::Message(AgentMessage::User(message)) = &entry.body else {
+                    return Err(SessionError::NotAUserMessage { id: id.clone() });
+                };
+                let parent = self.record(selected)?.parent.slot();
+                (parent, Some(message.content.joined_text()))
+            }
+        };
+        let session = match leaf {
+            None => self.fork_empty()?,
+            Some(_) if matches!(self.home, Home::Deferred(_)) => return Err(SessionError::Unsaved),
+            Some(leaf) => self.branched(leaf)?,
+        };
+        Ok(Forked {
+            session,
+            selected_text,
+        })
+    }
+
+    /// Makes a new session of the path to the leaf.
+    pub fn clone_branch(&self) -> Result<Self, SessionError> {
+        let leaf = self.leaf_id().ok_or(SessionError::Empty)?;
+        Ok(self.fork(leaf, ForkPosition::At)?.session)
+    }
+
+    /// Makes a new session of the path to an entry, saved or not.
+    ///
+    /// Labels leave the path and follow at its end, for the entries that are on it. The file is
+    /// written at once if there is an answer on the path, else with the first.
+    pub fn branched_at(&self, id: &EntryId) -> Result<Self, SessionError> {
+        self.branched(self.slot(id.as_str())?)
+    }
+
+    fn branched(&self, leaf: Slot) -> Result<Self, SessionError> {
+        let path = self.slots_to(Some(leaf));
+        let header = self.header_of_fork();
+        let mut content = spell(&header)?;
+        let last = self.copy_path(&path, Labels::Drop, &mut content)?;
+        self.copy_labels(&path, last, &mut content)?;
+        let has_answer = path.iter().any(|slot| {
+            let record = self.index.record(*slot);
+            record.is_some_and(|record| record.kind == EntryKind::ASSISTANT)
+        });
+        self.begin_fork(header, content, has_answer)
+    }
+
+    fn fork_empty(&self) -> Result<Self, SessionError> {
+        let header = self.header_of_fork();
+        let content = spell(&header)?;
+        self.begin_fork(header, content, false)
+    }
+
+    fn header_of_fork(&self) -> SessionHeader {
+        let timestamp = moment::to_iso(self.env.now_ms());
+        let mut header =
+            SessionHeader::new(new_session_id(), timestamp, self.cwd.to_string_lossy());
+        header.parent_session = self.path().map(|path| path.to_string_lossy().into_owned());
+        header
+    }
+
+    fn begin_fork(
+        &self,
+        header: SessionHeader,
+        content: Vec<u8>,
+        save_now: bool,
+    ) -> Result<Self, SessionError> {
+        let name = directory::file_name(&header.timestamp, &header.id);
+        let home = match &self.home {
+            Home::Memory => Home::Memory,
+            Home::Deferred(_) | Home::File(_) => Home::Deferred(self.directory.join(name)),
+        };
+        let saved = match &home {
+            Home::Deferred(path) if save_now => {
+                Some((write_new(&*self.storage, path, &content)?, path.clone()))
+            }
+            Home::Memory | Home::Deferred(_) | Home::File(_) => None,
+        };
+        let mut session = Self::from_content(
+            Arc::clone(&self.storage),
+            self.env.clone(),
+            home,
+            self.cwd.clone(),
+            header,
+            content,
+        )?;
+        if let Some((log, path)) = saved {
+            session.log = log;
+            session.home = Home::File(path);
+        }
+        Ok(session)
+    }
+
+    /// Writes the current branch as a session of its own: a header of this moment and the entries
+    /// from the root to the leaf in one line.
+    pub fn export_branch(&self) -> Result<Vec<u8>, SessionError> {
+        let header = SessionHeader::new(
+            self.id(),
+            moment::to_iso(self.env.now_ms()),
+            self.cwd.to_string_lossy(),
+        );
+        let mut content = spell(&header)?;
+        self.copy_path(&self.slots_to(self.leaf), Labels::Keep, &mut content)?;
+        Ok(content)
+    }
+
+    /// Copies the lines of a path, each following the one before it. Returns the last entry's id.
+    fn copy_path(
+        &self,
+        path: &[Slot],
+        labels: Labels,
+        content: &mut Vec<u8>,
+    ) -> Result<Option<EntryId>, SessionError> {
+        // A dropped label that a compaction keeps from: the entry after it takes its place.
+        let mut successors: HashMap<EntryId, EntryId> = HashMap::new();
+        let mut dropped: Vec<EntryId> = Vec::new();
+        let mut parent: Option<Slot> = None;
+        for slot in path {
+            let record = self.record(*slot)?;
+            if labels == Labels::Drop && record.kind == EntryKind::Label {
+                dropped.push(record.id.clone());
+                continue;
+            }
+            for label in dropped.drain(..) {
+                successors.insert(label, record.id.clone());
+            }
+            let line = self.line_at(*slot)?;
+            let is_chained = parent.is_some() && record.parent.slot() == parent;
+            let is_affected = record.kind == EntryKind::Compaction && !successors.is_empty();
+            if is_chained && !is_affected {
+                content.extend_from_slice(line.as_bytes());
+                content.push(b'\n');
+            } else {
+                let parent_id = parent.map(|slot| self.record(slot)).transpose()?;
+                let parent_id = parent_id.map(|record| &record.id);
+                content.extend(rechained(&line, parent_id, &successors)?);
+            }
+            parent = Some(*slot);
+        }
+        let last = parent.map(|slot| self.record(slot)).transpose()?;
+        Ok(last.map(|record| record.id.clone()))
+    }
+
+    /// Appends the labels in force of the entries on a path, as they were set.
+    fn copy_labels(
+        &self,
+        path: &[Slot],
+        mut parent_id: Option<EntryId>,
+        content: &mut Vec<u8>,
+    ) -> Result<(), SessionError> {
+        let mut taken: HashSet<EntryId> = path
+            .iter()
+            .filter_map(|slot| self.index.record(*slot))
+            .filter(|record| record.kind != EntryKind::Label)
+            .map(|record| record.id.clone())
+            .collect();
+        for (target_id, label) in self.index.labels() {
+            if !taken.contains(target_id) {
+                continue;
+            }
+            let entry = Entry {
+                id: new_entry_id(|id| taken.contains(id)),
+                parent_id,
+                timestamp: label.timestamp.clone(),
+                body: LabelEntry {
+                    target_id: target_id.clone(),
+                    label: Some(label.text.clone()),
+                }
+                .into(),
+                extra: JsonObject::new(),
+            };
+            content.extend(spell(&entry)?);
+            parent_id = Some(entry.id.clone());
+            taken.insert(entry.id);
+        }
+        Ok(())
+    }
+
+    /// Copies a whole session file, all branches included, into a directory of another project.
+    pub fn fork_file(
+        source: &Path,
+        directory: &SessionDirectory,
+        options: NewSession,
+    ) -> Result<Self, SessionError> {
+        if let Some(id) = &options.id {
+            check_session_id(id)?;
+            if let Some(path) = listing::find_by_id(directory, id) {
+                let id = id.clone();
+                return Err(SessionError::IdTaken { id, path });
+            }
+        }
+        let source = directory::resolve(source);
+        let entries = entry_lines(&source)?;
+        let mut header = SessionHeader::new(
+            options.id.unwrap_or_else(new_session_id),
+            moment::to_iso(options.env.now_ms()),
+            directory.cwd().to_string_lossy(),
+        );
+        header.parent_session = Some(source.to_string_lossy().into_owned());
+        let name = directory::file_name(&header.timestamp, &header.id);
+        let path = directory.path().join(name);
+        let mut content = spell(&header)?;
+        content.extend(entries);
+        // The claim of this log must be gone before the session claims the file.
+        drop(write_new(&DiskStorage, &path, &content)?);
+        Self::open(
+            &path,
+            OpenSession {
+                env: options.env,
+                ..OpenSession::default()
+            },
+        )
+    }
+
+    /// Copies a session file into a directory, unless it is there already, and opens it.
+    pub fn import(
+        source: &Path,
+        directory: &Path,
+        options: OpenSession,
+    ) -> Result<Self, SessionError> {
+        let source = directory::resolve(source);
+        let directory = directory::resolve(directory);
+        // Nothing is copied that is no session.
+        Self::open(
+            &source,
+            OpenSession {
+                access: Access::Read,
+                ..OpenSession::default()
+            },
+        )?;
+        let options = OpenSession {
+            directory: Some(directory.clone()),
+            ..options
+        };
+        if source.parent() == Some(&directory) {
+            return Self::open(&source, options);
+        }
+        create_directory(&directory)?;
+        let target = copy_beside(&source, &directory)?;
+        Self::open(&target, options)
+    }
+}
+
+/// Puts an entry after another, and lets a compaction keep from where it did.
+fn rechained(
+    line: &str,
+    parent_id: Option<&EntryId>,
+    successors: &HashMap<EntryId, EntryId>,
+) -> Result<Vec<u8>, SessionError> {
+    let mut object: JsonObject =
+        pi_ai::json::from_str_lenient(line).map_err(SessionError::Unspellable)?;
+    let parent = parent_id.map_or(Value::Null, |id| Value::from(id.as_str()));
+    object.insert("parentId".to_owned(), parent);
+    if let Some(Value::String(kept)) = object.get_mut("firstKeptEntryId")
+        && let Some(successor) = successors.get(kept.as_str())
+    {
+        *kept = successor.as_str().to_owned();
+    }
+    spell(&object)
+}
+
+/// Reads all entries of a file as lines of the current format.
+fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
+    let source = Session::open(
+        path,
+        OpenSession {
+            access: Access::Read,
+            ..OpenSession::default()
+        },
+    )?;
+    let mut lines = Vec::new();
+    for slot in (0..).take(source.len()) {
+        lines.extend_from_slice(source.line_at(slot)?.as_bytes());
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+/// Copies a file into a directory under its own name, or the next free one made from it.
+fn copy_beside(source: &Path, directory: &Path) -> Result<PathBuf, SessionError> {
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = source
+        .extension()
+        .map(|extension| format!(".{}", extension.to_string_lossy()))
+        .unwrap_or_default();
+    let mut target = directory.join(format!("{stem}{extension}"));
+    let mut suffix = 1_u32;
+    loop {
+        let unwritable = |source| SessionError::Unwritable {
+            path: target.clone(),
+            source,
+        };
+        match create_private_file(&target) {
+            Ok(mut file) => {
+                let copied =
+                    fs::File::open(source).and_then(|mut source| io::copy(&mut source, &mut file));
+                if let Err(error) = copied {
+                    if let Err(error) = fs::remove_file(&target) {
+                        tracing::warn!(path = %target.display(), %error, "half a copy stays behind");
+                    }
+                    return Err(unwritable(error));
+                }
+                return Ok(target);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                target = directory.join(format!("{stem}-{suffix}{extension}"));
+                suffix += 1;
+            }
+            Err(error) => return Err(unwritable(error)),
+        }
+    }
+}

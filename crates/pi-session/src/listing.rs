@@ -1,0 +1,174 @@
+//! Finding sessions: by id, by recency, or all of them with what a list shows.
+//!
+//! Discovery is best effort: a file that cannot be read is no session, and one bad file never hides
+//! the others. Everything here blocks on the disk; asynchronous callers put it on a thread.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::directory::{EXTENSION, SessionDirectory};
+use crate::header::SessionHeader;
+use crate::load::parse;
+use crate::reader::{Flow, each_line};
+use crate::scan::{Line, Scanner};
+use crate::storage::{Access, DiskStorage, LogStorage};
+
+mod info;
+mod progress;
+
+pub use info::{MessageText, SessionInfo};
+pub use progress::{ListProgress, ListingCancelled, list, list_all};
+
+/// How far into a file its header is looked for. A longer one can still be opened by its path.
+const HEADER_SCAN_LIMIT: u64 = 1024 * 1024;
+
+/// Where to look for the session a user names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchScope<'path> {
+    /// In the directories of all working directories below this one.
+    Everywhere(&'path Path),
+    /// In this one directory, whatever the working directory.
+    Within(&'path Path),
+}
+
+impl SearchScope<'_> {
+    fn files(self) -> Vec<PathBuf> {
+        match self {
+            Self::Everywhere(root) => all_session_files(root),
+            Self::Within(directory) => session_files(directory),
+        }
+    }
+}
+
+/// A session found by its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoundSession {
+    /// It belongs to this working directory.
+    Here(PathBuf),
+    /// It belongs to another one.
+    Elsewhere {
+        /// The file.
+        path: PathBuf,
+        /// The working directory it belongs to.
+        cwd: String,
+    },
+}
+
+/// Reads the header of a file, if it is a session and the header is near its beginning.
+pub fn read_header(path: &Path) -> Option<SessionHeader> {
+    let file = DiskStorage.open(path, Access::Read).ok()?;
+    let length = file.length().ok()?;
+    let mut scanner = Scanner::default();
+    let mut header = None;
+    each_line(&*file, 0, length.min(HEADER_SCAN_LIMIT), |line| {
+        if !line.terminated && length > HEADER_SCAN_LIMIT {
+            return Flow::Stop;
+        }
+        match scanner.scan(line.bytes) {
+            Line::Blank | Line::Malformed => Flow::Continue,
+            Line::Scalar | Line::Object(_) => {
+                header = parse(line.bytes);
+                Flow::Stop
+            }
+        }
+    })
+    .ok()?;
+    header
+}
+
+/// Finds the session with exactly this id that belongs to a directory.
+pub fn find_by_id(directory: &SessionDirectory, id: &str) -> Option<PathBuf> {
+    session_files(directory.path()).into_iter().find(|path| {
+        read_header(path).is_some_and(|header| header.id == id && directory.admits(&header.cwd))
+    })
+}
+
+/// Finds a session by its id or the beginning of it: first among those of this directory, then in
+/// the whole scope. Of several that fit, the one spoken in last is meant.
+pub fn find(
+    directory: &SessionDirectory,
+    scope: SearchScope<'_>,
+    prefix: &str,
+) -> Option<FoundSession> {
+    if let Some(path) = find_by_id(directory, prefix) {
+        return Some(FoundSession::Here(path));
+    }
+    let local = headers(session_files(directory.path()))
+        .filter(|(_, header)| directory.admits(&header.cwd) && header.id.starts_with(prefix));
+    if let Some((path, _)) = spoken_in_last(local.collect()) {
+        return Some(FoundSession::Here(path));
+    }
+    let anywhere: Vec<_> = headers(scope.files())
+        .filter(|(_, header)| header.id.starts_with(prefix))
+        .collect();
+    let exact = anywhere.iter().find(|(_, header)| header.id == prefix);
+    let (path, header) = match exact {
+        Some(found) => found.clone(),
+        None => spoken_in_last(anywhere)?,
+    };
+    Some(FoundSession::Elsewhere {
+        path,
+        cwd: header.cwd,
+    })
+}
+
+/// Finds the session of a directory whose file was written to last.
+pub fn find_most_recent(directory: &SessionDirectory) -> Option<PathBuf> {
+    let mut files = dated(session_files(directory.path()));
+    files.sort_by(|(_, one), (_, other)| other.cmp(one));
+    files
+        .into_iter()
+        .map(|(path, _)| path)
+        .find(|path| read_header(path).is_some_and(|header| directory.admits(&header.cwd)))
+}
+
+fn headers(files: Vec<PathBuf>) -> impl Iterator<Item = (PathBuf, SessionHeader)> {
+    files.into_iter().filter_map(|path| {
+        let header = read_header(&path)?;
+        Some((path, header))
+    })
+}
+
+fn spoken_in_last(mut found: Vec<(PathBuf, SessionHeader)>) -> Option<(PathBuf, SessionHeader)> {
+    if found.len() < 2 {
+        return found.pop();
+    }
+    found.into_iter().max_by_key(|(path, _)| {
+        SessionInfo::read(path, MessageText::Leave).map(|info| info.modified_ms)
+    })
+}
+
+fn session_files(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == EXTENSION)
+        })
+        .collect()
+}
+
+fn all_session_files(root: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(root) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .flat_map(|entry| session_files(&entry.path()))
+        .collect()
+}
+
+fn dated(files: Vec<PathBuf>) -> Vec<(PathBuf, Option<SystemTime>)> {
+    files
+        .into_iter()
+        .map(|path| {
+            let modified = fs::metadata(&path).and_then(|metadata| metadata.modified());
+            (path, modified.ok())
+        })
+        .collect()
+}

@@ -1,0 +1,171 @@
+//! Brings files of older formats up to date.
+//!
+//! The first format had no ids: its entries form one line. The second called messages of extensions
+//! `hookMessage`. The file is replaced in one step, so a crash leaves the old or the new one; lines
+//! that are no JSON keep their place.
+
+use std::path::Path;
+
+use pi_ai::json::JsonObject;
+use serde_json::Value;
+
+use crate::entry::EntryId;
+use crate::error::SessionError;
+use crate::header::CURRENT_VERSION;
+use crate::load::parse;
+use crate::log::{AppendLog, read_range};
+use crate::session_id::new_entry_id;
+use crate::storage::{Access, LogStorage, MemoryFile};
+use crate::store::{open_log, spell};
+
+/// The fields every entry begins with, in their order.
+const LEADING: [&str; 4] = ["type", "id", "parentId", "timestamp"];
+
+/// Returns a log of the current format. Opened for reading, the file stays as it is and the log is a
+/// copy in memory.
+pub(crate) fn bring_up_to_date(
+    storage: &dyn LogStorage,
+    log: AppendLog,
+    path: &Path,
+) -> Result<AppendLog, SessionError> {
+    if log.is_held_by_another() {
+        return Err(SessionError::InUse {
+            path: path.to_owned(),
+        });
+    }
+    let unreadable = |source| SessionError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let content = read_range(log.file(), 0, log.length()).map_err(unreadable)?;
+    let content = migrated(&content)?;
+    if log.access() == Access::Read {
+        let copy = Box::new(MemoryFile::new(content));
+        return AppendLog::new(copy, Some(path.to_owned()), Access::Read).map_err(unreadable);
+    }
+    storage
+        .replace(path, &content)
+        .map_err(|source| SessionError::Unwritable {
+            path: path.to_owned(),
+            source,
+        })?;
+    open_log(storage, path, Access::Write)
+}
+
+/// Rewrites the content of a file in the current format; content of the current format is unchanged.
+pub(crate) fn migrated(content: &[u8]) -> Result<Vec<u8>, SessionError> {
+    let lines: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
+    let mut objects: Vec<Option<JsonObject>> = lines.iter().map(|line| parse(line)).collect();
+    let version = objects
+        .iter()
+        .flatten()
+        .find(|object| is_header(object))
+        .map_or(CURRENT_VERSION, |header| {
+            header.get("version").and_then(Value::as_u64).unwrap_or(1)
+        });
+    if version >= CURRENT_VERSION {
+        return Ok(content.to_vec());
+    }
+    if version < 2 {
+        link(&mut objects);
+    }
+    rename_hook_messages(&mut objects);
+    let mut migrated = Vec::with_capacity(content.len() + content.len() / 8);
+    for (line, object) in lines.iter().zip(&objects) {
+        match object {
+            Some(object) => migrated.extend(spell(object)?),
+            None if line.is_empty() => {}
+            None => {
+                migrated.extend_from_slice(line);
+                migrated.push(b'\n');
+            }
+        }
+    }
+    Ok(migrated)
+}
+
+fn is_header(object: &JsonObject) -> bool {
+    object.get("type").and_then(Value::as_str) == Some("session")
+}
+
+/// Gives every entry an id and the one before it as its parent.
+fn link(objects: &mut [Option<JsonObject>]) {
+    // A compaction of the first format counts entries, the header included.
+    let mut ids: Vec<Option<EntryId>> = Vec::new();
+    let mut taken = std::collections::HashSet::new();
+    let mut parent = Value::Null;
+    for object in objects.iter_mut().flatten() {
+        if is_header(object) {
+            ids.push(None);
+            continue;
+        }
+        let id = new_entry_id(|id| taken.contains(id));
+        taken.insert(id.clone());
+        ids.push(Some(id.clone()));
+        let id = Value::from(id.as_str());
+        *object = led_by(std::mem::take(object), id.clone(), parent);
+        if object.get("type").and_then(Value::as_str) == Some("compaction") {
+            name_first_kept(object, &ids);
+        }
+        parent = id;
+    }
+}
+
+fn name_first_kept(compaction: &mut JsonObject, ids: &[Option<EntryId>]) {
+    let Some(Value::Number(index)) = compaction.shift_remove("firstKeptEntryIndex") else {
+        return;
+    };
+    let index = index.as_u64().and_then(|index| usize::try_from(index).ok());
+    if let Some(Some(id)) = index.and_then(|index| ids.get(index)) {
+        let id = Value::from(id.as_str());
+        compaction.insert("firstKeptEntryId".to_owned(), id);
+    }
+}
+
+/// Puts the fields every entry has before the others.
+fn led_by(mut object: JsonObject, id: Value, parent: Value) -> JsonObject {
+    object.insert("id".to_owned(), id);
+    object.insert("parentId".to_owned(), parent);
+    let mut ordered = JsonObject::with_capacity(object.len());
+    for name in LEADING {
+        if let Some(value) = object.shift_remove(name) {
+            ordered.insert(name.to_owned(), value);
+        }
+    }
+    ordered.extend(object);
+    ordered
+}
+
+/// Calls messages of extensions what they are called today, and dates the header.
+fn rename_hook_messages(objects: &mut [Option<JsonObject>]) {
+    for object in objects.iter_mut().flatten() {
+        if is_header(object) {
+            date(object);
+            continue;
+        }
+        let message = object.get_mut("message").and_then(Value::as_object_mut);
+        if let Some(role) = message.and_then(|message| message.get_mut("role"))
+            && role.as_str() == Some("hookMessage")
+        {
+            *role = Value::from("custom");
+        }
+    }
+}
+
+/// Gives a header the current version, in its place after the type.
+fn date(header: &mut JsonObject) {
+    let version = Value::from(CURRENT_VERSION);
+    if header.contains_key("version") {
+        header.insert("version".to_owned(), version);
+        return;
+    }
+    let mut ordered = JsonObject::with_capacity(header.len() + 1);
+    for (name, value) in std::mem::take(header) {
+        let is_type = name == "type";
+        ordered.insert(name, value);
+        if is_type {
+            ordered.insert("version".to_owned(), version.clone());
+        }
+    }
+    *header = ordered;
+}

@@ -1,0 +1,157 @@
+//! Reads a session file line by line, in pieces, and hands every line out once.
+//!
+//! It needs as much memory as the longest line and one piece, whatever the size of the file.
+
+use std::io;
+
+use memchr::memchr;
+
+use crate::log::read_range;
+use crate::storage::LogFile;
+
+/// How much is read first: a header fits, and a listing reads thousands of those.
+const FIRST_PIECE: usize = 8 * 1024;
+
+/// How much is read at once at most: the calls do not count, and the cache holds it.
+const PIECE: usize = 256 * 1024;
+
+/// A UTF-8 byte order mark, which some editors put before the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// One line of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawLine<'file> {
+    /// Where it begins.
+    pub(crate) offset: u64,
+    /// Its bytes without the line feed.
+    pub(crate) bytes: &'file [u8],
+    /// Whether a line feed follows.
+    pub(crate) terminated: bool,
+}
+
+/// Whether a reader of lines wants more of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    Stop,
+}
+
+/// Hands every line between two offsets to `visit`, until it has enough.
+pub(crate) fn each_line(
+    file: &dyn LogFile,
+    start: u64,
+    end: u64,
+    mut visit: impl FnMut(RawLine<'_>) -> Flow,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    // Where the buffer's first byte stands in the file.
+    let mut base = start;
+    let mut searched = 0;
+    let mut piece = FIRST_PIECE;
+    loop {
+        let position = base + buffer.len() as u64;
+        let wanted = usize::try_from(end.saturating_sub(position))
+            .unwrap_or(piece)
+            .min(piece);
+        piece = PIECE;
+        let filled = buffer.len();
+        buffer.resize(filled + wanted, 0);
+        let count = match buffer.get_mut(filled..) {
+            Some(room) if wanted > 0 => file.read_at(room, position)?,
+            _ => 0,
+        };
+        buffer.truncate(filled + count);
+
+        let mut line_start = 0;
+        while let Some(found) = buffer.get(searched..).and_then(|rest| memchr(b'\n', rest)) {
+            let line_end = searched + found;
+            let offset = base + line_start as u64;
+            let bytes = buffer.get(line_start..line_end).unwrap_or_default();
+            if visit(line(offset, bytes, true)) == Flow::Stop {
+                return Ok(());
+            }
+            line_start = line_end + 1;
+            searched = line_start;
+        }
+        if count == 0 {
+            let bytes = buffer.get(line_start..).unwrap_or_default();
+            if !bytes.is_empty() {
+                visit(line(base + line_start as u64, bytes, false));
+            }
+            return Ok(());
+        }
+        buffer.drain(..line_start);
+        base += line_start as u64;
+        searched = buffer.len();
+    }
+}
+
+fn line(offset: u64, bytes: &[u8], terminated: bool) -> RawLine<'_> {
+    match bytes.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) if offset == 0 => RawLine {
+            offset: BYTE_ORDER_MARK.len() as u64,
+            bytes: rest,
+            terminated,
+        },
+        _ => RawLine {
+            offset,
+            bytes,
+            terminated,
+        },
+    }
+}
+
+/// Reads one line as text. What is no UTF-8 reads as U+FFFD, as in JavaScript.
+pub(crate) fn read_text(file: &dyn LogFile, offset: u64, length: u32) -> io::Result<String> {
+    let bytes = read_range(file, offset, offset + u64::from(length))?;
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::storage::MemoryFile;
+
+    fn lines(content: &[u8], start: u64) -> Vec<(u64, usize, bool)> {
+        let file = MemoryFile::new(content.to_vec());
+        let mut lines = Vec::new();
+        each_line(&file, start, content.len() as u64, |line| {
+            lines.push((line.offset, line.bytes.len(), line.terminated));
+            Flow::Continue
+        })
+        .unwrap();
+        lines
+    }
+
+    #[test]
+    fn lines_have_their_places() {
+        assert_eq!(lines(b"", 0), []);
+        assert_eq!(lines(b"\n", 0), [(0, 0, true)]);
+        assert_eq!(
+            lines(b"ab\n\ncd", 0),
+            [(0, 2, true), (3, 0, true), (4, 2, false)]
+        );
+        assert_eq!(lines(b"ab\ncd\n", 3), [(3, 2, true)]);
+        assert_eq!(lines(b"\xEF\xBB\xBFab\n", 0), [(3, 2, true)]);
+    }
+
+    #[test]
+    fn lines_longer_than_a_piece_come_whole() {
+        let long = PIECE * 2 + 17;
+        let mut content = vec![b'x'; long];
+        content.extend(b"\ny\n");
+        content.extend(vec![b'z'; PIECE]);
+        let end = (long + 3) as u64;
+        assert_eq!(
+            lines(&content, 0),
+            [
+                (0, long, true),
+                (long as u64 + 1, 1, true),
+                (end, PIECE, false)
+            ]
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! Reads the few fields the index needs from a line of JSON without building the rest.
+//!
+//! The whole line is still checked to be JSON, since a line that is not must be skipped as the
+//! TypeScript pi skips it. Two things it accepts beyond the standard, as [`pi_ai::json`] does when it
+//! reads the entry later: control characters in strings, and half a surrogate pair.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+/// What a line of a session file is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Line<'line> {
+    /// Nothing but white space, or `null`, which means nothing either.
+    Blank,
+    /// Not JSON.
+    Malformed,
+    /// JSON, but no object.
+    Scalar,
+    /// An object.
+    Object(Fields<'line>),
+}
+
+/// The fields of an object that the index reads; those of another JSON type count as absent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Fields<'line> {
+    pub(crate) type_name: Option<Cow<'line, str>>,
+    pub(crate) id: Option<Cow<'line, str>>,
+    pub(crate) parent_id: Option<Cow<'line, str>>,
+    pub(crate) timestamp: Option<Cow<'line, str>>,
+    /// `message.role`
+    pub(crate) role: Option<Cow<'line, str>>,
+    /// `message.timestamp`
+    pub(crate) message_timestamp: Option<i64>,
+}
+
+/// Scans lines, keeping its memory from one to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Scanner {
+    /// The closing brackets owed by the value being skipped.
+    open: Vec<u8>,
+}
+
+impl Scanner {
+    /// Reads one line, with or without its line feed.
+    pub(crate) fn scan<'line>(&mut self, line: &'line [u8]) -> Line<'line> {
+        let mut cursor = Cursor {
+            bytes: line,
+            position: 0,
+        };
+        cursor.skip_space();
+        match cursor.peek() {
+            None => Line::Blank,
+            Some(b'{') => self
+                .object(&mut cursor)
+                .filter(|_| cursor.is_at_end())
+                .map_or(Line::Malformed, Line::Object),
+            Some(first) => match self.skip_value(&mut cursor) {
+                Some(()) if cursor.is_at_end() && first == b'n' => Line::Blank,
+                Some(()) if cursor.is_at_end() => Line::Scalar,
+                _ => Line::Malformed,
+            },
+        }
+    }
+
+    fn object<'line>(&mut self, cursor: &mut Cursor<'line>) -> Option<Fields<'line>> {
+        let mut fields = Fields::default();
+        self.each_field(cursor, |scanner, cursor, key| {
+            match key {
+                b"type" => fields.type_name = scanner.text(cursor)?,
+                b"id" => fields.id = scanner.text(cursor)?,
+                b"parentId" => fields.parent_id = scanner.text(cursor)?,
+                b"timestamp" => fields.timestamp = scanner.text(cursor)?,
+                b"message" => scanner.message(cursor, &mut fields)?,
+                _ => scanner.skip_value(cursor)?,
+            }
+            Some(())
+        })?;
+        Some(fields)
+    }
+
+    fn message<'line>(
+        &mut self,
+        cursor: &mut Cursor<'line>,
+        fields: &mut Fields<'line>,
+    ) -> Option<()> {
+        (fields.role, fields.message_timestamp) = (None, None);
+        if cursor.peek() != Some(b'{') {
+            return self.skip_value(cursor);
+        }
+        self.each_field(cursor, |scanner, cursor, key| {
+            match key {
+                b"role" => fields.role = scanner.text(cursor)?,
+                b"timestamp" => fields.message_timestamp = scanner.number(cursor)?,
+                _ => scanner.skip_value(cursor)?,
+            }
+            Some(())
+        })
+    }
+
+    /// Walks the fields of the object the cursor stands at; `read` must consume the value.
+    fn each_field<'line>(
+        &mut self,
+        cursor: &mut Cursor<'line>,
+        mut read: impl FnMut(&mut Self, &mut Cursor<'line>, &'line [u8]) -> Option<()>,
+    ) -> Option<()> {
+        cursor.expect(b'{')?;
+        cursor.skip_space();
+        if cursor.take_if(b'}') {
+            return Some(());
+        }
+        loop {
+            let key = cursor.key()?;
+            cursor.skip_space();
+            read(self, cursor, key)?;
+            cursor.skip_space();
+            match cursor.next()? {
+                b',' => cursor.skip_space(),
+                b'}' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Reads a string; a value of another type is skipped and absent.
+    fn text<'line>(&mut self, cursor: &mut Cursor<'line>) -> Option<Option<Cow<'line, str>>> {
+        if cursor.peek() != Some(b'"') {
+            self.skip_value(cursor)?;
+            return Some(None);
+        }
+        let start = cursor.position;
+        let raw = cursor.string()?;
+        if !raw.contains(&b'\\') {
+            return Some(Some(String::from_utf8_lossy(raw)));
+        }
+        let quoted = cursor.bytes.get(start..cursor.position)?;
+        let quoted = String::from_utf8_lossy(quoted);
+        let text: Option<String> = pi_ai::json::from_str_lenient(&quoted).ok();
+        Some(text.map(Cow::Owned))
+    }
+
+    /// Reads a number as milliseconds; a value of another type is skipped and absent.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "`as` saturates, which is the wanted reading of an out-of-range time"
+    )]
+    fn number(&mut self, cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
+        let start = cursor.position;
+        self.skip_value(cursor)?;
+        let text = std::str::from_utf8(cursor.bytes.get(start..cursor.position)?).ok();
+        Some(text.and_then(|text| {
+            text.parse::<i64>()
+                .ok()
+                .or_else(|| text.parse::<f64>().ok().map(|number| number as i64))
+        }))
+    }
+
+    /// Skips one value of any depth without recursion: a file must not overflow the stack.
+    fn skip_value(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
+        self.open.clear();
+        loop {
+            cursor.skip_space();
+            match cursor.peek()? {
+                b'{' => {
+                    cursor.position += 1;
+                    cursor.skip_space();
+                    if !cursor.take_if(b'}') {
+                        self.open.push(b'}');
+                        cursor.key()?;
+                        continue;
+                    }
+                }
+                b'[' => {
+                    cursor.position += 1;
+                    cursor.skip_space();
+                    if !cursor.take_if(b']') {
+                        self.open.push(b']');
+                        continue;
+                    }
+                }
+                b'"' => {
+                    cursor.string()?;
+                }
+                b't' => cursor.literal(b"true")?,
+                b'f' => cursor.literal(b"false")?,
+                b'n' => cursor.literal(b"null")?,
+                _ => cursor.number()?,
+            }
+            loop {
+                let Some(close) = self.open.last().copied() else {
+                    return Some(());
+                };
+                cursor.skip_space();
+                match cursor.next()? {
+                    b',' if close == b'}' => {
+                        cursor.skip_space();
+                        cursor.key()?;
+                        break;
+                    }
+                    b',' => break,
+                    byte if byte == close => {
+                        self.open.pop();
+                    }
+                    _ => return None,
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Cursor<'line> {
+    bytes: &'line [u8],
+    position: usize,
+}
+
+impl<'line> Cursor<'line> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.position).copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.position += 1;
+        Some(byte)
+    }
+
+    fn take_if(&mut self, wanted: u8) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.position += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, wanted: u8) -> Option<()> {
+        self.take_if(wanted).then_some(())
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.position += 1;
+        }
+    }
+
+    fn is_at_end(&mut self) -> bool {
+        self.skip_space();
+        self.position == self.bytes.len()
+    }
+
+    fn literal(&mut self, literal: &[u8]) -> Option<()> {
+        let rest = self.bytes.get(self.position..)?;
+        self.position += literal.len();
+        rest.starts_with(literal).then_some(())
+    }
+
+    /// Reads a key and its colon.
+    fn key(&mut self) -> Option<&'line [u8]> {
+        let key = self.string()?;
+        self.skip_space();
+        self.expect(b':')?;
+        Some(key)
+    }
+
+    /// Reads a string and returns what stands between its quotes, escapes and all.
+    fn string(&mut self) -> Option<&'line [u8]> {
+        self.expect(b'"')?;
+        let start = self.position;
+        loop {
+            let rest = self.bytes.get(self.position..)?;
+            self.position += memchr2(b'"', b'\\', rest)?;
+            if self.next()? == b'"' {
+                return self.bytes.get(start..self.position - 1);
+            }
+            match self.next()? {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
+                b'u' => {
+                    let digits = self.bytes.get(self.position..self.position + 4)?;
+                    if !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return None;
+                    }
+                    self.position += 4;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        self.take_if(b'-');
+        if !self.take_if(b'0') {
+            self.digits()?;
+        }
+        if self.take_if(b'.') {
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.position += 1;
+            if !self.take_if(b'+') {
+                self.take_if(b'-');
+            }
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    fn digits(&mut self) -> Option<()> {
+        let start = self.position;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.position += 1;
+        }
+        (self.position > start).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
