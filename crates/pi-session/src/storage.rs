@@ -9,6 +9,8 @@ use std::io;
 use std::path::Path;
 
 pub(crate) mod disk;
+#[cfg(test)]
+pub(crate) mod faulty;
 pub(crate) mod memory;
 
 pub(crate) use disk::DiskStorage;

@@ -534,3 +534,6 @@ fn repair_end(log: &mut AppendLog, loaded: &Loaded, findings: &mut OpenFindings)
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! A disk that fails when it is told to.
+//!
+//! Files live in memory and outlive their handles, as on a disk; a fault strikes after a number of
+//! bytes, and a killed process can do nothing more until the disk is [`FaultyDisk::revived`].
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::{Access, Claim, LogFile, LogStorage, Standing};
+
+/// What goes wrong once the given number of bytes has been written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing.
+    None,
+    /// The process dies in the middle of the write.
+    Kill { after: usize },
+    /// The write fails, having taken the bytes up to here.
+    Refuse { after: usize, kind: io::ErrorKind },
+    /// The write takes the bytes up to here and says so.
+    Short { after: usize },
+}
+
+/// A disk in memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FaultyDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    fault: Fault,
+    written: usize,
+    truncation_fails: bool,
+    dead: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            files: BTreeMap::new(),
+            fault: Fault::None,
+            written: 0,
+            truncation_fails: false,
+            dead: false,
+        }
+    }
+}
+
+impl FaultyDisk {
+    /// Arms a fault, counting from now.
+    pub(crate) fn arm(&self, fault: Fault) {
+        let mut state = self.state();
+        (state.fault, state.written) = (fault, 0);
+    }
+
+    /// Makes truncation fail or work.
+    pub(crate) fn fail_truncation(&self, fails: bool) {
+        self.state().truncation_fails = fails;
+    }
+
+    /// The same files after the machine came up again.
+    pub(crate) fn revived(&self) -> Self {
+        let disk = Self::default();
+        disk.state().files = self.state().files.clone();
+        disk
+    }
+
+    pub(crate) fn content(&self, path: &Path) -> Option<Vec<u8>> {
+        self.state().files.get(path).cloned()
+    }
+
+    /// Changes a file behind everybody's back.
+    pub(crate) fn put(&self, path: &Path, content: &[u8]) {
+        self.state().files.insert(path.to_owned(), content.to_vec());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn alive(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.state();
+        if state.dead {
+            return Err(io::Error::other("the process is dead"));
+        }
+        Ok(state)
+    }
+
+    fn handle(&self, path: &Path) -> Box<dyn LogFile> {
+        Box::new(FaultyFile {
+            disk: self.clone(),
+            path: path.to_owned(),
+        })
+    }
+}
+
+impl LogStorage for FaultyDisk {
+    fn open(&self, path: &Path, _access: Access) -> io::Result<Box<dyn LogFile>> {
+        if !self.alive()?.files.contains_key(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(self.handle(path))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn LogFile>> {
+        let mut state = self.alive()?;
+        if state.files.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.files.insert(path.to_owned(), Vec::new());
+        drop(state);
+        Ok(self.handle(path))
+    }
+
+    fn replace(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.alive()?
+            .files
+            .insert(path.to_owned(), content.to_vec());
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.alive()?.files.remove(path);
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct FaultyFile {
+    disk: FaultyDisk,
+    path: PathBuf,
+}
+
+impl LogFile for FaultyFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let state = self.disk.alive()?;
+        let content = state.files.get(&self.path).map_or(&[][..], Vec::as_slice);
+        let offset = usize::try_from(offset).unwrap().min(content.len());
+        let count = buffer.len().min(content.len() - offset);
+        buffer[..count].copy_from_slice(&content[offset..offset + count]);
+        Ok(count)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.disk.alive()?;
+        let room = match state.fault {
+            Fault::None => usize::MAX,
+            Fault::Kill { after } | Fault::Refuse { after, .. } | Fault::Short { after } => {
+                after - state.written.min(after)
+            }
+        };
+        let taken = room.min(bytes.len());
+        state.written += taken;
+        let file = state.files.get_mut(&self.path).unwrap();
+        file.extend(&bytes[..taken]);
+        if taken == bytes.len() {
+            return Ok(taken);
+        }
+        match state.fault {
+            Fault::Kill { .. } => {
+                state.dead = true;
+                Err(io::Error::other("killed"))
+            }
+            Fault::Refuse { kind, .. } => Err(kind.into()),
+            Fault::Short { .. } | Fault::None => Ok(taken),
+        }
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        let mut state = self.disk.alive()?;
+        if state.truncation_fails {
+            return Err(io::Error::other("input/output error"));
+        }
+        let file = state.files.get_mut(&self.path).unwrap();
+        file.truncate(usize::try_from(length).unwrap());
+        Ok(())
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        let state = self.disk.alive()?;
+        Ok(state.files.get(&self.path).map_or(0, Vec::len) as u64)
+    }
+
+    fn standing(&self) -> io::Result<Standing> {
+        Ok(match self.disk.alive()?.files.contains_key(&self.path) {
+            true => Standing::InPlace,
+            false => Standing::Removed,
+        })
+    }
+
+    fn claim(&self) -> Claim {
+        Claim::Granted
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}

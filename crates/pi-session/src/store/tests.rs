@@ -1,0 +1,144 @@
+//! The promise of the log under failing disks, and that what is appended is what is loaded.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pi_ai::{AgentMessage, AssistantMessage, Env, ToolResultMessage, UserMessage};
+use serde_json::json;
+
+use super::*;
+use crate::entry::{
+    CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry, CustomMessageEntry,
+    EntryBody, LabelEntry, ModelChangeEntry, SessionInfoEntry, ThinkingLevelChangeEntry,
+    UnknownEntry, UsageEntry,
+};
+use crate::storage::faulty::FaultyDisk;
+
+mod faults;
+mod round_trip;
+mod writers;
+
+const PATH: &str = "/sessions/one.jsonl";
+
+fn header() -> SessionHeader {
+    SessionHeader::new("one", "2026-01-01T00:00:00.000Z", "/project")
+}
+
+/// A session not yet on a disk, which will be.
+fn deferred(disk: &FaultyDisk) -> Session {
+    let content = spell(&header()).unwrap();
+    Session::from_content(
+        Arc::new(disk.clone()),
+        Env::process(),
+        Home::Deferred(PATH.into()),
+        "/project".into(),
+        header(),
+        content,
+    )
+    .unwrap()
+}
+
+fn open(disk: &FaultyDisk, access: Access) -> Result<Session, SessionError> {
+    Session::open_in(
+        Arc::new(disk.clone()),
+        Path::new(PATH),
+        OpenSession {
+            access,
+            ..OpenSession::default()
+        },
+    )
+}
+
+fn entries(session: &Session) -> Vec<Entry> {
+    let entries = session.entries().map(|entry| (*entry.unwrap()).clone());
+    entries.collect()
+}
+
+fn user(text: &str) -> EntryBody {
+    EntryBody::Message(AgentMessage::User(UserMessage {
+        content: text.into(),
+        timestamp: 1,
+        ..UserMessage::default()
+    }))
+}
+
+fn assistant(text: &str) -> EntryBody {
+    EntryBody::Message(AgentMessage::Assistant(AssistantMessage {
+        content: vec![pi_ai::AssistantBlock::text(text)],
+        stop_reason: pi_ai::StopReason::Stop,
+        timestamp: 2,
+        ..AssistantMessage::default()
+    }))
+}
+
+fn tool_result(text: &str) -> EntryBody {
+    EntryBody::Message(AgentMessage::ToolResult(ToolResultMessage {
+        tool_call_id: "call".to_owned(),
+        content: vec![pi_ai::InputBlock::text(text)],
+        timestamp: 3,
+        ..ToolResultMessage::default()
+    }))
+}
+
+/// One body of every type; `target` is an entry they may name.
+fn one_of_each(target: &EntryId, text: &str) -> Vec<EntryBody> {
+    let name = text.to_owned();
+    vec![
+        user(text),
+        assistant(text),
+        tool_result(text),
+        ModelChangeEntry {
+            provider: name.clone(),
+            model_id: "m".to_owned(),
+        }
+        .into(),
+        ThinkingLevelChangeEntry {
+            thinking_level: "high".to_owned(),
+        }
+        .into(),
+        UsageEntry {
+            kind: name.clone(),
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            usage: pi_ai::Usage::default(),
+            note: None,
+        }
+        .into(),
+        CompactionEntry {
+            summary: name.clone(),
+            first_kept_entry_id: None,
+            tokens_before: 7,
+            details: Some(json!({ "readFiles": [name] })),
+            usage: None,
+            from_hook: None,
+            system_message: None,
+        }
+        .into(),
+        CustomEntry {
+            custom_type: name.clone(),
+            data: Some(json!(null)),
+        }
+        .into(),
+        CustomMessageEntry {
+            custom_type: "x".to_owned(),
+            content: text.into(),
+            display: true,
+            details: None,
+        }
+        .into(),
+        LabelEntry {
+            target_id: target.clone(),
+            label: Some(name.clone()),
+        }
+        .into(),
+        SessionInfoEntry {
+            name: Some("named".to_owned()),
+        }
+        .into(),
+        UnknownEntry {
+            type_name: "from_the_future".to_owned(),
+            fields: [("z".to_owned(), json!(name))].into_iter().collect(),
+        }
+        .into(),
+    ]
+}
