@@ -17,6 +17,8 @@ pub(crate) struct DiskStorage;
 
 impl LogStorage for DiskStorage {
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn LogFile>> {
+        // A pipe would keep the open call waiting for its other end.
+        check_regular(&fs::metadata(path)?)?;
         let mut options = OpenOptions::new();
         options.read(true).append(access == Access::Write);
         DiskFile::new(options.open(path)?, path)
@@ -108,18 +110,23 @@ impl DiskFile {
     )]
     fn new(file: File, path: &Path) -> io::Result<Box<dyn LogFile>> {
         let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        if !metadata.is_file() {
-            return Err(io::Error::other("it is no regular file"));
-        }
+        check_regular(&metadata)?;
         Ok(Box::new(Self {
             identity: Identity::of(&metadata),
             file,
             path: path.to_owned(),
         }))
     }
+}
+
+fn check_regular(metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    Ok(())
 }
 
 impl LogFile for DiskFile {

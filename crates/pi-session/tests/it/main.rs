@@ -1,0 +1,24 @@
+//! Integration tests of pi-session: the public API on real files and between real processes.
+
+mod forking;
+mod listing;
+mod migration;
+mod opening;
+mod processes;
+mod reference;
+mod scratch;
+mod tree;
+
+#[test]
+fn no_file_of_this_folder_is_forgotten() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    let main = include_str!("main.rs");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        assert!(
+            name == "main" || main.contains(&format!("mod {name};")),
+            "{name} is not declared"
+        );
+    }
+}

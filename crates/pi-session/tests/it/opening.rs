@@ -1,0 +1,330 @@
+//! Creating and opening files: what is repaired, what is refused, what is left alone.
+
+use std::fs;
+use std::path::Path;
+
+use pi_session::{Access, NewSession, OpenFindings, OpenSession, Session, SessionError};
+use pretty_assertions::assert_eq;
+
+use crate::scratch::{
+    HEADER, Scratch, append_bytes, assistant, branch, create, open, read, user, user_line,
+};
+
+#[test]
+fn a_file_appears_with_the_first_answer() {
+    let scratch = Scratch::new();
+    let directory = scratch.sessions("/project");
+    let mut session = create(&directory);
+    assert!(directory.path().is_dir());
+    session.set_name("early").unwrap();
+    session.append_message(user("hello")).unwrap();
+    let path = session.path().unwrap().to_owned();
+    assert!(!path.exists() && !session.is_saved());
+
+    session.append_message(assistant("hi")).unwrap();
+    assert!(session.is_saved());
+    let content = read(&path);
+    let types: Vec<String> = content
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["type"].to_string())
+        .collect();
+    assert_eq!(
+        types,
+        [
+            "\"session\"",
+            "\"session_info\"",
+            "\"message\"",
+            "\"message\""
+        ]
+    );
+    session.append_message(user("more")).unwrap();
+    assert!(read(&path).starts_with(&content));
+    assert_eq!(read(&path).lines().count(), 5);
+
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let stamp = session.header().timestamp.replace([':', '.'], "-");
+    assert_eq!(name, format!("{stamp}_{}.jsonl", session.id()));
+}
+
+#[cfg(unix)]
+#[test]
+fn files_and_directories_are_the_users_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::new();
+    let mut session = create(&scratch.sessions("/project"));
+    session.append_message(assistant("hi")).unwrap();
+    let path = session.path().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+}
+
+#[test]
+fn damaged_files_open_with_what_is_whole() {
+    let one = user_line("aaaaaaa1", None);
+    let two = user_line("aaaaaaa2", Some("aaaaaaa1"));
+    let skipped = |lines| OpenFindings {
+        skipped_lines: lines,
+        ..OpenFindings::default()
+    };
+    let cases = [
+        (format!("{HEADER}\n{one}\n{two}\n"), skipped(0)),
+        (
+            format!("{HEADER}\n{one}\n{two}"),
+            OpenFindings {
+                missing_line_feed: true,
+                ..skipped(0)
+            },
+        ),
+        (
+            format!("{HEADER}\n{one}\n{two}\n{{\"type\":\"mess"),
+            OpenFindings {
+                torn_tail: true,
+                ..skipped(1)
+            },
+        ),
+        (
+            format!("{HEADER}\n{one}\nthis is not json\n\n{two}\n"),
+            skipped(1),
+        ),
+        (format!("\nnot json\n{HEADER}\n{one}\n{two}\n"), skipped(1)),
+        (
+            format!("\u{feff}{HEADER}\r\n{one}\r\n \t\r\n{two}\r\n"),
+            skipped(0),
+        ),
+        (
+            format!("{HEADER}\n{one}\n42\n[]\n\"x\"\nnull\n{{}}\n{two}\n"),
+            skipped(4),
+        ),
+        (
+            format!("{HEADER}\n{one}\n{HEADER}\n{{\"type\":\"label\"}}\n{two}\n"),
+            skipped(2),
+        ),
+    ];
+    for (content, expected) in cases {
+        let scratch = Scratch::new();
+        let path = scratch.write("s.jsonl", &content);
+        let reader = Session::open(
+            &path,
+            OpenSession {
+                access: Access::Read,
+                ..OpenSession::default()
+            },
+        )
+        .unwrap();
+        assert_eq!(branch(&reader), ["aaaaaaa1", "aaaaaaa2"], "{content}");
+        assert_eq!(read(&path), content, "reading changes nothing");
+
+        let mut session = open(&path).unwrap();
+        assert_eq!(*session.findings(), expected, "{content}");
+        let ended = if content.ends_with('\n') { "" } else { "\n" };
+        assert_eq!(read(&path), format!("{content}{ended}"));
+        let next = session.append_message(user("on")).unwrap();
+        assert_eq!(next.parent_id.as_ref().unwrap(), "aaaaaaa2");
+        assert!(read(&path).starts_with(&content), "nothing is taken away");
+        drop(session);
+        let again = open(&path).unwrap();
+        assert_eq!(branch(&again).len(), 3, "{content}");
+        assert!(!again.findings().torn_tail);
+    }
+}
+
+#[test]
+fn text_that_javascript_takes_is_taken() {
+    let scratch = Scratch::new();
+    let half = r#"{"type":"message","id":"aaaaaaa1","parentId":null,"timestamp":"t","message":{"role":"user","content":"half \ud83d of it","timestamp":1}}"#;
+    let mut content = format!("{HEADER}\n{half}\n").into_bytes();
+    content.extend(b"{\"type\":\"custom\",\"id\":\"aaaaaaa2\",\"parentId\":\"aaaaaaa1\",\"customType\":\"\xff\"}\n");
+    content.extend("{\"type\":\"custom\",\"id\":\"aaaaaaa3\",\"parentId\":\"aaaaaaa2\",\"customType\":\"\u{2028}\"}\n".bytes());
+    let path = scratch.write("s.jsonl", &content);
+    let session = open(&path).unwrap();
+    let entries = session.branch_entries().unwrap();
+    let texts: Vec<String> = entries
+        .iter()
+        .map(|entry| pi_ai::json::to_string(&**entry).unwrap())
+        .collect();
+    assert!(texts[0].contains("half \u{fffd} of it"), "{}", texts[0]);
+    assert!(texts[1].contains("\u{fffd}") && texts[2].contains("\u{2028}"));
+    assert_eq!(fs::read(&path).unwrap(), content);
+}
+
+#[test]
+fn an_empty_file_gets_a_header() {
+    let scratch = Scratch::new();
+    let path = scratch.write("empty.jsonl", "");
+    let session = Session::open(
+        &path,
+        OpenSession {
+            cwd: Some("/project".into()),
+            ..OpenSession::default()
+        },
+    )
+    .unwrap();
+    assert!(session.findings().was_empty && session.is_saved());
+    assert_eq!(read(&path).lines().count(), 1);
+    let id = session.id().to_owned();
+    drop(session);
+    let mut session = open(&path).unwrap();
+    assert_eq!(
+        (session.id(), session.cwd()),
+        (id.as_str(), Path::new("/project"))
+    );
+    session.append_message(user("at once")).unwrap();
+    assert_eq!(read(&path).lines().count(), 2);
+}
+
+#[test]
+fn what_is_no_session_is_refused_and_left_alone() {
+    for content in [
+        "hello\n",
+        "\n",
+        "{\"type\":\"message\",\"id\":\"a\"}\n",
+        "{\"type\":\"session\"}\n",
+        "{\"type\":\"session\",\"id\":7}\n",
+        "42\n",
+        &HEADER[..40],
+    ] {
+        let scratch = Scratch::new();
+        let path = scratch.write("x.jsonl", content);
+        let error = open(&path).unwrap_err();
+        assert!(
+            matches!(error, SessionError::NotASession { .. }),
+            "{content}"
+        );
+        assert!(
+            error.to_string().contains("x.jsonl is no pi session"),
+            "{error}"
+        );
+        assert_eq!(read(&path), content);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let scratch = Scratch::new();
+    let missing = open(&scratch.path().join("none.jsonl")).unwrap_err();
+    assert!(matches!(missing, SessionError::Missing { .. }), "{missing}");
+    let directory = open(scratch.path()).unwrap_err();
+    assert!(
+        matches!(directory, SessionError::Unreadable { .. }),
+        "{directory}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_session() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("pipe.jsonl");
+    let status = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(status.unwrap().success());
+    for access in [Access::Write, Access::Read] {
+        let options = OpenSession {
+            access,
+            ..OpenSession::default()
+        };
+        let error = Session::open(&path, options).unwrap_err();
+        assert!(matches!(error, SessionError::Unreadable { .. }), "{error}");
+    }
+    assert_eq!(pi_session::listing::read_header(&path), None);
+}
+
+#[test]
+fn a_missing_working_directory_is_told() {
+    let scratch = Scratch::new();
+    let path = scratch.lines("s.jsonl", &[HEADER]);
+    let error = open(&path).unwrap().check_cwd().unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("/project") && text.contains("s.jsonl"),
+        "{text}"
+    );
+    let elsewhere = Session::open(
+        &path,
+        OpenSession {
+            cwd: Some(scratch.path().to_owned()),
+            access: Access::Read,
+            ..OpenSession::default()
+        },
+    );
+    elsewhere.unwrap().check_cwd().unwrap();
+}
+
+#[test]
+fn session_ids_are_checked_and_unique() {
+    let scratch = Scratch::new();
+    let directory = scratch.sessions("/project");
+    let with_id = |id: &str| {
+        let options = NewSession {
+            id: Some(id.to_owned()),
+            ..NewSession::default()
+        };
+        Session::create(&directory, options)
+    };
+    let mut session = with_id("mine.1").unwrap();
+    assert_eq!(session.id(), "mine.1");
+    session.append_message(assistant("hi")).unwrap();
+    let error = with_id("mine.1").unwrap_err();
+    assert!(matches!(error, SessionError::IdTaken { .. }), "{error}");
+    assert!(
+        error.to_string().contains("`mine.1` is taken by"),
+        "{error}"
+    );
+    let error = with_id("../mine").unwrap_err();
+    assert!(matches!(error, SessionError::InvalidId(_)), "{error}");
+}
+
+#[test]
+fn a_path_the_user_chose_is_kept() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("new/place/s.jsonl");
+    let cwd = Path::new("/project");
+    let mut session = Session::create_at(&path, cwd, NewSession::default()).unwrap();
+    assert!(!path.exists());
+    session.append_message(assistant("hi")).unwrap();
+    assert_eq!(read(&path).lines().count(), 2);
+    let error = Session::create_at(&path, cwd, NewSession::default()).unwrap_err();
+    assert!(
+        matches!(error, SessionError::AlreadyExists { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn continuing_takes_the_file_written_last() {
+    let scratch = Scratch::new();
+    let directory = scratch.sessions("/project");
+    let fresh = Session::continue_recent(&directory, &pi_ai::Env::process()).unwrap();
+    assert!(!fresh.is_saved());
+    let mut first = create(&directory);
+    first.append_message(assistant("one")).unwrap();
+    let mut second = create(&directory);
+    second.append_message(assistant("two")).unwrap();
+    let first_path = first.path().unwrap().to_owned();
+    append_bytes(&first_path, "");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let file = fs::File::options().write(true).open(&first_path).unwrap();
+    file.set_modified(later).unwrap();
+    scratch.write(
+        &directory
+            .path()
+            .join("newest-but-foreign.jsonl")
+            .to_string_lossy(),
+        "not a session",
+    );
+    let id = first.id().to_owned();
+    drop((first, second));
+    let continued = Session::continue_recent(&directory, &pi_ai::Env::process()).unwrap();
+    assert_eq!(continued.id(), id);
+}
+
+#[test]
+fn an_entry_nobody_knows_is_told() {
+    let scratch = Scratch::new();
+    let session = create(&scratch.sessions("/project"));
+    let error = session.entry("ffffffff").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no entry `ffffffff` in this session"
+    );
+}

@@ -1,0 +1,90 @@
+//! A directory for one test, and messages to put into sessions.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, StopReason, UserMessage};
+use pi_session::{NewSession, OpenSession, Session, SessionDirectory, SessionError};
+use tempfile::TempDir;
+
+pub(crate) const HEADER: &str = r#"{"type":"session","version":3,"id":"one","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project"}"#;
+
+/// A directory that is removed when dropped.
+pub(crate) struct Scratch(TempDir);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The default session directory of `cwd`, below an agent directory of the test's own.
+    pub(crate) fn sessions(&self, cwd: &str) -> SessionDirectory {
+        SessionDirectory::default_for(&self.path().join("agent"), Path::new(cwd))
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut file = fs::File::create(&path).unwrap();
+        file.write_all(content.as_ref()).unwrap();
+        path
+    }
+
+    /// A file of these lines.
+    pub(crate) fn lines(&self, name: &str, lines: &[&str]) -> PathBuf {
+        self.write(name, lines.join("\n") + "\n")
+    }
+}
+
+pub(crate) fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+pub(crate) fn append_bytes(path: &Path, bytes: &str) {
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(bytes.as_bytes()).unwrap();
+}
+
+pub(crate) fn open(path: &Path) -> Result<Session, SessionError> {
+    Session::open(path, OpenSession::default())
+}
+
+pub(crate) fn create(directory: &SessionDirectory) -> Session {
+    Session::create(directory, NewSession::default()).unwrap()
+}
+
+pub(crate) fn user(text: &str) -> AgentMessage {
+    AgentMessage::User(UserMessage {
+        content: text.into(),
+        timestamp: 1_000,
+        ..UserMessage::default()
+    })
+}
+
+pub(crate) fn assistant(text: &str) -> AgentMessage {
+    AgentMessage::Assistant(AssistantMessage {
+        content: vec![AssistantBlock::text(text)],
+        stop_reason: StopReason::Stop,
+        timestamp: 2_000,
+        ..AssistantMessage::default()
+    })
+}
+
+/// A line of a session file with a user message.
+pub(crate) fn user_line(id: &str, parent: Option<&str>) -> String {
+    let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:01.000Z","message":{{"role":"user","content":"from {id}","timestamp":1}}}}"#
+    )
+}
+
+/// The ids on the way from the root to the leaf.
+pub(crate) fn branch(session: &Session) -> Vec<String> {
+    let ids = session.branch_ids();
+    ids.iter().map(ToString::to_string).collect()
+}

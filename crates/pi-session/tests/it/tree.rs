@@ -1,0 +1,254 @@
+//! Moving about the tree, labels, names and edits.
+
+use std::path::Path;
+
+use pi_ai::{AgentMessage, AssistantMessage, CustomMessage};
+use pi_session::{
+    BranchSummary, CompactionEntry, ContextEditEntry, ContextReplacement, EntryBody, EntryId,
+    EntryKind, MessageRole, ModelChangeEntry, NewSession, Session, SessionError,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::scratch::{HEADER, Scratch, assistant, branch, open, user, user_line};
+
+fn session() -> Session {
+    Session::in_memory(Path::new("/project"), NewSession::default()).unwrap()
+}
+
+fn say(session: &mut Session, message: AgentMessage) -> EntryId {
+    session.append_message(message).unwrap().id.clone()
+}
+
+#[test]
+fn branches_roots_and_summaries() {
+    let mut session = session();
+    let one = say(&mut session, user("one"));
+    let two = say(&mut session, assistant("two"));
+    let three = say(&mut session, user("three"));
+    session.branch(&one).unwrap();
+    let other = say(&mut session, assistant("other"));
+    assert_eq!(session.branch_ids(), [one.clone(), other.clone()]);
+    assert_eq!(
+        session.children(Some(&one)).unwrap(),
+        [two.clone(), other.clone()]
+    );
+
+    session.reset_leaf();
+    assert_eq!((session.leaf_id(), session.branch_ids().len()), (None, 0));
+    let root = say(&mut session, user("another root"));
+    assert_eq!(session.children(None).unwrap(), [one.clone(), root.clone()]);
+
+    let summary = BranchSummary {
+        summary: "s".to_owned(),
+        ..BranchSummary::default()
+    };
+    let entry = session
+        .branch_with_summary(Some(&two), summary.clone())
+        .unwrap();
+    let EntryBody::BranchSummary(body) = &entry.body else {
+        panic!("{entry:?}");
+    };
+    assert_eq!(
+        (body.from_id.clone(), entry.parent_id.clone()),
+        (root, Some(two.clone()))
+    );
+    assert_eq!(
+        session.children(Some(&two)).unwrap(),
+        [three, entry.id.clone()]
+    );
+
+    session.reset_leaf();
+    let entry = session.branch_with_summary(None, summary).unwrap();
+    let EntryBody::BranchSummary(body) = &entry.body else {
+        panic!("{entry:?}");
+    };
+    assert_eq!((body.from_id.as_str(), &entry.parent_id), ("root", &None));
+
+    let unknown = session.branch(&EntryId::from("nobody")).unwrap_err();
+    assert!(matches!(unknown, SessionError::UnknownEntry { .. }));
+    assert_eq!(session.leaf_id(), Some(&entry.id));
+}
+
+#[test]
+fn the_tree_shows_orphans_as_roots_and_children_by_time() {
+    let scratch = Scratch::new();
+    let at = |id: &str, parent: &str, second: u32| {
+        format!(
+            r#"{{"type":"custom","id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:{second:02}.000Z","customType":"x"}}"#
+        )
+    };
+    let path = scratch.lines(
+        "s.jsonl",
+        &[
+            HEADER,
+            &at("a", "null", 0),
+            &at("late", "\"a\"", 9),
+            &at("early", "\"a\"", 1),
+            &at("orphan", "\"gone\"", 2),
+            &at("child", "\"orphan\"", 3),
+            &at("self", "\"self\"", 4),
+            // A parent may come after its child, as where two files were merged by hand.
+            &at("before", "\"after\"", 5),
+            &at("after", "\"a\"", 6),
+            // Two that follow each other would never end.
+            &at("ring1", "\"ring2\"", 7),
+            &at("ring2", "\"ring1\"", 8),
+        ],
+    );
+    let session = open(&path).unwrap();
+    let tree = session.tree();
+    let names = |positions: &[usize]| -> Vec<String> {
+        let nodes = positions
+            .iter()
+            .map(|position| tree.nodes[*position].id.to_string());
+        nodes.collect()
+    };
+    assert_eq!(names(&tree.roots), ["a", "orphan", "self", "ring1"]);
+    assert_eq!(names(&tree.nodes[0].children), ["early", "after", "late"]);
+    let path = session.path_ids(&EntryId::from("before")).unwrap();
+    assert_eq!(path, ["a", "after", "before"]);
+    assert_eq!(branch(&session), ["ring1", "ring2"]);
+    assert_eq!(session.children(None).unwrap(), ["a", "self"]);
+}
+
+#[test]
+fn the_leaf_on_load_is_the_last_entry_whatever_it_is() {
+    let scratch = Scratch::new();
+    let label = r#"{"type":"label","id":"bbbbbbb1","parentId":"aaaaaaa1","timestamp":"2026-01-01T00:00:02.000Z","targetId":"aaaaaaa1","label":"here"}"#;
+    let path = scratch.lines("s.jsonl", &[HEADER, &user_line("aaaaaaa1", None), label]);
+    let session = open(&path).unwrap();
+    assert_eq!(session.leaf_id().unwrap(), "bbbbbbb1");
+    assert_eq!(session.kind("bbbbbbb1"), Some(EntryKind::Label));
+    assert_eq!(
+        session.kind("aaaaaaa1"),
+        Some(EntryKind::Message(MessageRole::User))
+    );
+}
+
+#[test]
+fn the_last_label_counts_and_an_empty_one_clears() {
+    let mut session = session();
+    let one = say(&mut session, user("one"));
+    for (label, expected) in [
+        (Some("a"), Some("a")),
+        (Some("b"), Some("b")),
+        (Some(""), None),
+        (Some("c"), Some("c")),
+        (None, None),
+    ] {
+        session.set_label(&one, label).unwrap();
+        assert_eq!(session.label(&one), expected);
+    }
+    let error = session
+        .set_label(&EntryId::from("nobody"), Some("x"))
+        .unwrap_err();
+    assert!(matches!(error, SessionError::UnknownEntry { .. }));
+}
+
+#[test]
+fn names_are_one_line_and_count_on_any_branch() {
+    let mut session = session();
+    let one = say(&mut session, user("one"));
+    for (name, expected) in [
+        (" a\r\n\nb \n c ", Some("a b   c")),
+        ("plain", Some("plain")),
+        (" \n ", None),
+    ] {
+        session.set_name(name).unwrap();
+        session.branch(&one).unwrap();
+        assert_eq!(session.name(), expected, "{name:?}");
+    }
+}
+
+#[test]
+fn edits_need_a_target_the_model_sees_on_this_branch() {
+    let mut session = session();
+    let question = say(&mut session, user("one"));
+    let answer = say(&mut session, assistant("two"));
+    let change = session.append(ModelChangeEntry {
+        provider: "p".to_owned(),
+        model_id: "m".to_owned(),
+    });
+    let change = change.unwrap().id.clone();
+    session.branch(&question).unwrap();
+    let edit = |target: &EntryId, content: Option<Value>| ContextEditEntry {
+        target_id: target.clone(),
+        replacement: content.map(|content| ContextReplacement {
+            content,
+            extra: pi_ai::json::JsonObject::new(),
+        }),
+    };
+    let error = session.append(edit(&answer, None)).unwrap_err();
+    assert!(matches!(error, SessionError::NotOnBranch { .. }), "{error}");
+    session.branch(&change).unwrap();
+    let error = session.append(edit(&change, None)).unwrap_err();
+    assert!(matches!(error, SessionError::NotEditable { .. }), "{error}");
+    let error = session.append(edit(&question, Some(json!(7)))).unwrap_err();
+    assert!(
+        matches!(error, SessionError::InvalidReplacement { .. }),
+        "{error}"
+    );
+    let before = session.len();
+    for (target, content, stored) in [
+        (&question, json!("text"), json!("text")),
+        (
+            &answer,
+            json!("text"),
+            json!([{"type": "text", "text": "text"}]),
+        ),
+        (&answer, json!([]), json!([])),
+    ] {
+        let entry = session.append(edit(target, Some(content))).unwrap();
+        let EntryBody::ContextEdit(edit) = &entry.body else {
+            panic!("{entry:?}");
+        };
+        assert_eq!(edit.replacement.as_ref().unwrap().content, stored);
+    }
+    assert_eq!(session.len(), before + 3);
+}
+
+#[test]
+fn messages_become_the_entries_their_roles_ask_for() {
+    let mut session = session();
+    let note = AgentMessage::Custom(CustomMessage {
+        custom_type: "note".to_owned(),
+        content: "seen".into(),
+        display: true,
+        ..CustomMessage::default()
+    });
+    let entry = session.append_message(note).unwrap();
+    assert_eq!(entry.body.type_name(), "custom_message");
+    // An answer still being written has no stop reason yet.
+    let pending = AgentMessage::Assistant(AssistantMessage::default());
+    for message in [
+        pending,
+        AgentMessage::BranchSummary(pi_ai::BranchSummaryMessage::default()),
+        AgentMessage::CompactionSummary(pi_ai::CompactionSummaryMessage::default()),
+    ] {
+        let error = session.append_message(message).unwrap_err();
+        assert!(matches!(error, SessionError::NotAMessage { .. }), "{error}");
+    }
+    assert_eq!(session.len(), 1);
+}
+
+#[test]
+fn a_compaction_that_keeps_nothing_names_itself() {
+    let mut session = session();
+    say(&mut session, user("one"));
+    let entry = session
+        .append(CompactionEntry {
+            summary: "s".to_owned(),
+            first_kept_entry_id: None,
+            tokens_before: 1,
+            details: None,
+            usage: None,
+            from_hook: None,
+            system_message: None,
+        })
+        .unwrap();
+    let EntryBody::Compaction(compaction) = &entry.body else {
+        panic!("{entry:?}");
+    };
+    assert_eq!(compaction.first_kept_entry_id.as_ref(), Some(&entry.id));
+}
