@@ -492,6 +492,7 @@ mod tagged_system_message {
     use pi_ai::{Message, SystemMessage};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    #[expect(clippy::ref_option, reason = "serde hands the field over as it stands")]
     pub(super) fn serialize<S: Serializer>(
         message: &Option<SystemMessage>,
         serializer: S,

@@ -50,16 +50,15 @@ pub(crate) fn load(
         scanned_to: end,
     };
     each_line(file, start, end, |line| {
-        let scanned = scanner.scan(line.bytes);
-        let readable = !matches!(scanned, Line::Malformed);
+        let found = scanner.scan(line.bytes);
         if !line.terminated {
             loaded.scanned_to = line.offset;
-            loaded.ending = match readable {
-                true => Ending::Unterminated,
-                false => Ending::Torn,
+            loaded.ending = match found {
+                Line::Malformed => Ending::Torn,
+                Line::Blank | Line::Scalar | Line::Object(_) => Ending::Unterminated,
             };
         }
-        let fields = match scanned {
+        let fields = match found {
             Line::Blank => return Flow::Continue,
             Line::Malformed => {
                 loaded.skipped += 1;

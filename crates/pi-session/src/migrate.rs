@@ -25,7 +25,7 @@ const LEADING: [&str; 4] = ["type", "id", "parentId", "timestamp"];
 /// copy in memory.
 pub(crate) fn bring_up_to_date(
     storage: &dyn LogStorage,
-    log: AppendLog,
+    log: &AppendLog,
     path: &Path,
 ) -> Result<AppendLog, SessionError> {
     if log.is_held_by_another() {

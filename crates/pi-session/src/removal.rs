@@ -73,7 +73,8 @@ fn delete_with(program: &OsStr, path: &Path) -> Result<Removal, RemovalError> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 

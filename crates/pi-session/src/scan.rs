@@ -67,10 +67,10 @@ impl Scanner {
         let mut fields = Fields::default();
         self.each_field(cursor, |scanner, cursor, key| {
             match key {
-                b"type" => fields.type_name = scanner.text(cursor)?,
-                b"id" => fields.id = scanner.text(cursor)?,
-                b"parentId" => fields.parent_id = scanner.text(cursor)?,
-                b"timestamp" => fields.timestamp = scanner.text(cursor)?,
+                b"type" => scanner.text(cursor, &mut fields.type_name)?,
+                b"id" => scanner.text(cursor, &mut fields.id)?,
+                b"parentId" => scanner.text(cursor, &mut fields.parent_id)?,
+                b"timestamp" => scanner.text(cursor, &mut fields.timestamp)?,
                 b"message" => scanner.message(cursor, &mut fields)?,
                 _ => scanner.skip_value(cursor)?,
             }
@@ -90,8 +90,8 @@ impl Scanner {
         }
         self.each_field(cursor, |scanner, cursor, key| {
             match key {
-                b"role" => fields.role = scanner.text(cursor)?,
-                b"timestamp" => fields.message_timestamp = scanner.number(cursor)?,
+                b"role" => scanner.text(cursor, &mut fields.role)?,
+                b"timestamp" => scanner.number(cursor, &mut fields.message_timestamp)?,
                 _ => scanner.skip_value(cursor)?,
             }
             Some(())
@@ -123,20 +123,26 @@ impl Scanner {
     }
 
     /// Reads a string; a value of another type is skipped and absent.
-    fn text<'line>(&mut self, cursor: &mut Cursor<'line>) -> Option<Option<Cow<'line, str>>> {
+    fn text<'line>(
+        &mut self,
+        cursor: &mut Cursor<'line>,
+        target: &mut Option<Cow<'line, str>>,
+    ) -> Option<()> {
+        *target = None;
         if cursor.peek() != Some(b'"') {
-            self.skip_value(cursor)?;
-            return Some(None);
+            return self.skip_value(cursor);
         }
         let start = cursor.position;
         let raw = cursor.string()?;
         if !raw.contains(&b'\\') {
-            return Some(Some(String::from_utf8_lossy(raw)));
+            *target = Some(String::from_utf8_lossy(raw));
+            return Some(());
         }
         let quoted = cursor.bytes.get(start..cursor.position)?;
         let quoted = String::from_utf8_lossy(quoted);
         let text: Option<String> = pi_ai::json::from_str_lenient(&quoted).ok();
-        Some(text.map(Cow::Owned))
+        *target = text.map(Cow::Owned);
+        Some(())
     }
 
     /// Reads a number as milliseconds; a value of another type is skipped and absent.
@@ -144,15 +150,16 @@ impl Scanner {
         clippy::cast_possible_truncation,
         reason = "`as` saturates, which is the wanted reading of an out-of-range time"
     )]
-    fn number(&mut self, cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
+    fn number(&mut self, cursor: &mut Cursor<'_>, target: &mut Option<i64>) -> Option<()> {
         let start = cursor.position;
         self.skip_value(cursor)?;
         let text = std::str::from_utf8(cursor.bytes.get(start..cursor.position)?).ok();
-        Some(text.and_then(|text| {
+        *target = text.and_then(|text| {
             text.parse::<i64>()
                 .ok()
                 .or_else(|| text.parse::<f64>().ok().map(|number| number as i64))
-        }))
+        });
+        Some(())
     }
 
     /// Skips one value of any depth without recursion: a file must not overflow the stack.

@@ -279,7 +279,7 @@ impl Session {
                 .map_or(0, SessionHeader::format_version);
             if version < CURRENT_VERSION && loaded.header.is_some() {
                 findings.migrated_from = Some(version);
-                log = migrate::bring_up_to_date(&*storage, log, &path)?;
+                log = migrate::bring_up_to_date(&*storage, &log, &path)?;
                 index = Index::default();
                 loaded = read_log(&log, &path, &mut index)?;
             }

@@ -47,7 +47,7 @@ pub fn list(
     // Names begin with the time, so the newest come first.
     files.sort_by(|one, other| other.file_name().cmp(&one.file_name()));
     let is_wanted = |info: &SessionInfo| directory.admits(&info.cwd);
-    read_all(files, text, SHOW_EVERY, &is_wanted, on_progress, token)
+    read_all(&files, text, SHOW_EVERY, &is_wanted, on_progress, token)
 }
 
 /// Lists the sessions of all working directories below a root, newest first.
@@ -62,9 +62,9 @@ pub fn list_all(
         let by_name = || other.file_name().cmp(&one.file_name());
         other_written.cmp(written).then_with(by_name)
     });
-    let files = files.into_iter().map(|(path, _)| path).collect();
+    let files: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
     read_all(
-        files,
+        &files,
         text,
         SHOW_EVERY_OF_ALL,
         &|_| true,
@@ -74,7 +74,7 @@ pub fn list_all(
 }
 
 fn read_all(
-    files: Vec<PathBuf>,
+    files: &[PathBuf],
     text: MessageText,
     show_every: usize,
     is_wanted: &dyn Fn(&SessionInfo) -> bool,
@@ -88,7 +88,7 @@ fn read_all(
         // One place for every reader: none waits long, and none runs far ahead of the list.
         let (found, arrivals) = mpsc::sync_channel(PARALLEL_FILES);
         for _ in 0..PARALLEL_FILES.min(total) {
-            let (found, files, next) = (found.clone(), &files, &next);
+            let (found, next) = (found.clone(), &next);
             scope.spawn(move || {
                 while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let info = SessionInfo::read_until(path, text, token);

@@ -71,7 +71,7 @@ fn what_is_not_json_is_malformed() {
         r#"{"a":"\u12g4"}"#,
         r#"{"a":"open}"#,
         r#"{"a":1}{"b":2}"#,
-        r#"{'a':1}"#,
+        r"{'a':1}",
         "{\"a\":1}\u{2028}",
     ] {
         assert_eq!(scan(line), Line::Malformed, "{line}");

@@ -186,10 +186,9 @@ impl LogFile for FaultyFile {
     }
 
     fn standing(&self) -> io::Result<Standing> {
-        Ok(match self.disk.alive()?.files.contains_key(&self.path) {
-            true => Standing::InPlace,
-            false => Standing::Removed,
-        })
+        let state = self.disk.alive()?;
+        let file = state.files.get(&self.path);
+        Ok(file.map_or(Standing::Removed, |_| Standing::InPlace))
     }
 
     fn claim(&self) -> Claim {

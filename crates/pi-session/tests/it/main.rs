@@ -1,5 +1,11 @@
 //! Integration tests of pi-session: the public API on real files and between real processes.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test that cannot set up its files has failed; one process tells another by printing"
+)]
+
 mod forking;
 mod listing;
 mod migration;

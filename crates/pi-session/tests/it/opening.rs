@@ -182,7 +182,7 @@ fn what_is_no_session_is_refused_and_left_alone() {
         "{\"type\":\"session\"}\n",
         "{\"type\":\"session\",\"id\":7}\n",
         "42\n",
-        &HEADER[..40],
+        HEADER.get(..40).unwrap(),
     ] {
         let scratch = Scratch::new();
         let path = scratch.write("x.jsonl", content);
@@ -302,7 +302,7 @@ fn continuing_takes_the_file_written_last() {
     second.append_message(assistant("two")).unwrap();
     let first_path = first.path().unwrap().to_owned();
     append_bytes(&first_path, "");
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_mins(1);
     let file = fs::File::options().write(true).open(&first_path).unwrap();
     file.set_modified(later).unwrap();
     scratch.write(

@@ -134,7 +134,7 @@ fn a_second_session_in_this_process_is_a_second_writer_too() {
     );
     assert!(grown, "{error}");
     let adopted = second.adopt().unwrap();
-    assert_eq!(adopted.entries, [theirs.id.clone()]);
+    assert_eq!(adopted.entries, std::slice::from_ref(&theirs.id));
     second.append_message(user("now")).unwrap();
 }
 
@@ -189,7 +189,7 @@ fn a_replaced_or_deleted_file_is_not_written_to() {
         assert!(error.to_string().contains(expected), "{error}");
         // What is in memory can still be saved elsewhere.
         let rescued = session.export_branch().unwrap();
-        assert_eq!(rescued.iter().filter(|byte| **byte == b'\n').count(), 2);
+        assert_eq!(String::from_utf8(rescued).unwrap().lines().count(), 2);
         assert_eq!(path.exists(), change == "replace");
     }
 }

@@ -29,10 +29,7 @@ fn branches_roots_and_summaries() {
     session.branch(&one).unwrap();
     let other = say(&mut session, assistant("other"));
     assert_eq!(session.branch_ids(), [one.clone(), other.clone()]);
-    assert_eq!(
-        session.children(Some(&one)).unwrap(),
-        [two.clone(), other.clone()]
-    );
+    assert_eq!(session.children(Some(&one)).unwrap(), [two.clone(), other]);
 
     session.reset_leaf();
     assert_eq!((session.leaf_id(), session.branch_ids().len()), (None, 0));

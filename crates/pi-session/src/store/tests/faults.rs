@@ -118,12 +118,12 @@ fn a_refused_write_leaves_memory_and_disk_equal() {
                 }) => session.leaf_id().cloned(),
                 Err(error) => panic!("{fault:?}: {error}"),
             };
-            if !session.is_saved() {
-                assert_eq!(disk.content(Path::new(PATH)), None, "{fault:?}");
-            } else {
+            if session.is_saved() {
                 let reader = open(&disk, Access::Read).unwrap();
                 assert_eq!(lines(&reader), lines(&session), "{fault:?}");
                 assert_eq!(*reader.findings(), OpenFindings::default(), "{fault:?}");
+            } else {
+                assert_eq!(disk.content(Path::new(PATH)), None, "{fault:?}");
             }
             disk.arm(Fault::None);
             let next = session.append(assistant("space again")).unwrap();

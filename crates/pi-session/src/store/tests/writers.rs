@@ -34,7 +34,7 @@ fn foreign_entries_are_refused_until_adopted() {
         r#"{{"type":"message","id":"foreign1","parentId":"{leaf}","timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"theirs","timestamp":1}}}}"#
     );
     change(&disk, |content| {
-        content.extend(format!("{foreign}\n").bytes())
+        content.extend(format!("{foreign}\n").bytes());
     });
     let bytes = foreign.len() as u64 + 1;
     for _ in 0..2 {

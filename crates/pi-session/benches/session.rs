@@ -1,0 +1,119 @@
+//! What a long session costs: opening it, appending to it, reading the way to its leaf.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a bench that cannot set up its session has nothing to measure"
+)]
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use divan::Bencher;
+use divan::counter::BytesCount;
+use pi_ai::{AgentMessage, UserMessage};
+use pi_session::{Access, NewSession, OpenSession, Session};
+use tempfile::TempDir;
+
+/// The budget's session: 100,000 entries, 104 MB.
+const ENTRIES: usize = 100_000;
+
+fn main() {
+    divan::main();
+}
+
+/// Writes a session of turns: a prompt, a call, a long result and an answer, about 1 kB an entry.
+fn long_session(directory: &Path) -> PathBuf {
+    let path = directory.join("long.jsonl");
+    let mut file = BufWriter::new(File::create(&path).unwrap());
+    writeln!(
+        file,
+        r#"{{"type":"session","version":3,"id":"long","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project"}}"#
+    )
+    .unwrap();
+    let output = "line of a small file, used by the read tool with its number\\n".repeat(52);
+    let usage = r#""usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0},"cacheWrite1h":0}"#;
+    let meta = r#""api":"anthropic-messages","provider":"mock","model":"mock""#;
+    let mut parent = "null".to_owned();
+    for number in 0..ENTRIES {
+        let message = match number % 4 {
+            0 => format!(
+                r#"{{"role":"user","content":[{{"type":"text","text":"Please read small.txt once more (turn {number})."}}],"timestamp":1}}"#
+            ),
+            1 => format!(
+                r#"{{"role":"assistant","content":[{{"type":"toolCall","id":"toolu_{number}","name":"read","arguments":{{"path":"small.txt"}}}}],{meta},{usage},"stopReason":"toolUse","timestamp":1}}"#
+            ),
+            2 => format!(
+                r#"{{"role":"toolResult","toolCallId":"toolu_{number}","toolName":"read","content":[{{"type":"text","text":"{output}"}}],"isError":false,"timestamp":1}}"#
+            ),
+            _ => format!(
+                r#"{{"role":"assistant","content":[{{"type":"text","text":"Hello."}}],{meta},{usage},"stopReason":"stop","timestamp":1}}"#
+            ),
+        };
+        writeln!(
+            file,
+            r#"{{"type":"message","id":"{number:08x}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{message}}}"#
+        )
+        .unwrap();
+        parent = format!("\"{number:08x}\"");
+    }
+    file.flush().unwrap();
+    path
+}
+
+fn open(path: &Path) -> Session {
+    let options = OpenSession {
+        access: Access::Read,
+        ..OpenSession::default()
+    };
+    Session::open(path, options).unwrap()
+}
+
+#[divan::bench]
+fn index_a_long_session(bencher: Bencher) {
+    let directory = TempDir::new().unwrap();
+    let path = long_session(directory.path());
+    let length = std::fs::metadata(&path).unwrap().len();
+    bencher
+        .counter(BytesCount::new(length))
+        .bench(|| open(&path));
+}
+
+#[divan::bench(sample_count = 10)]
+fn read_the_last_thousand_entries(bencher: Bencher) {
+    let directory = TempDir::new().unwrap();
+    let session = open(&long_session(directory.path()));
+    let ids = session.branch_ids();
+    bencher.bench(|| {
+        for id in &ids[ids.len() - 1000..] {
+            divan::black_box(session.entry(id.as_str()).unwrap());
+        }
+    });
+}
+
+#[divan::bench]
+fn append_a_record(bencher: Bencher) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("s.jsonl");
+    File::create(&path).unwrap();
+    let mut session = Session::open(&path, OpenSession::default()).unwrap();
+    bencher
+        .with_inputs(|| message(1000))
+        .bench_local_values(|message| session.append_message(message).unwrap());
+}
+
+#[divan::bench]
+fn append_in_memory(bencher: Bencher) {
+    let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
+    bencher
+        .with_inputs(|| message(1000))
+        .bench_local_values(|message| session.append_message(message).unwrap());
+}
+
+fn message(length: usize) -> AgentMessage {
+    AgentMessage::User(UserMessage {
+        content: "x".repeat(length).into(),
+        timestamp: 1,
+        ..UserMessage::default()
+    })
+}
