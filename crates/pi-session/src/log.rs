@@ -39,7 +39,9 @@ pub enum AppendError {
     #[error("it was deleted while open: fork or export the session to keep what is in memory")]
     Deleted,
     /// The disk refused the record.
-    #[error("the disk did not take the record; nothing was stored, free some space and try again")]
+    #[error(
+        "the disk did not take it, so nothing was stored: check its space and health, then try again"
+    )]
     Write(#[source] io::Error),
     /// The disk took part of a record and then refused to give it back.
     #[error("the disk took half a record and does not let it be removed; nothing more is stored")]

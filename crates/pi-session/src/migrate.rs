@@ -16,7 +16,8 @@ use crate::load::parse;
 use crate::log::{AppendLog, read_range};
 use crate::session_id::new_entry_id;
 use crate::storage::{Access, LogStorage, MemoryFile};
-use crate::store::{open_log, spell};
+use crate::store::open::open_log;
+use crate::store::spell;
 
 /// The fields every entry begins with, in their order.
 const LEADING: [&str; 4] = ["type", "id", "parentId", "timestamp"];

@@ -2,7 +2,7 @@
 //!
 //! A session is a log of records and an index over it; entries are read from the log when somebody
 //! asks. A session without a file keeps its log in memory and is otherwise the same. Appending is in
-//! [`append`], moving about the tree in [`crate::tree`], copies in [`crate::fork`].
+//! [`append`], opening in [`open`], moving about the tree in [`crate::tree`], copies in [`crate::fork`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ use crate::cache::EntryCache;
 use crate::directory::{self, SessionDirectory};
 use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
-use crate::header::{CURRENT_VERSION, SessionHeader};
+use crate::header::SessionHeader;
 use crate::index::{Index, Record, Slot};
 use crate::kind::EntryKind;
 use crate::listing;
-use crate::load::{Ending, Loaded, load};
+use crate::load::load;
 use crate::log::AppendLog;
-use crate::migrate;
 use crate::moment;
 use crate::reader::read_text;
 use crate::session_id::{check_session_id, new_session_id};
 use crate::storage::{Access, DiskStorage, LogStorage, MemoryFile};
 
 pub(crate) mod append;
+pub(crate) mod open;
 
 /// A conversation with all its branches.
 ///
@@ -255,57 +255,6 @@ impl Session {
         })
     }
 
-    pub(crate) fn open_in(
-        storage: Arc<dyn LogStorage>,
-        path: &Path,
-        options: OpenSession,
-    ) -> Result<Self, SessionError> {
-        let path = directory::resolve(path);
-        let mut log = open_log(&*storage, &path, options.access)?;
-        let mut findings = OpenFindings {
-            held_by_another: log.is_held_by_another(),
-            ..OpenFindings::default()
-        };
-        let mut index = Index::default();
-        let (header, scanned_to) = if log.length() == 0 {
-            findings.was_empty = true;
-            let header = write_first_header(&mut log, &path, &options)?;
-            (header, log.length())
-        } else {
-            let mut loaded = read_log(&log, &path, &mut index)?;
-            let version = loaded
-                .header
-                .as_ref()
-                .map_or(0, SessionHeader::format_version);
-            if version < CURRENT_VERSION && loaded.header.is_some() {
-                findings.migrated_from = Some(version);
-                log = migrate::bring_up_to_date(&*storage, &log, &path)?;
-                index = Index::default();
-                loaded = read_log(&log, &path, &mut index)?;
-            }
-            findings.skipped_lines = loaded.skipped;
-            let scanned_to = repair_end(&mut log, &loaded, &mut findings);
-            let header = loaded.header;
-            let header = header.ok_or_else(|| SessionError::NotASession { path: path.clone() })?;
-            (header, scanned_to)
-        };
-        let parent = path.parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Self {
-            storage,
-            env: options.env,
-            directory: options.directory.unwrap_or(parent),
-            cwd: directory::resolve(&options.cwd.unwrap_or_else(|| (&header.cwd).into())),
-            home: Home::File(path),
-            header,
-            log,
-            leaf: index.last(),
-            index,
-            cache: EntryCache::default(),
-            findings,
-            scanned_to,
-        })
-    }
-
     /// Returns the header.
     pub fn header(&self) -> &SessionHeader {
         &self.header
@@ -370,6 +319,11 @@ impl Session {
     /// Reads an entry, or shares it if somebody holds it already.
     pub fn entry(&self, id: &str) -> Result<Arc<Entry>, SessionError> {
         self.entry_at(self.slot(id)?)
+    }
+
+    /// Reads the JSON of an entry as it stands in the file.
+    pub fn entry_json(&self, id: &str) -> Result<String, SessionError> {
+        self.line_at(self.slot(id)?)
     }
 
     /// Reads all entries in the order of the file, one at a time.
@@ -456,83 +410,6 @@ pub(crate) fn create_directory(path: &Path) -> Result<(), SessionError> {
             source,
         }
     })
-}
-
-pub(crate) fn open_log(
-    storage: &dyn LogStorage,
-    path: &Path,
-    access: Access,
-) -> Result<AppendLog, SessionError> {
-    storage
-        .open(path, access)
-        .and_then(|file| AppendLog::new(file, Some(path.to_owned()), access))
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => SessionError::Missing {
-                path: path.to_owned(),
-            },
-            _ => SessionError::Unreadable {
-                path: path.to_owned(),
-                source,
-            },
-        })
-}
-
-fn read_log(log: &AppendLog, path: &Path, index: &mut Index) -> Result<Loaded, SessionError> {
-    let loaded = load(log.file(), 0, log.length(), None, index).map_err(|source| {
-        SessionError::Unreadable {
-            path: path.to_owned(),
-            source,
-        }
-    })?;
-    if loaded.header.is_none() {
-        return Err(SessionError::NotASession {
-            path: path.to_owned(),
-        });
-    }
-    Ok(loaded)
-}
-
-fn write_first_header(
-    log: &mut AppendLog,
-    path: &Path,
-    options: &OpenSession,
-) -> Result<SessionHeader, SessionError> {
-    let cwd = options.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
-    let header = SessionHeader::new(
-        new_session_id(),
-        moment::to_iso(options.env.now_ms()),
-        directory::resolve(&cwd).to_string_lossy(),
-    );
-    if log.access() == Access::Write {
-        let record = spell(&header)?;
-        log.append(&record)
-            .map_err(|source| SessionError::NotAppended {
-                path: path.to_owned(),
-                source,
-            })?;
-    }
-    Ok(header)
-}
-
-/// Ends the last line where it needs it, and returns how far the file is read for good. A torn record
-/// stays in the file as a line nobody reads: cutting it off could destroy what another program is
-/// writing.
-fn repair_end(log: &mut AppendLog, loaded: &Loaded, findings: &mut OpenFindings) -> u64 {
-    match loaded.ending {
-        Ending::Clean => return loaded.scanned_to,
-        Ending::Unterminated => findings.missing_line_feed = true,
-        Ending::Torn => findings.torn_tail = true,
-    }
-    if log.access() == Access::Read {
-        return loaded.scanned_to;
-    }
-    match log.terminate() {
-        Ok(()) => log.length(),
-        Err(error) => {
-            tracing::warn!(%error, "the last line is ended with the next record");
-            loaded.scanned_to
-        }
-    }
 }
 
 #[cfg(test)]

@@ -37,16 +37,17 @@ impl LogStorage for DiskStorage {
         // Through a link, the file behind it is replaced and not the link.
         let target = fs::canonicalize(path)?;
         let beside = target.with_file_name(format!(".{}.tmp", Uuid::new_v4().simple()));
-        let written = write_beside(&beside, &target, content)
-            .and_then(|()| fs::rename(&beside, &target))
-            .and_then(|()| sync_directory(&target));
+        let written =
+            write_beside(&beside, &target, content).and_then(|()| fs::rename(&beside, &target));
         if written.is_err()
             && let Err(error) = fs::remove_file(&beside)
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(path = %beside.display(), %error, "a temporary file stays behind");
         }
-        written
+        written?;
+        sync_directory(&target);
+        Ok(())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -64,11 +65,14 @@ fn write_beside(beside: &Path, target: &Path, content: &[u8]) -> io::Result<()> 
     file.sync_all()
 }
 
-/// Makes a rename last over a power cut, where directories can be synced.
-fn sync_directory(file: &Path) -> io::Result<()> {
-    match file.parent() {
-        Some(directory) if cfg!(unix) => File::open(directory)?.sync_all(),
-        _ => Ok(()),
+/// Makes a rename last over a power cut, where directories can be synced. The file is in its place
+/// either way.
+fn sync_directory(file: &Path) {
+    if cfg!(unix)
+        && let Some(directory) = file.parent()
+        && let Err(error) = File::open(directory).and_then(|directory| directory.sync_all())
+    {
+        tracing::debug!(path = %directory.display(), %error, "the directory cannot be synced");
     }
 }
 

@@ -10,6 +10,7 @@ use pi_ai::json::JsonObject;
 use pi_ai::{AgentMessage, StopReason};
 use serde_json::{Value, json};
 
+use super::open::repair_end;
 use super::{Home, Session, spell};
 use crate::entry::{
     CompactionEntry, ContextEditEntry, CustomMessageEntry, Entry, EntryBody, EntryId, LabelEntry,
@@ -104,7 +105,7 @@ impl Session {
         let header = Some(self.header.clone());
         let loaded = load(self.log.file(), start, end, header, &mut self.index)
             .map_err(|error| self.unreadable(error))?;
-        self.scanned_to = super::repair_end(&mut self.log, &loaded, &mut self.findings);
+        self.scanned_to = repair_end(&mut self.log, &loaded, &mut self.findings);
         let adopted = self.index.records().iter().skip(known);
         Ok(Adopted {
             entries: adopted.map(|record| record.id.clone()).collect(),

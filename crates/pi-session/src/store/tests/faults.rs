@@ -8,24 +8,71 @@ use super::*;
 use crate::log::AppendError;
 use crate::storage::faulty::Fault;
 
-/// Appends one entry of every type, edits included, until one is refused.
-fn script(session: &mut Session) -> Result<(), SessionError> {
-    session.append(user("hello"))?;
-    let answer = session.append(assistant("the first answer, \"quoted\" and ünïcöde 🦀"))?;
-    for body in one_of_each(&answer.id, "text") {
-        session.append(body)?;
+/// A moment before a record is written.
+struct Stage {
+    disk: FaultyDisk,
+    leaf: Option<EntryId>,
+    body: EntryBody,
+    /// How many bytes the write has: the record, and at first all that was said before it.
+    length: usize,
+}
+
+impl Stage {
+    /// The session at this moment, on a disk of its own that holds what was acknowledged.
+    fn set(&self) -> (FaultyDisk, Session) {
+        let disk = self.disk.revived();
+        let session = if disk.content(Path::new(PATH)).is_some() {
+            let mut session = open(&disk, Access::Write).unwrap();
+            session.branch(self.leaf.as_ref().unwrap()).unwrap();
+            session
+        } else {
+            unsaved(&disk)
+        };
+        (disk, session)
     }
-    let question = session.append(user("and on"))?;
-    session.append(ContextEditEntry {
-        target_id: question.id.clone(),
+}
+
+fn unsaved(disk: &FaultyDisk) -> Session {
+    let mut session = deferred(disk);
+    session.append(user("hello")).unwrap();
+    session
+}
+
+/// Every record of a session with one entry of every type and two branches.
+fn stages() -> Vec<Stage> {
+    let disk = FaultyDisk::default();
+    let mut session = unsaved(&disk);
+    let mut stages = Vec::new();
+    let mut append = |session: &mut Session, body: EntryBody| {
+        let before = disk.revived();
+        let leaf = session.leaf_id().cloned();
+        let entry = session.append(body.clone()).unwrap();
+        let written = |disk: &FaultyDisk| disk.content(Path::new(PATH)).map_or(0, |c| c.len());
+        stages.push(Stage {
+            length: written(&disk) - written(&before),
+            disk: before,
+            leaf,
+            body,
+        });
+        entry.id.clone()
+    };
+    let text = "the first answer, \"quoted\" and ünïcöde 🦀";
+    let answer = append(&mut session, assistant(text));
+    for body in one_of_each(&answer, "text") {
+        append(&mut session, body);
+    }
+    let question = append(&mut session, user("and on"));
+    let edit = ContextEditEntry {
+        target_id: question,
         replacement: Some(ContextReplacement {
             content: json!("else"),
             extra: pi_ai::json::JsonObject::new(),
         }),
-    })?;
-    session.branch(&answer.id)?;
-    session.append(user("another branch"))?;
-    Ok(())
+    };
+    append(&mut session, edit.into());
+    session.branch(&answer).unwrap();
+    append(&mut session, user("another branch"));
+    stages
 }
 
 /// The entries as they stand in the file; parsing them all at every byte would take minutes.
@@ -34,100 +81,81 @@ fn lines(session: &Session) -> Vec<String> {
     slots.map(|slot| session.line_at(slot).unwrap()).collect()
 }
 
-fn script_length() -> usize {
-    let disk = FaultyDisk::default();
-    script(&mut deferred(&disk)).unwrap();
-    disk.content(Path::new(PATH)).unwrap().len()
-}
-
 #[test]
 fn a_kill_at_any_byte_loses_at_most_the_record_under_way() {
-    for after in 0..script_length() {
-        let disk = FaultyDisk::default();
-        disk.arm(Fault::Kill { after });
-        let mut session = deferred(&disk);
-        assert!(script(&mut session).is_err(), "{after}");
-        let acknowledged = session.index.records().to_vec();
-        let was_saved = session.is_saved();
-        drop(session);
+    for stage in stages() {
+        for after in 0..stage.length {
+            let (disk, mut session) = stage.set();
+            let acknowledged = lines(&session);
+            let was_saved = session.is_saved();
+            disk.arm(Fault::Kill { after });
+            assert!(session.append(stage.body.clone()).is_err());
+            assert_eq!(session.len(), acknowledged.len(), "{after}");
+            drop(session);
 
-        let disk = disk.revived();
-        let left = disk.content(Path::new(PATH)).unwrap();
-        let mut session = match open(&disk, Access::Write) {
-            Ok(session) => session,
-            Err(SessionError::NotASession { .. }) if !was_saved => continue,
-            Err(error) => panic!("{after}: {error}"),
-        };
-        if was_saved {
-            let known = session.len();
-            assert!(known >= acknowledged.len(), "{after}: an entry is gone");
-            assert!(known <= acknowledged.len() + 1, "{after}: too many");
-        }
-        for (acknowledged, found) in acknowledged.iter().zip(session.index.records()) {
-            assert_eq!(acknowledged.id, found.id, "{after}");
-        }
-        let torn = !left.is_empty() && !left.ends_with(b"\n");
-        assert_eq!(
-            session.findings().torn_tail || session.findings().missing_line_feed,
-            torn,
-            "{after}: a repair is told"
-        );
-
-        let before = lines(&session);
-        let next = session.append(user("life goes on")).unwrap();
-        drop(session);
-        let again = open(&disk, Access::Write).unwrap();
-        assert_eq!(
-            *again.findings(),
-            OpenFindings {
-                skipped_lines: again.findings().skipped_lines,
-                ..OpenFindings::default()
+            let disk = disk.revived();
+            let left = disk.content(Path::new(PATH)).unwrap();
+            let mut session = match open(&disk, Access::Write) {
+                Ok(session) => session,
+                // The file was never there: half a header is not yet a session.
+                Err(SessionError::NotASession { .. }) if !was_saved => continue,
+                Err(error) => panic!("{after}: {error}"),
+            };
+            let found = lines(&session);
+            if was_saved {
+                assert_eq!(found[..acknowledged.len()], acknowledged, "{after}");
             }
-        );
-        assert_eq!(lines(&again)[..before.len()], before, "{after}");
-        assert_eq!(again.leaf_id(), Some(&next.id), "{after}");
+            assert!(found.len() <= acknowledged.len() + 1, "{after}");
+            let is_torn = !left.is_empty() && !left.ends_with(b"\n");
+            let findings = session.findings();
+            let is_told = findings.torn_tail || findings.missing_line_feed;
+            assert_eq!(is_told, is_torn, "{after}: a repair is told");
+
+            let next = session.append(user("life goes on")).unwrap();
+            drop(session);
+            let again = open(&disk, Access::Write).unwrap();
+            let findings = again.findings();
+            assert!(
+                !findings.torn_tail && !findings.missing_line_feed,
+                "{after}"
+            );
+            assert_eq!(lines(&again)[..found.len()], found, "{after}");
+            assert_eq!(again.leaf_id(), Some(&next.id), "{after}");
+        }
     }
 }
 
-fn refusals(after: usize) -> [Fault; 3] {
-    [
-        Fault::Refuse {
-            after,
-            kind: io::ErrorKind::StorageFull,
-        },
-        Fault::Refuse {
-            after,
-            kind: io::ErrorKind::Other,
-        },
-        Fault::Short { after },
-    ]
+/// An error and a short write at one byte; a full disk and a broken one take turns.
+fn refusals(after: usize) -> [Fault; 2] {
+    let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::Other];
+    let kind = kinds[after % kinds.len()];
+    [Fault::Refuse { after, kind }, Fault::Short { after }]
 }
 
 #[test]
 fn a_refused_write_leaves_memory_and_disk_equal() {
-    for after in 0..script_length() - 1 {
-        for fault in refusals(after) {
-            let disk = FaultyDisk::default();
+    for stage in stages() {
+        for fault in (0..stage.length).flat_map(refusals) {
+            let (disk, mut session) = stage.set();
+            let before = disk.content(Path::new(PATH));
+            let leaf = session.leaf_id().cloned();
+            let known = session.len();
             disk.arm(fault);
-            let mut session = deferred(&disk);
-            let leaf_before_error = match script(&mut session) {
-                Ok(()) => panic!("{fault:?} did not strike"),
-                Err(SessionError::NotAppended {
+            let error = session.append(stage.body.clone()).unwrap_err();
+            let is_refused = matches!(
+                error,
+                SessionError::NotAppended {
                     source: AppendError::Write(_),
                     ..
-                }) => session.leaf_id().cloned(),
-                Err(error) => panic!("{fault:?}: {error}"),
-            };
-            if session.is_saved() {
-                let reader = open(&disk, Access::Read).unwrap();
-                assert_eq!(lines(&reader), lines(&session), "{fault:?}");
-                assert_eq!(*reader.findings(), OpenFindings::default(), "{fault:?}");
-            } else {
-                assert_eq!(disk.content(Path::new(PATH)), None, "{fault:?}");
-            }
+                }
+            );
+            assert!(is_refused, "{fault:?}: {error}");
+            assert_eq!(disk.content(Path::new(PATH)), before, "{fault:?}");
+            assert_eq!((session.len(), session.leaf_id()), (known, leaf.as_ref()));
+
             disk.arm(Fault::None);
             let next = session.append(assistant("space again")).unwrap();
-            assert_eq!(next.parent_id, leaf_before_error, "{fault:?}");
+            assert_eq!(next.parent_id, leaf, "{fault:?}");
             let reader = open(&disk, Access::Read).unwrap();
             assert_eq!(lines(&reader), lines(&session), "{fault:?}");
         }
