@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pi_agent::ToolError;
 use pi_ai::json::JsonObject;
+use pi_ai::{ConstrainedSampling, Strictness, Tool as ToolDeclaration};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::images::ImagePolicy;
-use crate::mutation_queue::MutationQueue;
+use crate::mutation_queue::{MutationError, MutationQueue};
 use crate::operations::{FileOperations, LocalFiles};
-use crate::paths::PathBase;
+use crate::paths::{PathBase, PathError};
 
 /// What a tool works on. Clones share the queue and the image policy.
 #[derive(Clone)]
@@ -73,6 +74,39 @@ pub struct ToolPrompt {
 pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(arguments))
         .map_err(|error| ToolError::new(format!("The arguments do not fit the tool: {error}")))
+}
+
+/// Declares a tool whose arguments are best sampled under its schema.
+pub(crate) fn declare_strict(name: &str, description: &str, parameters: Value) -> ToolDeclaration {
+    ToolDeclaration {
+        constrained_sampling: Some(ConstrainedSampling::JsonSchema(Strictness::Prefer)),
+        ..declare(name, description, parameters)
+    }
+}
+
+/// Declares a tool.
+pub(crate) fn declare(name: &str, description: &str, parameters: Value) -> ToolDeclaration {
+    ToolDeclaration {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters,
+        constrained_sampling: None,
+        extra: JsonObject::new(),
+    }
+}
+
+/// Returns the failure of a path that cannot be understood.
+pub(crate) fn path_failure(error: PathError) -> ToolError {
+    ToolError::new(format!("The path {error}"))
+}
+
+/// Returns the failure of a mutation that did not get its turn or broke down.
+pub(crate) fn mutation_failure(verb: &str, path: &str, error: MutationError) -> ToolError {
+    match error {
+        MutationError::Cancelled => aborted(),
+        MutationError::Path(error) => ToolError::new(format!("Cannot {verb} {path}: {error}")),
+        MutationError::Broken(reason) => ToolError::new(format!("Cannot {verb} {path}: {reason}")),
+    }
 }
 
 /// Returns the failure of a cancelled call.

@@ -5,11 +5,14 @@
 //! that an application can point it at another machine.
 
 mod bash;
+#[cfg(test)]
+mod calling;
 mod context;
 mod edit;
 mod find;
 mod grep;
 mod images;
+mod line_endings;
 mod ls;
 mod mutation_queue;
 mod operations;
@@ -19,14 +22,20 @@ mod truncate;
 mod write;
 
 pub use context::{SharedImagePolicy, ToolContext, ToolPrompt};
-pub use images::{ImageLimits, ImagePolicy};
+pub use edit::{EDIT_PROMPT, EditTool};
+pub use images::{
+    FittedImage, ImageFailure, ImageLimits, ImagePolicy, fit_image, fit_result_images, sniff_image,
+};
+pub use ls::{LS_PROMPT, LsTool};
 pub use mutation_queue::{MutationError, MutationQueue};
 pub use operations::{
     DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
     LocalFiles, MemoryFiles, OpenFile, ProcessError, ProcessOperations, ShellCommand,
 };
 pub use paths::{PathBase, PathError};
+pub use read::{READ_PROMPT, ReadTool};
 pub use truncate::{
     MAX_BYTES, MAX_LINES, TextSize, TruncatedBy, Truncation, TruncationLimits, UNLIMITED_LINES,
     size_text, truncate_head, truncate_head_of, truncate_tail, truncate_tail_of,
 };
+pub use write::{WRITE_PROMPT, WriteTool};

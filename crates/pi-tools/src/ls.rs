@@ -1,1 +1,184 @@
-//! Lists a directory.
+//! `ls`: lists a directory.
+
+mod order;
+
+use futures_util::future::BoxFuture;
+use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::Tool as ToolDeclaration;
+use pi_ai::json::JsonObject;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::context::{ToolContext, ToolPrompt, aborted, declare, parse_arguments, path_failure};
+use crate::operations::{DirectoryEntry, FileError, FileKind};
+use crate::truncate::{MAX_BYTES, TruncationLimits, size_text, truncate_head};
+use order::NameOrder;
+
+/// What the ls tool adds to the system prompt.
+pub const LS_PROMPT: ToolPrompt = ToolPrompt {
+    snippet: "List the entries of a directory",
+    guidelines: &[],
+};
+
+/// Entries shown when no limit is given.
+const DEFAULT_LIMIT: f64 = 500.0;
+
+/// Lists directories.
+pub struct LsTool {
+    declaration: ToolDeclaration,
+    context: ToolContext,
+}
+
+#[derive(Deserialize)]
+struct LsArguments {
+    path: Option<String>,
+    limit: Option<f64>,
+}
+
+impl LsTool {
+    /// Creates the tool.
+    pub fn new(context: ToolContext) -> Self {
+        let declaration = declare(
+            "ls",
+            &format!(
+                "Lists a directory in alphabetical order, hidden entries included; directories end \
+                 with '/'. At most {DEFAULT_LIMIT} entries or {} are shown.",
+                size_text(MAX_BYTES)
+            ),
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": {
+                        "type": "string",
+                        "description": "The directory to list; the working directory if left out",
+                    },
+                    "limit": {
+                        "type": "number",
+                        "description": format!("How many entries to show at most ({DEFAULT_LIMIT} if left out)"),
+                    },
+                },
+            }),
+        );
+        Self {
+            declaration,
+            context,
+        }
+    }
+
+    async fn run(
+        &self,
+        arguments: JsonObject,
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, ToolError> {
+        let arguments: LsArguments = parse_arguments(arguments)?;
+        cancel
+            .run_until_cancelled(self.list(arguments))
+            .await
+            .ok_or_else(aborted)?
+    }
+
+    async fn list(&self, arguments: LsArguments) -> Result<ToolOutput, ToolError> {
+        let written = arguments.path.filter(|path| !path.is_empty());
+        let written = written.as_deref().unwrap_or(".");
+        let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1.0);
+        let path = self.context.paths.resolve(written).map_err(path_failure)?;
+        let failure =
+            |error: FileError| ToolError::new(format!("Cannot list {}: {error}", path.display()));
+        let files = &self.context.files;
+        let status = files.status(&path).await.map_err(failure)?;
+        if status.kind != FileKind::Directory {
+            return Err(ToolError::new(format!(
+                "Cannot list {}: it is {}; read shows files",
+                path.display(),
+                status.kind
+            )));
+        }
+        let entries = files.list(&path).await.map_err(failure)?;
+        Ok(output(&sorted_names(entries), limit))
+    }
+}
+
+impl Tool for LsTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _call_id: &'a str,
+        arguments: JsonObject,
+        _updates: UpdateSink,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(arguments, cancel))
+    }
+}
+
+/// The names to show; what cannot be looked at is left out.
+fn sorted_names(entries: Vec<DirectoryEntry>) -> Vec<String> {
+    let mut names: Vec<(NameOrder, &str)> = entries
+        .iter()
+        .filter_map(|entry| {
+            let suffix = match entry.kind? {
+                FileKind::Directory => "/",
+                _ => "",
+            };
+            Some((NameOrder::of(&entry.name.to_string_lossy()), suffix))
+        })
+        .collect();
+    names.sort();
+    names
+        .into_iter()
+        .map(|(name, suffix)| name.into_name() + suffix)
+        .collect()
+}
+
+fn output(names: &[String], limit: f64) -> ToolOutput {
+    if names.is_empty() {
+        return ToolOutput::text("(the directory is empty)");
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates, which is what a number out of range means"
+    )]
+    let shown = names.get(..limit.ceil() as usize).unwrap_or(names);
+    let truncation = truncate_head(&shown.join("\n"), TruncationLimits::bytes_only());
+    let mut details = JsonObject::new();
+    let mut notices = Vec::new();
+    if shown.len() < names.len() {
+        notices.push(format!(
+            "{limit} entries are shown; use limit={} for more",
+            limit * 2.0
+        ));
+        details.insert("entryLimitReached".to_owned(), number(limit));
+    }
+    let mut text = truncation.content.clone();
+    if truncation.truncated {
+        notices.push(format!("cut at {}", size_text(MAX_BYTES)));
+        details.insert("truncation".to_owned(), json!(truncation));
+    }
+    if !notices.is_empty() {
+        text = format!("{text}\n\n[{}]", notices.join("; "));
+    }
+    ToolOutput {
+        details: (!details.is_empty()).then_some(Value::Object(details)),
+        ..ToolOutput::text(text)
+    }
+}
+
+/// Writes whole numbers without a fraction, as JavaScript does.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only whole numbers in range are cast"
+)]
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        return json!(value as i64);
+    }
+    json!(value)
+}
+
+#[cfg(test)]
+mod tests;

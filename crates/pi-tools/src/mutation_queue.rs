@@ -163,3 +163,6 @@ impl Drop for Turn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,175 @@
-//! Writes files.
+//! `write`: creates a file or replaces it whole.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::Tool as ToolDeclaration;
+use pi_ai::json::JsonObject;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::{
+    ToolContext, ToolPrompt, check_cancelled, declare_strict, mutation_failure, parse_arguments,
+    path_failure,
+};
+use crate::operations::{FileError, FileOperations};
+
+/// What the write tool adds to the system prompt.
+pub const WRITE_PROMPT: ToolPrompt = ToolPrompt {
+    snippet: "Create a file or replace all of it",
+    guidelines: &["Keep write for new files and for files that change completely."],
+};
+
+/// Creates a file or replaces it whole.
+pub struct WriteTool {
+    declaration: ToolDeclaration,
+    context: ToolContext,
+}
+
+#[derive(Deserialize)]
+struct WriteArguments {
+    path: String,
+    content: String,
+}
+
+impl WriteTool {
+    /// Creates the tool.
+    pub fn new(context: ToolContext) -> Self {
+        let declaration = declare_strict(
+            "write",
+            "Writes a file. A missing file is created, with the directories above it; the contents \
+             of an existing one are replaced.",
+            json!({
+                "type": "object",
+                "required": ["path", "content"],
+                "properties": {
+                    "path": {
+                        "type": "string",
+                        "description": "The file to write, relative or absolute",
+                    },
+                    "content": {
+                        "type": "string",
+                        "description": "All that the file shall hold",
+                    },
+                },
+            }),
+        );
+        Self {
+            declaration,
+            context,
+        }
+    }
+
+    async fn run(
+        &self,
+        arguments: JsonObject,
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, ToolError> {
+        let WriteArguments { path, content } = parse_arguments(arguments)?;
+        let resolved = self.context.paths.resolve(&path).map_err(path_failure)?;
+        let files = Arc::clone(&self.context.files);
+        let token = cancel.clone();
+        let contents = content.into_bytes();
+        self.context
+            .mutations
+            .run(
+                &*self.context.files,
+                &resolved,
+                |real_path| write_file(files, real_path, path.clone(), contents, token),
+                &cancel,
+            )
+            .await
+            .map_err(|error| mutation_failure("write", &path, error))?
+    }
+}
+
+impl Tool for WriteTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _call_id: &'a str,
+        arguments: JsonObject,
+        _updates: UpdateSink,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(arguments, cancel))
+    }
+}
+
+async fn write_file(
+    files: Arc<dyn FileOperations>,
+    real_path: PathBuf,
+    path: String,
+    contents: Vec<u8>,
+    cancel: CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let failure = |error: FileError| ToolError::new(format!("Cannot write {path}: {error}"));
+    check_cancelled(&cancel)?;
+    if let Some(parent) = real_path.parent() {
+        files.create_directories(parent).await.map_err(failure)?;
+    }
+    check_cancelled(&cancel)?;
+    // From here on the file changes, so that the outcome is told whatever the token says.
+    files.replace(&real_path, contents).await.map_err(failure)?;
+    Ok(ToolOutput::text(format!("Wrote {path}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::calling::{call, call_until, memory_context, text};
+    use crate::operations::MemoryFiles;
+
+    #[tokio::test]
+    async fn files_are_written_whole() {
+        let files = MemoryFiles::default().with("/project/old.txt", "old\n");
+        let tool = WriteTool::new(memory_context(&files));
+        for (path, real_path, content) in [
+            ("new.txt", "/project/new.txt", "hello\n"),
+            ("a/b/c.txt", "/project/a/b/c.txt", "nested"),
+            ("old.txt", "/project/old.txt", "new\r\nlines\r\n"),
+            ("empty.txt", "/project/empty.txt", ""),
+            ("uni.txt", "/project/uni.txt", "grüße 🎉"),
+            ("/project/abs.txt", "/project/abs.txt", "abs"),
+        ] {
+            let output = call(&tool, json!({"path": path, "content": content}))
+                .await
+                .unwrap();
+            assert_eq!(text(&output), format!("Wrote {path}."));
+            assert_eq!(output.details, None);
+            assert_eq!(files.contents(real_path).unwrap(), content.as_bytes());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_is_said() {
+        let files = MemoryFiles::default().with("/project/dir/f", "x");
+        let tool = WriteTool::new(memory_context(&files));
+        for (path, message) in [
+            ("dir", "Cannot write dir: it is a directory (EISDIR)"),
+            (
+                "dir/f/g",
+                "Cannot write dir/f/g: a part of the path is not a directory (ENOTDIR)",
+            ),
+        ] {
+            let error = call(&tool, json!({"path": path, "content": ""}))
+                .await
+                .unwrap_err();
+            assert_eq!(error.0, message);
+        }
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let arguments = json!({"path": "new", "content": ""});
+        let error = call_until(&tool, arguments, cancel).await.unwrap_err();
+        assert_eq!(error.0, "Operation aborted");
+        assert_eq!(files.contents("/project/new"), None);
+    }
+}

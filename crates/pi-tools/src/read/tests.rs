@@ -1,0 +1,228 @@
+use image::{DynamicImage, ImageFormat, RgbImage};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::calling::{call, call_until, memory_context, text};
+use crate::images::{ImageLimits, ImagePolicy};
+use crate::operations::MemoryFiles;
+
+fn tool() -> ReadTool {
+    let files = MemoryFiles::default()
+        .with("/project/a.txt", "l1\nl2\nl3\nl4\nl5\n")
+        .with("/project/noeol.txt", "x\ny")
+        .with("/project/empty.txt", "")
+        .with("/project/crlf.txt", "one\r\ntwo\r\nthree\r\n")
+        .with("/project/uni.txt", "grüße\n日本\n")
+        .with("/project/latin.txt", b"caf\xe9\n")
+        .with("/project/with space.txt", "spaced\n")
+        .with("/project/line\nbreak", "broken\n")
+        .with("/project/Shot 9.41\u{202f}AM.txt", "shot\n")
+        .with("/project/odd\u{a0}name", "odd\n")
+        .with("/project/sub/deep.txt", "deep\n")
+        .with("/project/fake.png", "not an image\n")
+        .with("/project/bin", b"\0\x01\xff\xfeABC\n\xff\xc3")
+        .with("/home/me/h.txt", "home file\n");
+    ReadTool::new(memory_context(&files))
+}
+
+#[tokio::test]
+async fn text_is_shown_from_anywhere() {
+    let all = "l1\nl2\nl3\nl4\nl5\n";
+    for (arguments, expected) in [
+        (json!({"path": "a.txt"}), all),
+        (json!({"path": "a.txt", "offset": 2}), "l2\nl3\nl4\nl5\n"),
+        (
+            json!({"path": "a.txt", "limit": 2}),
+            "l1\nl2\n\n[4 more lines follow; go on with offset=3]",
+        ),
+        (
+            json!({"path": "a.txt", "offset": 2, "limit": 2}),
+            "l2\nl3\n\n[3 more lines follow; go on with offset=4]",
+        ),
+        (json!({"path": "a.txt", "limit": 6}), all),
+        (json!({"path": "a.txt", "offset": 6}), ""),
+        (
+            json!({"path": "a.txt", "offset": 0, "limit": 1}),
+            "l1\n\n[5 more lines follow; go on with offset=2]",
+        ),
+        (json!({"path": "a.txt", "offset": -3}), all),
+        (
+            json!({"path": "a.txt", "offset": null, "limit": "2.9"}),
+            "l1\nl2\n\n[4 more lines follow; go on with offset=3]",
+        ),
+        (json!({"path": "noeol.txt"}), "x\ny"),
+        (json!({"path": "empty.txt"}), ""),
+        (json!({"path": "crlf.txt"}), "one\r\ntwo\r\nthree\r\n"),
+        (json!({"path": "uni.txt"}), "grüße\n日本\n"),
+        (json!({"path": "latin.txt"}), "caf\u{fffd}\n"),
+        (json!({"path": "with space.txt"}), "spaced\n"),
+        (json!({"path": "with\u{a0}space.txt"}), "spaced\n"),
+        (json!({"path": "line\nbreak"}), "broken\n"),
+        (json!({"path": "Shot 9.41 AM.txt"}), "shot\n"),
+        (json!({"path": "odd\u{a0}name"}), "odd\n"),
+        (json!({"path": "./sub/../sub/deep.txt"}), "deep\n"),
+        (json!({"path": "/project/a.txt"}), all),
+        (json!({"path": "file:///project/a.txt"}), all),
+        (json!({"path": "~/h.txt"}), "home file\n"),
+        (json!({"path": "@a.txt"}), all),
+        (json!({"path": "fake.png"}), "not an image\n"),
+    ] {
+        let output = call(&tool(), arguments.clone()).await.unwrap();
+        assert_eq!(text(&output), expected, "{arguments}");
+        assert_eq!(output.details, None, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_shown_is_said() {
+    for (arguments, message) in [
+        (
+            json!({"path": "a.txt", "offset": 7}),
+            "Line 7 is past the end of a.txt, which has 6 lines",
+        ),
+        (
+            json!({"path": "nope.txt"}),
+            "Cannot read nope.txt: no such file or directory (ENOENT)",
+        ),
+        (
+            json!({"path": "sub"}),
+            "Cannot read sub: it is a directory (EISDIR)",
+        ),
+        (
+            json!({"path": ""}),
+            "Cannot read : it is a directory (EISDIR)",
+        ),
+        (
+            json!({"path": "bin"}),
+            "Cannot read bin: it is not text (10B of binary data). Find out what it is with `file bin`, \
+             or look at its bytes with `xxd bin | head`.",
+        ),
+        (
+            json!({"path": "file://elsewhere/x"}),
+            "The path \"file://elsewhere/x\" is not the URL of a file on this machine; give a plain path instead",
+        ),
+    ] {
+        let error = call(&tool(), arguments.clone()).await.unwrap_err();
+        assert_eq!(error.0, message, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn long_files_are_cut_with_a_way_on() {
+    let many: String = (1..=3000)
+        .map(|number| format!("line {number}\n"))
+        .collect();
+    let wide = format!("{}\n", "x".repeat(999)).repeat(100);
+    let files = MemoryFiles::default()
+        .with("/project/many", many)
+        .with("/project/wide", wide)
+        .with("/project/o'ne", "y".repeat(60_000));
+    let tool = ReadTool::new(memory_context(&files));
+
+    let output = call(&tool, json!({"path": "many"})).await.unwrap();
+    assert!(
+        text(&output).ends_with(
+            "\nline 2000\n\n[Lines 1 to 2000 of 3001 are shown; go on with offset=2001]"
+        )
+    );
+    let truncation = &output.details.unwrap()["truncation"];
+    assert_eq!(truncation["truncatedBy"], "lines");
+    assert_eq!(truncation["totalLines"], 3000);
+    assert_eq!(truncation["outputLines"], 2000);
+
+    let output = call(&tool, json!({"path": "many", "offset": 2001}))
+        .await
+        .unwrap();
+    assert!(text(&output).ends_with("\nline 3000\n"));
+    assert_eq!(output.details, None);
+
+    let output = call(&tool, json!({"path": "wide", "offset": 11}))
+        .await
+        .unwrap();
+    assert!(
+        text(&output).ends_with(
+            "x\n\n[Lines 11 to 61 of 101 are shown, cut at 50.0KB; go on with offset=62]"
+        )
+    );
+
+    let output = call(&tool, json!({"path": "o'ne"})).await.unwrap();
+    assert_eq!(
+        text(&output),
+        "[Line 1 has 58.6KB, more than the 50.0KB that can be shown; for a part of it run in a shell: \
+         sed -n '1p' 'o'\\''ne' | head -c 51200]"
+    );
+    assert_eq!(
+        output.details.unwrap()["truncation"]["firstLineExceedsLimit"],
+        true
+    );
+}
+
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    DynamicImage::ImageRgb8(RgbImage::new(width, height))
+        .write_to(&mut bytes, ImageFormat::Png)
+        .unwrap();
+    bytes.into_inner()
+}
+
+#[tokio::test]
+async fn images_are_attached_whatever_their_name() {
+    let files = MemoryFiles::default()
+        .with("/project/dot.dat", png(8, 8))
+        .with("/project/wide.png", png(40, 10))
+        .with("/project/broken.png", &png(8, 8)[..40]);
+    let context = memory_context(&files);
+    let limits = ImageLimits {
+        max_width: 20,
+        ..ImageLimits::default()
+    };
+    context.images.set(ImagePolicy {
+        limits: Some(limits),
+        model_sees_images: true,
+    });
+    let tool = ReadTool::new(context.clone());
+
+    let output = call(&tool, json!({"path": "dot.dat"})).await.unwrap();
+    assert_eq!(text(&output), "Image file, image/png");
+    let Some(InputBlock::Image(image)) = output.content.get(1) else {
+        panic!("an image is attached")
+    };
+    assert_eq!(image.mime_type, "image/png");
+    assert_eq!(output.details, None);
+
+    let output = call(&tool, json!({"path": "wide.png"})).await.unwrap();
+    assert_eq!(
+        text(&output),
+        "Image file, image/png\n[The image of 40x10 pixels is shown at 20x5; multiply coordinates by 2.00 to \
+         find them in the original]"
+    );
+
+    context.images.set(ImagePolicy {
+        limits: Some(limits),
+        model_sees_images: false,
+    });
+    let output = call(&tool, json!({"path": "dot.dat"})).await.unwrap();
+    assert!(
+        text(&output)
+            .ends_with("\n[This model does not see images; the image is left out of the request]")
+    );
+    assert_eq!(output.content.len(), 2);
+
+    let output = call(&tool, json!({"path": "broken.png"})).await.unwrap();
+    assert!(
+        text(&output)
+            .starts_with("Image file, image/png\n[Image left out: it could not be decoded]")
+    );
+    assert_eq!(output.content.len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancelled_call_reads_nothing() {
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let error = call_until(&tool(), json!({"path": "a.txt"}), cancel)
+        .await
+        .unwrap_err();
+    assert_eq!(error.0, "Operation aborted");
+}
