@@ -1,0 +1,6 @@
+//! Integration tests of pi-tools: the tools on real files and processes.
+
+mod files;
+mod support;
+#[cfg(unix)]
+mod unix_files;

@@ -1,0 +1,408 @@
+//! The file tools on what Unix puts in their way: links, pipes, rights, odd names, large files.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_tools::{
+    DirectoryEntry, EditTool, FileFuture, FileOperations, FileStatus, LocalFiles, LsTool, OpenFile,
+    PathBase, ReadTool, ToolContext, WriteTool,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+
+use crate::support::{call, context, is_alone, text};
+
+fn put(path: &Path, contents: &[u8]) {
+    fs::File::create(path).unwrap().write_all(contents).unwrap();
+}
+
+fn names(directory: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    names
+}
+
+fn edits(old: &str, new: &str) -> Value {
+    json!([{"oldText": old, "newText": new}])
+}
+
+#[tokio::test]
+async fn links_are_followed_to_their_target() {
+    let directory = tempdir().unwrap();
+    let root = directory.path();
+    put(&root.join("target"), b"old");
+    symlink("target", root.join("link")).unwrap();
+    symlink("new/target", root.join("dangling")).unwrap();
+    symlink("loop", root.join("loop")).unwrap();
+    let write = WriteTool::new(context(root));
+
+    call(&write, json!({"path": "link", "content": "through"}))
+        .await
+        .unwrap();
+    assert_eq!(fs::read(root.join("target")).unwrap(), b"through");
+    assert!(
+        fs::symlink_metadata(root.join("link"))
+            .unwrap()
+            .is_symlink()
+    );
+
+    call(&write, json!({"path": "dangling", "content": "made"}))
+        .await
+        .unwrap();
+    assert_eq!(fs::read(root.join("new/target")).unwrap(), b"made");
+
+    let edit = EditTool::new(context(root));
+    call(
+        &edit,
+        json!({"path": "link", "edits": edits("through", "edited")}),
+    )
+    .await
+    .unwrap();
+    assert_eq!(fs::read(root.join("target")).unwrap(), b"edited");
+    assert!(
+        fs::symlink_metadata(root.join("link"))
+            .unwrap()
+            .is_symlink()
+    );
+
+    let error = call(&write, json!({"path": "loop", "content": ""}))
+        .await
+        .unwrap_err();
+    assert!(error.0.starts_with("Cannot write loop: "), "{}", error.0);
+}
+
+#[tokio::test]
+async fn edits_through_two_names_of_a_file_both_land() {
+    let directory = tempdir().unwrap();
+    put(&directory.path().join("f"), b"one two");
+    symlink("f", directory.path().join("link")).unwrap();
+    let edit = EditTool::new(context(directory.path()));
+    let (first, second) = tokio::join!(
+        call(&edit, json!({"path": "f", "edits": edits("one", "1")})),
+        call(&edit, json!({"path": "link", "edits": edits("two", "2")})),
+    );
+    first.unwrap();
+    second.unwrap();
+    assert_eq!(fs::read(directory.path().join("f")).unwrap(), b"1 2");
+}
+
+/// This machine's files, with something done right before the write.
+struct Meddled<F> {
+    meddle: F,
+    before: Step,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    CreateDirectories,
+    Replace,
+}
+
+impl<F: Fn() + Send + Sync> FileOperations for Meddled<F> {
+    fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
+        LocalFiles.real_path(path)
+    }
+    fn status<'a>(&'a self, path: &'a Path) -> FileFuture<'a, FileStatus> {
+        LocalFiles.status(path)
+    }
+    fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        LocalFiles.open(path)
+    }
+    fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
+        LocalFiles.list(path)
+    }
+    fn check_editable<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        LocalFiles.check_editable(path)
+    }
+    fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        if self.before == Step::CreateDirectories {
+            (self.meddle)();
+        }
+        LocalFiles.create_directories(path)
+    }
+    fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
+        if self.before == Step::Replace {
+            (self.meddle)();
+        }
+        LocalFiles.replace(path, contents)
+    }
+}
+
+fn meddled(root: &Path, before: Step, meddle: impl Fn() + Send + Sync + 'static) -> ToolContext {
+    ToolContext::new(PathBase::new(root), Arc::new(Meddled { meddle, before }))
+}
+
+/// A project beside a directory that is none of its business.
+fn project_and_outside() -> (TempDir, PathBuf, PathBuf) {
+    let directory = tempdir().unwrap();
+    let (project, outside) = (
+        directory.path().join("project"),
+        directory.path().join("outside"),
+    );
+    fs::create_dir_all(project.join("dir")).unwrap();
+    fs::create_dir(&outside).unwrap();
+    put(&project.join("dir/f"), b"inside");
+    put(&outside.join("f"), b"inside");
+    (directory, project, outside)
+}
+
+#[tokio::test]
+async fn a_link_swapped_in_after_the_check_leads_nowhere() {
+    for step in [Step::CreateDirectories, Step::Replace] {
+        for swap_file in [false, true] {
+            let (_keep, project, outside) = project_and_outside();
+            let (inner, elsewhere) = (project.join("dir"), outside.clone());
+            let swap = move || {
+                if swap_file {
+                    fs::remove_file(inner.join("f")).unwrap();
+                    symlink(elsewhere.join("f"), inner.join("f")).unwrap();
+                } else {
+                    fs::remove_dir_all(&inner).unwrap();
+                    symlink(&elsewhere, &inner).unwrap();
+                }
+            };
+            let write = WriteTool::new(meddled(&project, step, swap.clone()));
+            let error = call(&write, json!({"path": "dir/f", "content": "evil"}))
+                .await
+                .unwrap_err();
+            assert_eq!(
+                error.0,
+                "Cannot write dir/f: a part of the path became a symbolic link meanwhile; nothing was written"
+            );
+            assert_eq!(fs::read(outside.join("f")).unwrap(), b"inside");
+            assert_eq!(names(&outside), ["f"]);
+        }
+    }
+    let (_keep, project, outside) = project_and_outside();
+    let (inner, elsewhere) = (project.join("dir"), outside.clone());
+    let swap = move || {
+        fs::remove_dir_all(&inner).unwrap();
+        symlink(&elsewhere, &inner).unwrap();
+    };
+    let edit = EditTool::new(meddled(&project, Step::Replace, swap));
+    let arguments = json!({"path": "dir/f", "edits": edits("inside", "evil")});
+    assert!(
+        call(&edit, arguments)
+            .await
+            .unwrap_err()
+            .0
+            .starts_with("Cannot edit dir/f: a part of")
+    );
+    assert_eq!(fs::read(outside.join("f")).unwrap(), b"inside");
+}
+
+#[tokio::test]
+async fn pipes_and_devices_are_refused_without_waiting() {
+    let directory = tempdir().unwrap();
+    let root = directory.path();
+    let status = std::process::Command::new("mkfifo")
+        .arg(root.join("pipe"))
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    let context = context(root);
+    let (read, write, edit) = (
+        ReadTool::new(context.clone()),
+        WriteTool::new(context.clone()),
+        EditTool::new(context.clone()),
+    );
+    for (path, kind) in [
+        ("pipe", "a named pipe"),
+        ("socket", "a socket"),
+        ("/dev/zero", "a device"),
+    ] {
+        let error = call(&read, json!({"path": path})).await.unwrap_err();
+        assert_eq!(error.0, format!("Cannot read {path}: it is {kind}"));
+        let error = call(&write, json!({"path": path, "content": "x"}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.0, format!("Cannot write {path}: it is {kind}"));
+        let error = call(&edit, json!({"path": path, "edits": edits("a", "b")}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.0, format!("Cannot edit {path}: it is {kind}"));
+    }
+    let output = call(&LsTool::new(context), json!({})).await.unwrap();
+    assert_eq!(text(&output), "pipe\nsocket");
+}
+
+#[tokio::test]
+async fn odd_names_are_names() {
+    let directory = tempdir().unwrap();
+    let context = context(directory.path());
+    let (write, edit) = (
+        WriteTool::new(context.clone()),
+        EditTool::new(context.clone()),
+    );
+    let (read, ls) = (ReadTool::new(context.clone()), LsTool::new(context));
+    let long = "n".repeat(255);
+    for name in [
+        "new\nline",
+        "-rf",
+        "quo'te\"",
+        "tab\there",
+        "日本語",
+        long.as_str(),
+    ] {
+        call(&write, json!({"path": name, "content": "one"}))
+            .await
+            .unwrap();
+        call(&edit, json!({"path": name, "edits": edits("one", "two")}))
+            .await
+            .unwrap();
+        let output = call(&read, json!({"path": name})).await.unwrap();
+        assert_eq!(text(&output), "two", "{name:?}");
+    }
+    let output = call(&ls, json!({})).await.unwrap();
+    assert!(text(&output).contains("new\nline\n"), "{:?}", text(&output));
+    assert_eq!(names(directory.path()).len(), 6);
+}
+
+#[tokio::test]
+async fn mode_and_hard_links_survive_a_write() {
+    let directory = tempdir().unwrap();
+    let root = directory.path();
+    put(&root.join("script"), b"#!/bin/sh\n");
+    fs::set_permissions(root.join("script"), fs::Permissions::from_mode(0o750)).unwrap();
+    put(&root.join("one"), b"old and longer");
+    fs::hard_link(root.join("one"), root.join("two")).unwrap();
+    let write = WriteTool::new(context(root));
+    for (path, content) in [("script", "#!/bin/bash\n"), ("one", "new")] {
+        call(&write, json!({"path": path, "content": content}))
+            .await
+            .unwrap();
+    }
+    assert_eq!(
+        fs::metadata(root.join("script")).unwrap().mode() & 0o7777,
+        0o750
+    );
+    assert_eq!(fs::read(root.join("two")).unwrap(), b"new");
+    assert_eq!(names(root), ["one", "script", "two"]);
+}
+
+#[tokio::test]
+async fn a_file_keeps_its_owner() {
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("f");
+    put(&path, b"old");
+    if std::os::unix::fs::chown(&path, Some(12_345), Some(12_346)).is_err() {
+        // Only root can give files away; nobody else can be surprised by it.
+        return;
+    }
+    let write = WriteTool::new(context(directory.path()));
+    call(&write, json!({"path": "f", "content": "new"}))
+        .await
+        .unwrap();
+    let metadata = fs::metadata(&path).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (12_345, 12_346));
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+}
+
+#[tokio::test]
+async fn rights_are_respected() {
+    if !is_alone("unix_files::rights_are_respected") {
+        return;
+    }
+    let directory = tempdir().unwrap();
+    let root = directory.path();
+    for (name, mode) in [("secret", 0o000), ("fixed", 0o444)] {
+        put(&root.join(name), b"old");
+        fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::create_dir(root.join("closed")).unwrap();
+    put(&root.join("closed/f"), b"old");
+    let close =
+        |mode| fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(mode)).unwrap();
+    close(0o555);
+    let context = context(root);
+    let (read, write, edit) = (
+        ReadTool::new(context.clone()),
+        WriteTool::new(context.clone()),
+        EditTool::new(context.clone()),
+    );
+    let denied = "permission denied (EACCES)";
+
+    let error = call(&read, json!({"path": "secret"})).await.unwrap_err();
+    assert_eq!(error.0, format!("Cannot read secret: {denied}"));
+    for path in ["secret", "fixed"] {
+        let error = call(&write, json!({"path": path, "content": "new"}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.0, format!("Cannot write {path}: {denied}"));
+        let error = call(&edit, json!({"path": path, "edits": edits("old", "new")}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.0, format!("Cannot edit {path}: {denied}"));
+    }
+    // No new file may be put there, but the one that is there may be written.
+    let error = call(&write, json!({"path": "closed/g", "content": "new"}))
+        .await
+        .unwrap_err();
+    assert_eq!(error.0, format!("Cannot write closed/g: {denied}"));
+    call(&write, json!({"path": "closed/f", "content": "new"}))
+        .await
+        .unwrap();
+    assert_eq!(fs::read(root.join("closed/f")).unwrap(), b"new");
+    assert_eq!(names(&root.join("closed")), ["f"]);
+    // A directory that can be entered but not listed.
+    close(0o311);
+    call(&write, json!({"path": "closed/f", "content": "newer"}))
+        .await
+        .unwrap();
+    let error = call(&LsTool::new(context), json!({"path": "closed"}))
+        .await
+        .unwrap_err();
+    assert!(error.0.ends_with(denied), "{}", error.0);
+    close(0o755);
+}
+
+#[tokio::test]
+async fn a_large_file_costs_time_not_memory() {
+    const LINE: &str = "0123456789abcdef0123456789abcdef0123456789abcdef\n";
+    const LINES: usize = 100 * 1024 * 1024 / LINE.len();
+    if !is_alone("unix_files::a_large_file_costs_time_not_memory") {
+        return;
+    }
+    let directory = tempdir().unwrap();
+    let mut file = fs::File::create(directory.path().join("large")).unwrap();
+    let block = LINE.repeat(1000);
+    for _ in 0..LINES / 1000 {
+        file.write_all(block.as_bytes()).unwrap();
+    }
+    let lines = LINES / 1000 * 1000;
+    let read = ReadTool::new(context(directory.path()));
+    let before = peak_memory();
+    let output = call(
+        &read,
+        json!({"path": "large", "offset": lines - 1, "limit": 1}),
+    )
+    .await
+    .unwrap();
+    let line = LINE.trim_end();
+    assert_eq!(
+        text(&output),
+        format!("{line}\n\n[2 more lines follow; go on with offset={lines}]")
+    );
+    let output = call(&read, json!({"path": "large"})).await.unwrap();
+    assert_eq!(output.details.unwrap()["truncation"]["totalLines"], lines);
+    if let (Some(before), Some(after)) = (before, peak_memory()) {
+        let grown = after - before;
+        assert!(grown < 16 * 1024, "reading took {grown} KiB");
+    }
+}
+
+/// The most memory this process has used, in KiB.
+fn peak_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
