@@ -30,7 +30,7 @@ pub use ls::{LS_PROMPT, LsTool};
 pub use mutation_queue::{MutationError, MutationQueue};
 pub use operations::{
     DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
-    LocalFiles, MemoryFiles, OpenFile, ProcessError, ProcessOperations, ShellCommand,
+    LocalFiles, MemoryFiles, MemoryProcesses, OpenFile, ProcessError, ProcessOperations, ShellCommand,
 };
 pub use paths::{PathBase, PathError};
 pub use read::{READ_PROMPT, ReadTool};

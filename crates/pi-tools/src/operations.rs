@@ -1,7 +1,7 @@
 //! What tools touch, as two small traits, so that an extension, SSH or a container can stand in.
 //!
 //! [`FileOperations`] reaches files, [`ProcessOperations`] runs commands. This machine's files are
-//! [`LocalFiles`]; [`MemoryFiles`] serves tests. Tools decide and speak; operations only do.
+//! [`LocalFiles`]; [`MemoryFiles`] and [`MemoryProcesses`] serve tests. Tools decide and speak; operations only do.
 
 mod local;
 mod memory;
@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 pub use local::LocalFiles;
-pub use memory::MemoryFiles;
+pub use memory::{MemoryFiles, MemoryProcesses};
 
 /// The answer of a file operation.
 pub type FileFuture<'a, T> = BoxFuture<'a, Result<T, FileError>>;
@@ -59,13 +59,24 @@ pub trait FileOperations: Send + Sync {
     }
 }
 
+/// Files larger than this are not read whole: what is done with them takes memory several times over.
+const MOST_BYTES_AT_ONCE: u64 = 256 * 1024 * 1024;
+
 impl dyn FileOperations + '_ {
-    /// Reads a whole regular file.
+    /// Reads a whole regular file, unless it is larger than memory should hold.
     pub async fn read(&self, path: &Path) -> Result<Vec<u8>, FileError> {
-        let mut file = self.open(path).await?;
-        // A hint only: the size may be wrong by the time it is read.
+        let file = self.open(path).await?;
+        if file.size > MOST_BYTES_AT_ONCE {
+            return Err(FileError::TooLarge(file.size));
+        }
+        // The size may be wrong by the time the file is read.
         let mut contents = Vec::with_capacity(usize::try_from(file.size).unwrap_or_default());
-        file.reader.read_to_end(&mut contents).await?;
+        let mut reader = file.reader.take(MOST_BYTES_AT_ONCE + 1);
+        reader.read_to_end(&mut contents).await?;
+        let size = contents.len() as u64;
+        if size > MOST_BYTES_AT_ONCE {
+            return Err(FileError::TooLarge(size));
+        }
         Ok(contents)
     }
 }
@@ -141,6 +152,9 @@ pub enum FileError {
     /// A directory was needed.
     #[error("a part of the path is not a directory (ENOTDIR)")]
     NotADirectory,
+    /// Larger than is read at once; holds its bytes.
+    #[error("it has {0} bytes, too many to hold in memory; use a shell command instead")]
+    TooLarge(u64),
     /// A part of the path became a link after it was checked.
     #[error("a part of the path became a symbolic link meanwhile; nothing was written")]
     LinkAppeared,

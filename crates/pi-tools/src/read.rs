@@ -172,7 +172,8 @@ impl ReadTool {
         let fitted = if file.size > MOST_IMAGE_BYTES {
             Err(ImageFailure::TooLarge)
         } else {
-            file.reader.read_to_end(&mut bytes).await.map_err(|error| {
+            let mut rest = (&mut file.reader).take(MOST_IMAGE_BYTES);
+            rest.read_to_end(&mut bytes).await.map_err(|error| {
                 let error = FileError::from(error);
                 ToolError::new(format!("Cannot read {}: {error}", arguments.path))
             })?;

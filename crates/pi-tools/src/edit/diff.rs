@@ -6,13 +6,18 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+use similar::algorithms::{Capture, Replace, diff_slices_deadline};
+use similar::{Algorithm, DiffOp, group_diff_ops};
 
 /// Lines shown around a change.
 const CONTEXT: usize = 4;
 
 /// After this time a coarser diff will do: the edit is made, only its description is late.
 const DEADLINE: Duration = Duration::from_millis(500);
+
+/// Up to so many pairs of lines between the first and the last change, the diff is made with a table of
+/// all pairs. It matches each line with the first equal one, which is where clients know it from.
+const MOST_PAIRS: usize = 1024 * 1024;
 
 /// The difference of two texts.
 pub(super) struct LineDiff<'a> {
@@ -27,12 +32,7 @@ impl<'a> LineDiff<'a> {
     pub(super) fn new(old_text: &'a str, new_text: &'a str) -> Self {
         let old: Vec<&str> = old_text.split_inclusive('\n').collect();
         let new: Vec<&str> = new_text.split_inclusive('\n').collect();
-        let operations = capture_diff_slices_deadline(
-            Algorithm::Myers,
-            &old,
-            &new,
-            Some(Instant::now() + DEADLINE),
-        );
+        let operations = compare(&old, &new);
         let most_lines = [old_text, new_text]
             .map(|text| text.split('\n').count())
             .into_iter()
@@ -127,6 +127,24 @@ impl<'a> LineDiff<'a> {
         }
         patch
     }
+}
+
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let equal = |(one, other): &(&&str, &&str)| one == other;
+    let before = old.iter().zip(new).take_while(equal).count();
+    let rest = old.len().min(new.len()) - before;
+    let after = old.iter().rev().zip(new.iter().rev()).take(rest);
+    let unchanged = before + after.take_while(equal).count();
+    let pairs = (old.len() - unchanged).saturating_mul(new.len() - unchanged);
+    let algorithm = if pairs <= MOST_PAIRS {
+        Algorithm::Lcs
+    } else {
+        Algorithm::Myers
+    };
+    let mut operations = Replace::new(Capture::new());
+    let deadline = Some(Instant::now() + DEADLINE);
+    let Ok(()) = diff_slices_deadline(algorithm, &mut operations, old, new, deadline);
+    operations.into_inner().into_ops()
 }
 
 fn is_equal(operation: &DiffOp) -> bool {

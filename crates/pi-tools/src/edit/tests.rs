@@ -112,6 +112,15 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n\\ No newline at end of file\n",
             first_changed_line: 2,
         },
+        // Of several equal lines the first is the one that stayed.
+        Case {
+            before: "x\n}\nb\n",
+            edits: json!([edit("x\n", "-\n}\n")]),
+            after: "-\n}\n}\nb\n",
+            diff: "-1 x\n+1 -\n 2 }\n+3 }\n 3 b",
+            patch: "@@ -1,3 +1,4 @@\n-x\n+-\n }\n+}\n b\n",
+            first_changed_line: 1,
+        },
         Case {
             before: "gone",
             edits: json!([edit("gone", "")]),

@@ -1,15 +1,19 @@
-//! Files in memory, for tests and for callers that want no disk.
+//! Files and commands in memory, for tests and for callers that want no disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::ready;
+use futures_util::future::{BoxFuture, ready};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
+    DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
+    OpenFile, ProcessError, ProcessOperations, ShellCommand,
 };
 
 /// Files held in memory; clones share them. There are no links, and every user may do everything.
@@ -163,5 +167,95 @@ impl FileOperations for MemoryFiles {
 
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
         ready(self.tree().replace(path, contents)).boxed()
+    }
+}
+
+/// Commands that only say what they were told to; clones share what was run.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryProcesses {
+    answers: Arc<BTreeMap<String, Answer>>,
+    run: Arc<Mutex<Vec<ShellCommand>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Answer {
+    output: Vec<Bytes>,
+    exit_code: Option<i32>,
+}
+
+impl MemoryProcesses {
+    /// Lets a command say its output, piece by piece, and end with a code.
+    #[must_use]
+    pub fn with(mut self, command: &str, output: &[&[u8]], exit_code: Option<i32>) -> Self {
+        let output = output.iter().map(|piece| Bytes::copy_from_slice(piece)).collect();
+        let answer = Answer { output, exit_code };
+        Arc::make_mut(&mut self.answers).insert(command.to_owned(), answer);
+        self
+    }
+
+    /// Returns what was run, in order.
+    pub fn commands(&self) -> Vec<ShellCommand> {
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        run.clone()
+    }
+}
+
+impl ProcessOperations for MemoryProcesses {
+    fn execute<'a>(
+        &'a self,
+        command: ShellCommand,
+        output: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ExitCode, ProcessError>> {
+        let answer = self.answers.get(&command.command).cloned();
+        self.run
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(command.clone());
+        let say = async move {
+            let Some(answer) = answer else {
+                let message = format!("no answer is known to `{}`", command.command);
+                return Err(ProcessError::Other(message));
+            };
+            for piece in answer.output {
+                if output.send(piece).await.is_err() {
+                    break;
+                }
+            }
+            Ok(ExitCode(answer.exit_code))
+        };
+        async move {
+            cancel
+                .run_until_cancelled(say)
+                .await
+                .unwrap_or(Err(ProcessError::Aborted))
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn commands_say_what_they_were_told_to() {
+        let processes = MemoryProcesses::default().with("ls", &[b"a\n", b"b\n"], Some(3));
+        let (sender, mut receiver) = mpsc::channel(4);
+        let command = ShellCommand {
+            command: "ls".to_owned(),
+            ..ShellCommand::default()
+        };
+        let cancel = CancellationToken::new();
+        let exit = processes.execute(command.clone(), sender.clone(), cancel.clone()).await;
+        assert_eq!(exit.unwrap(), ExitCode(Some(3)));
+        assert_eq!(receiver.recv().await.unwrap(), "a\n");
+        assert_eq!(receiver.recv().await.unwrap(), "b\n");
+        assert_eq!(processes.commands(), [command.clone()]);
+        cancel.cancel();
+        let aborted = processes.execute(command, sender, cancel).await;
+        assert!(matches!(aborted, Err(ProcessError::Aborted)));
     }
 }
