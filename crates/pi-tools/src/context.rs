@@ -95,9 +95,10 @@ pub(crate) fn declare(name: &str, description: &str, parameters: Value) -> ToolD
     }
 }
 
-/// Returns the failure of a path that cannot be understood.
-pub(crate) fn path_failure(error: PathError) -> ToolError {
-    ToolError::new(format!("The path {error}"))
+impl From<PathError> for ToolError {
+    fn from(error: PathError) -> Self {
+        Self::new(format!("The path {error}"))
+    }
 }
 
 /// Returns the failure of a mutation that did not get its turn or broke down.

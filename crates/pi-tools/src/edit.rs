@@ -22,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{
     ToolContext, ToolPrompt, check_cancelled, declare_strict, mutation_failure, parse_arguments,
-    path_failure,
 };
 use crate::line_endings::{PlainText, replace_ranges};
 use crate::operations::{FileError, FileOperations};
@@ -131,7 +130,7 @@ impl EditTool {
                 new_text: edit.new_text,
             })
             .collect();
-        let resolved = self.context.paths.resolve(&path).map_err(path_failure)?;
+        let resolved = self.context.paths.resolve(&path)?;
         let files = Arc::clone(&self.context.files);
         let token = cancel.clone();
         let written_path = path.clone();

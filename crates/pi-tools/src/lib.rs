@@ -3,6 +3,23 @@
 //! A tool is made from a [`ToolContext`]: the directory it works in and the operations it reaches
 //! files through. What a tool may touch is behind [`FileOperations`] and [`ProcessOperations`], so
 //! that an application can point it at another machine.
+//!
+//! ```
+//! use pi_agent::{Tool, UpdateSink};
+//! use pi_tools::{ReadTool, ToolContext};
+//! use serde_json::json;
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let read = ReadTool::new(ToolContext::local("/project"));
+//! let arguments = serde_json::from_value(json!({"path": "README.md", "limit": 20}))?;
+//! let output = read
+//!     .execute("call_1", arguments, UpdateSink::default(), CancellationToken::new())
+//!     .await?;
+//! assert_eq!(output.content.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
 
 mod bash;
 #[cfg(test)]
@@ -30,7 +47,8 @@ pub use ls::{LS_PROMPT, LsTool};
 pub use mutation_queue::{MutationError, MutationQueue};
 pub use operations::{
     DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
-    LocalFiles, MemoryFiles, MemoryProcesses, OpenFile, ProcessError, ProcessOperations, ShellCommand,
+    LocalFiles, MemoryFiles, MemoryProcesses, OpenFile, ProcessError, ProcessOperations,
+    ShellCommand,
 };
 pub use paths::{PathBase, PathError};
 pub use read::{READ_PROMPT, ReadTool};

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{ToolContext, ToolPrompt, aborted, declare, parse_arguments, path_failure};
+use crate::context::{ToolContext, ToolPrompt, aborted, declare, parse_arguments};
 use crate::operations::{DirectoryEntry, FileError, FileKind};
 use crate::truncate::{MAX_BYTES, TruncationLimits, size_text, truncate_head};
 use order::NameOrder;
@@ -82,7 +82,7 @@ impl LsTool {
         let written = arguments.path.filter(|path| !path.is_empty());
         let written = written.as_deref().unwrap_or(".");
         let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1.0);
-        let path = self.context.paths.resolve(written).map_err(path_failure)?;
+        let path = self.context.paths.resolve(written)?;
         let failure =
             |error: FileError| ToolError::new(format!("Cannot list {}: {error}", path.display()));
         let files = &self.context.files;
@@ -95,7 +95,7 @@ impl LsTool {
             )));
         }
         let entries = files.list(&path).await.map_err(failure)?;
-        Ok(output(&sorted_names(entries), limit))
+        Ok(output(&sorted_names(&entries), limit))
     }
 }
 
@@ -116,7 +116,7 @@ impl Tool for LsTool {
 }
 
 /// The names to show; what cannot be looked at is left out.
-fn sorted_names(entries: Vec<DirectoryEntry>) -> Vec<String> {
+fn sorted_names(entries: &[DirectoryEntry]) -> Vec<String> {
     let mut names: Vec<(NameOrder, &str)> = entries
         .iter()
         .filter_map(|entry| {

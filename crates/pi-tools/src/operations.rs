@@ -181,12 +181,12 @@ pub trait ProcessOperations: Send + Sync {
     ///
     /// The receiver may be slow: the command waits for it. When the command is cancelled or runs out
     /// of time, nothing of it may survive.
-    fn execute<'a>(
-        &'a self,
+    fn execute(
+        &self,
         command: ShellCommand,
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ExitCode, ProcessError>>;
+    ) -> BoxFuture<'_, Result<ExitCode, ProcessError>>;
 }
 
 /// A command line and where it runs.

@@ -17,9 +17,7 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{
-    ToolContext, ToolPrompt, aborted, declare_strict, parse_arguments, path_failure,
-};
+use crate::context::{ToolContext, ToolPrompt, aborted, declare_strict, parse_arguments};
 use crate::images::{ImageFailure, fit_image, sniff_image};
 use crate::operations::{FileError, OpenFile};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, size_text};
@@ -136,7 +134,7 @@ impl ReadTool {
                 .await;
         }
         if memchr::memchr(0, &head).is_some() {
-            return Err(binary_failure(arguments, &file));
+            return Err(binary_failure(arguments, &file, &head));
         }
         let window = read_window(&mut file, &head, arguments.range())
             .await
@@ -146,11 +144,7 @@ impl ReadTool {
 
     /// Returns the path at which the file stands, trying the spellings that look the same.
     async fn locate(&self, written: &str) -> Result<PathBuf, ToolError> {
-        let candidates = self
-            .context
-            .paths
-            .candidates(written)
-            .map_err(path_failure)?;
+        let candidates = self.context.paths.candidates(written)?;
         for candidate in &candidates {
             let status = self.context.files.status(candidate).await;
             if !matches!(status, Err(FileError::Missing | FileError::NotADirectory)) {
@@ -309,9 +303,15 @@ fn text_output(arguments: &ReadArguments, window: Window) -> Result<ToolOutput, 
     })
 }
 
-fn binary_failure(arguments: &ReadArguments, file: &OpenFile) -> ToolError {
-    let size = usize::try_from(file.size).unwrap_or(usize::MAX);
+fn binary_failure(arguments: &ReadArguments, file: &OpenFile, head: &[u8]) -> ToolError {
     let path = shell_quoted(&arguments.path);
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return ToolError::new(format!(
+            "Cannot read {}: it is text in UTF-16. Show it with `iconv -f UTF-16 -t UTF-8 {path}`.",
+            arguments.path
+        ));
+    }
+    let size = usize::try_from(file.size).unwrap_or(usize::MAX);
     ToolError::new(format!(
         "Cannot read {}: it is not text ({} of binary data). Find out what it is with \
          `file {path}`, or look at its bytes with `xxd {path} | head`.",

@@ -154,7 +154,7 @@ pub fn truncate_head(text: &str, limits: TruncationLimits) -> Truncation {
 
 /// Keeps the first lines that fit of a text of which only the beginning is at hand.
 ///
-/// `beginning` must hold the whole text or more bytes or lines of it than the limits allow.
+/// `beginning` must hold the whole text, or more lines of it than the limit, or at least two bytes more.
 pub fn truncate_head_of(beginning: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
     if total.fits(limits) {
         return Truncation::whole(beginning.to_owned(), total.lines, limits);
@@ -188,7 +188,7 @@ pub fn truncate_tail(text: &str, limits: TruncationLimits) -> Truncation {
 
 /// Keeps the last lines that fit of a text of which only the end is at hand.
 ///
-/// `end` must hold the whole text or more bytes or lines of it than the limits allow.
+/// `end` must hold the whole text, or more lines of it than the limit, or at least two bytes more.
 pub fn truncate_tail_of(end: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
     if total.fits(limits) {
         return Truncation::whole(end.to_owned(), total.lines, limits);

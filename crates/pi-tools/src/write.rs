@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{
     ToolContext, ToolPrompt, check_cancelled, declare_strict, mutation_failure, parse_arguments,
-    path_failure,
 };
 use crate::operations::{FileError, FileOperations};
 
@@ -69,7 +68,7 @@ impl WriteTool {
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let WriteArguments { path, content } = parse_arguments(arguments)?;
-        let resolved = self.context.paths.resolve(&path).map_err(path_failure)?;
+        let resolved = self.context.paths.resolve(&path)?;
         let files = Arc::clone(&self.context.files);
         let token = cancel.clone();
         let contents = content.into_bytes();

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::algorithms::{Capture, Replace, diff_slices_deadline};
+use similar::algorithms::{Capture, diff_slices_deadline};
 use similar::{Algorithm, DiffOp, group_diff_ops};
 
 /// Lines shown around a change.
@@ -15,9 +15,12 @@ const CONTEXT: usize = 4;
 /// After this time a coarser diff will do: the edit is made, only its description is late.
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// Up to so many pairs of lines between the first and the last change, the diff is made with a table of
-/// all pairs. It matches each line with the first equal one, which is where clients know it from.
+/// Up to so many pairs of lines the diff is made with a table of all pairs. It matches each line with
+/// the first equal one, which is where clients know it from.
 const MOST_PAIRS: usize = 1024 * 1024;
+
+/// Lines after a change that are looked at for matches, beside as many as it has itself.
+const MARGIN: usize = 64;
 
 /// The difference of two texts.
 pub(super) struct LineDiff<'a> {
@@ -104,9 +107,9 @@ impl<'a> LineDiff<'a> {
         }
     }
 
-    /// Returns the patch, under the path as the model wrote it.
-    pub(super) fn patch(&self, path: &str) -> String {
-        let mut patch = format!("--- {path}\n+++ {path}\n");
+    /// Returns the patch of a file, named as the model wrote it.
+    pub(super) fn patch(&self, file: &str) -> String {
+        let mut patch = format!("--- {file}\n+++ {file}\n");
         for hunk in group_diff_ops(self.operations.clone(), CONTEXT) {
             let range = |ranges: Vec<Range<usize>>| {
                 let start = ranges.first().map_or(0, |range| range.start);
@@ -129,22 +132,100 @@ impl<'a> LineDiff<'a> {
     }
 }
 
+/// Returns what stayed and what changed, by turns.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let equal = |(one, other): &(&&str, &&str)| one == other;
     let before = old.iter().zip(new).take_while(equal).count();
     let rest = old.len().min(new.len()) - before;
-    let after = old.iter().rev().zip(new.iter().rev()).take(rest);
-    let unchanged = before + after.take_while(equal).count();
-    let pairs = (old.len() - unchanged).saturating_mul(new.len() - unchanged);
-    let algorithm = if pairs <= MOST_PAIRS {
+    let from_end = old.iter().rev().zip(new.iter().rev()).take(rest);
+    let after = from_end.take_while(equal).count();
+    // Lines after the change take part: one of them may match earlier than the end would have it. The
+    // marks keep them from being set aside as an equal end once more.
+    let changed = old.len().max(new.len()) - before - after;
+    let set_aside = after.saturating_sub(changed + MARGIN);
+    let old_middle = marked(old, before, set_aside, "\nold");
+    let new_middle = marked(new, before, set_aside, "\nnew");
+
+    let mut parts = Parts::default();
+    parts.stayed(before);
+    for operation in diff(&old_middle, &new_middle) {
+        // The marks come last, as a change, and are no lines.
+        let old_lines = length_before(&operation.old_range(), old_middle.len() - 1);
+        let new_lines = length_before(&operation.new_range(), new_middle.len() - 1);
+        if is_equal(&operation) {
+            parts.stayed(old_lines);
+        } else {
+            parts.changed(old_lines, new_lines);
+        }
+    }
+    parts.stayed(set_aside);
+    parts.0
+}
+
+/// The lines between the ends that are set aside, and a mark no line is equal to.
+fn marked<'a>(lines: &[&'a str], before: usize, after: usize, mark: &'a str) -> Vec<&'a str> {
+    let middle = lines.iter().take(lines.len() - after).skip(before);
+    middle.copied().chain([mark]).collect()
+}
+
+fn length_before(range: &Range<usize>, end: usize) -> usize {
+    range.end.min(end) - range.start.min(end)
+}
+
+fn diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let algorithm = if old.len().saturating_mul(new.len()) <= MOST_PAIRS {
         Algorithm::Lcs
     } else {
         Algorithm::Myers
     };
-    let mut operations = Replace::new(Capture::new());
+    let mut operations = Capture::new();
     let deadline = Some(Instant::now() + DEADLINE);
     let Ok(()) = diff_slices_deadline(algorithm, &mut operations, old, new, deadline);
-    operations.into_inner().into_ops()
+    operations.into_ops()
+}
+
+/// Parts that stayed and parts that changed, joined so that they take turns.
+#[derive(Default)]
+struct Parts(Vec<DiffOp>);
+
+impl Parts {
+    fn ends(&self) -> (usize, usize) {
+        self.0
+            .last()
+            .map_or((0, 0), |part| (part.old_range().end, part.new_range().end))
+    }
+
+    fn stayed(&mut self, lines: usize) {
+        let (old_index, new_index) = self.ends();
+        match self.0.last_mut() {
+            Some(DiffOp::Equal { len, .. }) => *len += lines,
+            _ if lines == 0 => {}
+            _ => self.0.push(DiffOp::Equal {
+                old_index,
+                new_index,
+                len: lines,
+            }),
+        }
+    }
+
+    fn changed(&mut self, old_lines: usize, new_lines: usize) {
+        let (old_index, new_index) = self.ends();
+        match self.0.last_mut() {
+            Some(DiffOp::Replace {
+                old_len, new_len, ..
+            }) => {
+                *old_len += old_lines;
+                *new_len += new_lines;
+            }
+            _ if old_lines + new_lines == 0 => {}
+            _ => self.0.push(DiffOp::Replace {
+                old_index,
+                old_len: old_lines,
+                new_index,
+                new_len: new_lines,
+            }),
+        }
+    }
 }
 
 fn is_equal(operation: &DiffOp) -> bool {

@@ -3,12 +3,13 @@
 //! Models copy text with plain quotes, dashes and blanks and lose blanks at line ends. In this form
 //! such differences are gone; line breaks stand where they stood.
 
+use icu_normalizer::ComposingNormalizerBorrowed;
+
 /// Returns a text in the form for comparison. Doing it twice changes nothing more.
 pub(super) fn comparable(text: &str) -> String {
-    let normalizer = icu_normalizer::ComposingNormalizerBorrowed::new_nfkc();
-    let normalized = normalizer.normalize(text);
-    let mut comparable = String::with_capacity(normalized.len());
-    for (index, line) in normalized.split('\n').enumerate() {
+    let composed = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
+    let mut comparable = String::with_capacity(composed.len());
+    for (index, line) in composed.split('\n').enumerate() {
         if index > 0 {
             comparable.push('\n');
         }

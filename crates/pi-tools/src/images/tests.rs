@@ -18,21 +18,21 @@ fn encoded(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn limits(max_width: u32, max_height: u32, max_bytes: u64) -> Option<ImageLimits> {
-    Some(ImageLimits {
+fn limits(max_width: u32, max_height: u32, max_bytes: u64) -> ImageLimits {
+    ImageLimits {
         max_width,
         max_height,
         max_bytes,
         ..ImageLimits::default()
-    })
+    }
 }
 
 fn fit(
     bytes: &[u8],
     media_type: &str,
-    limits: Option<ImageLimits>,
+    limits: impl Into<Option<ImageLimits>>,
 ) -> Result<FittedImage, ImageFailure> {
-    fit_image(bytes, media_type, limits, &CancellationToken::new())
+    fit_image(bytes, media_type, limits.into(), &CancellationToken::new())
 }
 
 fn decoded(fitted: &FittedImage) -> DynamicImage {
@@ -49,7 +49,7 @@ fn an_image_that_fits_keeps_its_bytes() {
     ] {
         let bytes = encoded(noise(8, 6), format);
         assert_eq!(sniff_image(&bytes), Some(media_type));
-        for limits in [None, limits(8, 6, 100_000)] {
+        for limits in [None, Some(limits(8, 6, 100_000))] {
             let fitted = fit(&bytes, media_type, limits).unwrap();
             assert_eq!(fitted.data, STANDARD.encode(&bytes));
             assert_eq!((fitted.media_type, fitted.notes), (media_type, vec![]));
@@ -66,7 +66,7 @@ fn an_image_that_fits_keeps_its_bytes() {
 fn other_formats_become_png() {
     let bytes = encoded(noise(8, 6), ImageFormat::Bmp);
     assert_eq!(sniff_image(&bytes), Some("image/bmp"));
-    for limits in [None, limits(8, 6, 100_000)] {
+    for limits in [None, Some(limits(8, 6, 100_000))] {
         let fitted = fit(&bytes, "image/bmp", limits).unwrap();
         assert_eq!(fitted.media_type, "image/png");
         assert_eq!(
@@ -160,7 +160,7 @@ fn what_is_no_image_is_left_out() {
     cancel.cancel();
     let bytes = encoded(noise(64, 64), ImageFormat::Png);
     assert_eq!(
-        fit_image(&bytes, "image/png", limits(8, 8, 100), &cancel),
+        fit_image(&bytes, "image/png", Some(limits(8, 8, 100)), &cancel),
         Err(ImageFailure::Cancelled)
     );
 }
@@ -214,7 +214,11 @@ fn images_of_results_are_fitted_and_others_stay() {
         small.clone(),
         broken.clone(),
     ];
-    let fitted = fit_result_images(content, limits(20, 20, 100_000), &CancellationToken::new());
+    let fitted = fit_result_images(
+        content,
+        Some(limits(20, 20, 100_000)),
+        &CancellationToken::new(),
+    );
     assert_eq!(fitted.len(), 5);
     assert_eq!(fitted[0], InputBlock::text("seen"));
     assert!(matches!(&fitted[2], InputBlock::Text(note) if note.text.contains("40x20")));

@@ -187,7 +187,10 @@ impl MemoryProcesses {
     /// Lets a command say its output, piece by piece, and end with a code.
     #[must_use]
     pub fn with(mut self, command: &str, output: &[&[u8]], exit_code: Option<i32>) -> Self {
-        let output = output.iter().map(|piece| Bytes::copy_from_slice(piece)).collect();
+        let output = output
+            .iter()
+            .map(|piece| Bytes::copy_from_slice(piece))
+            .collect();
         let answer = Answer { output, exit_code };
         Arc::make_mut(&mut self.answers).insert(command.to_owned(), answer);
         self
@@ -201,12 +204,12 @@ impl MemoryProcesses {
 }
 
 impl ProcessOperations for MemoryProcesses {
-    fn execute<'a>(
-        &'a self,
+    fn execute(
+        &self,
         command: ShellCommand,
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ExitCode, ProcessError>> {
+    ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
         let answer = self.answers.get(&command.command).cloned();
         self.run
             .lock()
@@ -249,11 +252,13 @@ mod tests {
             ..ShellCommand::default()
         };
         let cancel = CancellationToken::new();
-        let exit = processes.execute(command.clone(), sender.clone(), cancel.clone()).await;
+        let exit = processes
+            .execute(command.clone(), sender.clone(), cancel.clone())
+            .await;
         assert_eq!(exit.unwrap(), ExitCode(Some(3)));
         assert_eq!(receiver.recv().await.unwrap(), "a\n");
         assert_eq!(receiver.recv().await.unwrap(), "b\n");
-        assert_eq!(processes.commands(), [command.clone()]);
+        assert_eq!(processes.commands(), std::slice::from_ref(&command));
         cancel.cancel();
         let aborted = processes.execute(command, sender, cancel).await;
         assert!(matches!(aborted, Err(ProcessError::Aborted)));

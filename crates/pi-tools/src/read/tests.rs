@@ -22,6 +22,7 @@ fn tool() -> ReadTool {
         .with("/project/sub/deep.txt", "deep\n")
         .with("/project/fake.png", "not an image\n")
         .with("/project/bin", b"\0\x01\xff\xfeABC\n\xff\xc3")
+        .with("/project/wide", b"\xff\xfea\0\n\0")
         .with("/home/me/h.txt", "home file\n");
     ReadTool::new(memory_context(&files))
 }
@@ -99,6 +100,10 @@ async fn what_cannot_be_shown_is_said() {
              or look at its bytes with `xxd bin | head`.",
         ),
         (
+            json!({"path": "wide"}),
+            "Cannot read wide: it is text in UTF-16. Show it with `iconv -f UTF-16 -t UTF-8 wide`.",
+        ),
+        (
             json!({"path": "file://elsewhere/x"}),
             "The path \"file://elsewhere/x\" is not the URL of a file on this machine; give a plain path instead",
         ),
@@ -110,12 +115,12 @@ async fn what_cannot_be_shown_is_said() {
 
 #[tokio::test]
 async fn long_files_are_cut_with_a_way_on() {
-    let many: String = (1..=3000)
+    let many: Vec<String> = (1..=3000)
         .map(|number| format!("line {number}\n"))
         .collect();
     let wide = format!("{}\n", "x".repeat(999)).repeat(100);
     let files = MemoryFiles::default()
-        .with("/project/many", many)
+        .with("/project/many", many.concat())
         .with("/project/wide", wide)
         .with("/project/o'ne", "y".repeat(60_000));
     let tool = ReadTool::new(memory_context(&files));

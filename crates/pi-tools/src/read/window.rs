@@ -130,7 +130,9 @@ impl LineWindow {
         if let Some(last) = bytes.last() {
             self.selected_ends_line = *last == b'\n';
         }
-        let has_room = self.kept.len() <= self.limits.bytes && self.kept_lines <= self.limits.lines;
+        // One byte more than the limit might be the newline that ends the last line shown.
+        let has_room =
+            self.kept.len() <= self.limits.bytes + 1 && self.kept_lines <= self.limits.lines;
         if has_room {
             self.kept.push_str(&String::from_utf8_lossy(bytes));
             self.kept_lines = self.selected_newlines;
@@ -230,6 +232,20 @@ mod tests {
             }
             prop_assert_eq!(window.finish(), plainly(&file, range, limits));
         }
+    }
+
+    #[test]
+    fn a_line_that_just_fits_is_not_taken_for_the_last() {
+        let limits = TruncationLimits { lines: 2, bytes: 5 };
+        let range = LineRange {
+            start: 0,
+            limit: None,
+        };
+        let mut window = LineWindow::new(range, limits);
+        for byte in b"12345\n6" {
+            window.push(&[*byte]);
+        }
+        assert_eq!(window.finish(), plainly(b"12345\n6", range, limits));
     }
 
     #[test]

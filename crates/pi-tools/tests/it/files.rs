@@ -20,10 +20,13 @@ async fn a_file_is_written_edited_read_and_listed() {
     );
     let (read, ls) = (ReadTool::new(context.clone()), LsTool::new(context));
 
-    let content = "grüße\r\n日本 🎉\r\n";
-    call(&write, json!({"path": "deep/er/ä.txt", "content": content}))
-        .await
-        .unwrap();
+    let text_before = "grüße\r\n日本 🎉\r\n";
+    call(
+        &write,
+        json!({"path": "deep/er/ä.txt", "content": text_before}),
+    )
+    .await
+    .unwrap();
     let edits = json!([{"oldText": "日本 🎉\n", "newText": "日本\n🎉\n"}]);
     call(&edit, json!({"path": "deep/er/ä.txt", "edits": edits}))
         .await

@@ -28,7 +28,7 @@ pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput
     let run = tool.execute("call_1", arguments, UpdateSink::default(), cancel);
     tokio::time::timeout(PATIENCE, run)
         .await
-        .expect("the tool does not block")
+        .unwrap_or_else(|_| panic!("the tool blocks"))
 }
 
 /// The text of a result, its first block.
@@ -53,7 +53,7 @@ pub(crate) fn is_alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;
     }
-    let program = std::env::current_exe().expect("tests know their program");
+    let program = std::env::current_exe().unwrap_or_else(|error| panic!("no program: {error}"));
     let mut command = std::process::Command::new(program);
     command
         .args(["--exact", test, "--nocapture"])
@@ -61,7 +61,9 @@ pub(crate) fn is_alone(test: &str) -> bool {
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY).env("TMPDIR", "/tmp");
     }
-    let output = command.output().expect("the test starts");
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("the test does not start: {error}"));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success() && said.contains("1 passed"),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,17 +17,16 @@ use tempfile::{TempDir, tempdir};
 
 use crate::support::{call, context, is_alone, text};
 
-fn put(path: &Path, contents: &[u8]) {
-    fs::File::create(path).unwrap().write_all(contents).unwrap();
+fn put(path: &Path, contents: &[u8]) -> io::Result<()> {
+    fs::File::create(path)?.write_all(contents)
 }
 
-fn names(directory: &Path) -> Vec<OsString> {
-    let mut names: Vec<_> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
+fn names(directory: &Path) -> io::Result<Vec<OsString>> {
+    let mut names = fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<Vec<_>>>()?;
     names.sort();
-    names
+    Ok(names)
 }
 
 fn edits(old: &str, new: &str) -> Value {
@@ -38,7 +37,7 @@ fn edits(old: &str, new: &str) -> Value {
 async fn links_are_followed_to_their_target() {
     let directory = tempdir().unwrap();
     let root = directory.path();
-    put(&root.join("target"), b"old");
+    put(&root.join("target"), b"old").unwrap();
     symlink("target", root.join("link")).unwrap();
     symlink("new/target", root.join("dangling")).unwrap();
     symlink("loop", root.join("loop")).unwrap();
@@ -82,7 +81,7 @@ async fn links_are_followed_to_their_target() {
 #[tokio::test]
 async fn edits_through_two_names_of_a_file_both_land() {
     let directory = tempdir().unwrap();
-    put(&directory.path().join("f"), b"one two");
+    put(&directory.path().join("f"), b"one two").unwrap();
     symlink("f", directory.path().join("link")).unwrap();
     let edit = EditTool::new(context(directory.path()));
     let (first, second) = tokio::join!(
@@ -141,24 +140,22 @@ fn meddled(root: &Path, before: Step, meddle: impl Fn() + Send + Sync + 'static)
 }
 
 /// A project beside a directory that is none of its business.
-fn project_and_outside() -> (TempDir, PathBuf, PathBuf) {
-    let directory = tempdir().unwrap();
-    let (project, outside) = (
-        directory.path().join("project"),
-        directory.path().join("outside"),
-    );
-    fs::create_dir_all(project.join("dir")).unwrap();
-    fs::create_dir(&outside).unwrap();
-    put(&project.join("dir/f"), b"inside");
-    put(&outside.join("f"), b"inside");
-    (directory, project, outside)
+fn project_and_outside() -> io::Result<(TempDir, PathBuf, PathBuf)> {
+    let directory = tempdir()?;
+    let project = directory.path().join("project");
+    let outside = directory.path().join("outside");
+    fs::create_dir_all(project.join("dir"))?;
+    fs::create_dir(&outside)?;
+    put(&project.join("dir/f"), b"inside")?;
+    put(&outside.join("f"), b"inside")?;
+    Ok((directory, project, outside))
 }
 
 #[tokio::test]
 async fn a_link_swapped_in_after_the_check_leads_nowhere() {
     for step in [Step::CreateDirectories, Step::Replace] {
         for swap_file in [false, true] {
-            let (_keep, project, outside) = project_and_outside();
+            let (_keep, project, outside) = project_and_outside().unwrap();
             let (inner, elsewhere) = (project.join("dir"), outside.clone());
             let swap = move || {
                 if swap_file {
@@ -178,10 +175,10 @@ async fn a_link_swapped_in_after_the_check_leads_nowhere() {
                 "Cannot write dir/f: a part of the path became a symbolic link meanwhile; nothing was written"
             );
             assert_eq!(fs::read(outside.join("f")).unwrap(), b"inside");
-            assert_eq!(names(&outside), ["f"]);
+            assert_eq!(names(&outside).unwrap(), ["f"]);
         }
     }
-    let (_keep, project, outside) = project_and_outside();
+    let (_keep, project, outside) = project_and_outside().unwrap();
     let (inner, elsewhere) = (project.join("dir"), outside.clone());
     let swap = move || {
         fs::remove_dir_all(&inner).unwrap();
@@ -264,16 +261,16 @@ async fn odd_names_are_names() {
     }
     let output = call(&ls, json!({})).await.unwrap();
     assert!(text(&output).contains("new\nline\n"), "{:?}", text(&output));
-    assert_eq!(names(directory.path()).len(), 6);
+    assert_eq!(names(directory.path()).unwrap().len(), 6);
 }
 
 #[tokio::test]
 async fn mode_and_hard_links_survive_a_write() {
     let directory = tempdir().unwrap();
     let root = directory.path();
-    put(&root.join("script"), b"#!/bin/sh\n");
+    put(&root.join("script"), b"#!/bin/sh\n").unwrap();
     fs::set_permissions(root.join("script"), fs::Permissions::from_mode(0o750)).unwrap();
-    put(&root.join("one"), b"old and longer");
+    put(&root.join("one"), b"old and longer").unwrap();
     fs::hard_link(root.join("one"), root.join("two")).unwrap();
     let write = WriteTool::new(context(root));
     for (path, content) in [("script", "#!/bin/bash\n"), ("one", "new")] {
@@ -286,14 +283,14 @@ async fn mode_and_hard_links_survive_a_write() {
         0o750
     );
     assert_eq!(fs::read(root.join("two")).unwrap(), b"new");
-    assert_eq!(names(root), ["one", "script", "two"]);
+    assert_eq!(names(root).unwrap(), ["one", "script", "two"]);
 }
 
 #[tokio::test]
 async fn a_file_keeps_its_owner() {
     let directory = tempdir().unwrap();
     let path = directory.path().join("f");
-    put(&path, b"old");
+    put(&path, b"old").unwrap();
     if std::os::unix::fs::chown(&path, Some(12_345), Some(12_346)).is_err() {
         // Only root can give files away; nobody else can be surprised by it.
         return;
@@ -315,11 +312,11 @@ async fn rights_are_respected() {
     let directory = tempdir().unwrap();
     let root = directory.path();
     for (name, mode) in [("secret", 0o000), ("fixed", 0o444)] {
-        put(&root.join(name), b"old");
+        put(&root.join(name), b"old").unwrap();
         fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
     }
     fs::create_dir(root.join("closed")).unwrap();
-    put(&root.join("closed/f"), b"old");
+    put(&root.join("closed/f"), b"old").unwrap();
     let close =
         |mode| fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(mode)).unwrap();
     close(0o555);
@@ -352,7 +349,7 @@ async fn rights_are_respected() {
         .await
         .unwrap();
     assert_eq!(fs::read(root.join("closed/f")).unwrap(), b"new");
-    assert_eq!(names(&root.join("closed")), ["f"]);
+    assert_eq!(names(&root.join("closed")).unwrap(), ["f"]);
     // A directory that can be entered but not listed.
     close(0o311);
     call(&write, json!({"path": "closed/f", "content": "newer"}))

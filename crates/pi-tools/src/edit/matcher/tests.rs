@@ -3,6 +3,13 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// A text, the edits as pairs of old and new, and the outcome.
+type Case = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static str,
+);
+
 fn edits(pairs: &[(&str, &str)]) -> Vec<Edit> {
     pairs
         .iter()
@@ -21,7 +28,7 @@ fn apply(text: &str, pairs: &[(&str, &str)]) -> Result<String, EditError> {
 
 #[test]
 fn edits_are_made_where_their_text_stands() {
-    let cases: &[(&str, &[(&str, &str)], &str)] = &[
+    let cases: &[Case] = &[
         ("a b c", &[("b", "B")], "a B c"),
         ("a b c", &[("c", "C"), ("a", "A")], "A b C"),
         ("a b", &[("a ", ""), ("b", "B")], "B"),
@@ -59,7 +66,7 @@ fn edits_are_made_where_their_text_stands() {
 
 #[test]
 fn faults_are_named() {
-    let cases: &[(&str, &[(&str, &str)], &str)] = &[
+    let cases: &[Case] = &[
         (
             "a",
             &[("", "b")],
@@ -160,10 +167,10 @@ fn file() -> impl Strategy<Value = Vec<(String, &'static str)>> {
 }
 
 fn join(lines: &[(String, &'static str)]) -> String {
-    lines
+    let parts = lines
         .iter()
-        .map(|(body, ending)| format!("{body}{ending}"))
-        .collect()
+        .flat_map(|(body, ending)| [body.as_str(), ending]);
+    parts.collect()
 }
 
 proptest! {
