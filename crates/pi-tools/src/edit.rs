@@ -1,7 +1,7 @@
 //! `edit`: replaces parts of a file, all of them or none.
 //!
-//! What the edits mean is found by `matcher`; `diff` describes the outcome. A byte outside the edited
-//! text never changes: byte order mark, line ends and bytes that are no UTF-8 stay.
+//! What the edits mean is found by `matcher`; `diff` describes the outcome. Lines that are not
+//! touched keep every byte: byte order mark, line ends and bytes that are no UTF-8 stay.
 
 mod diff;
 mod fuzzy;

@@ -2,13 +2,85 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
+use pi_agent::Tool;
+use pi_ai::{ConstrainedSampling, Strictness};
 use pi_tools::{EditTool, LsTool, ReadTool, WriteTool};
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::tempdir;
 
 use crate::support::{call, context, text};
+
+/// A schema without the words of its own.
+fn shape(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| *name != "description")
+            .map(|(name, value)| (name.clone(), shape(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(shape).collect(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn the_tools_are_declared_as_models_know_them() {
+    let context = context(Path::new("/project"));
+    let strict = Some(ConstrainedSampling::JsonSchema(Strictness::Prefer));
+    let (string, number) = (json!({"type": "string"}), json!({"type": "number"}));
+    let edit = json!({
+        "type": "object",
+        "required": ["oldText", "newText"],
+        "properties": {"oldText": string, "newText": string},
+    });
+    let cases: [(Box<dyn Tool>, &str, Value, _); 4] = [
+        (
+            Box::new(ReadTool::new(context.clone())),
+            "read",
+            json!({
+                "type": "object",
+                "required": ["path"],
+                "properties": {"path": string, "offset": number, "limit": number},
+            }),
+            &strict,
+        ),
+        (
+            Box::new(EditTool::new(context.clone())),
+            "edit",
+            json!({
+                "type": "object",
+                "required": ["path", "edits"],
+                "properties": {"path": string, "edits": {"type": "array", "items": edit}},
+            }),
+            &strict,
+        ),
+        (
+            Box::new(WriteTool::new(context.clone())),
+            "write",
+            json!({
+                "type": "object",
+                "required": ["path", "content"],
+                "properties": {"path": string, "content": string},
+            }),
+            &strict,
+        ),
+        (
+            Box::new(LsTool::new(context)),
+            "ls",
+            json!({"type": "object", "properties": {"path": string, "limit": number}}),
+            &None,
+        ),
+    ];
+    for (tool, name, parameters, sampling) in cases {
+        let declaration = tool.declaration();
+        assert_eq!(declaration.name, name);
+        assert_eq!(shape(&declaration.parameters), parameters);
+        assert_eq!(&declaration.constrained_sampling, sampling);
+    }
+}
 
 #[tokio::test]
 async fn a_file_is_written_edited_read_and_listed() {
