@@ -47,19 +47,35 @@ const ALONE: &str = "PI_TEST_ALONE";
 /// the memory of other tests, would hide what it is about. Returns true in that process.
 #[cfg(unix)]
 pub(crate) fn is_alone(test: &str) -> bool {
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
 
     const NOBODY: u32 = 65_534;
     if std::env::var_os(ALONE).is_some() {
         return true;
     }
-    let program = std::env::current_exe().unwrap_or_else(|error| panic!("no program: {error}"));
+    let mut program = std::env::current_exe().unwrap_or_else(|error| panic!("no program: {error}"));
+    // The build folder may be closed to others, so that user gets a copy it can reach.
+    let public = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o755))
+        .tempdir_in("/tmp")
+        .unwrap_or_else(|error| panic!("no temporary folder: {error}"));
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        let copy = public.path().join("test");
+        std::fs::copy(&program, &copy).unwrap_or_else(|error| panic!("no copy: {error}"));
+        program = copy;
+    }
     let mut command = std::process::Command::new(program);
     command
         .args(["--exact", test, "--nocapture"])
         .env(ALONE, "1");
-    if rustix::process::geteuid().is_root() {
-        command.uid(NOBODY).gid(NOBODY).env("TMPDIR", "/tmp");
+    if is_root {
+        command
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .env("TMPDIR", "/tmp")
+            .current_dir(public.path());
     }
     let output = command
         .output()
