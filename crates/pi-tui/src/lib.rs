@@ -5,9 +5,10 @@
 //! at the rim.
 //!
 //! ```
-//! use pi_tui::visible_width;
+//! use pi_tui::{visible_width, wrap_text};
 //!
 //! assert_eq!(visible_width("\x1b[31m漢字\x1b[0m"), 4);
+//! assert_eq!(wrap_text("one two", 4), ["one", "two"]);
 //! ```
 
 mod component;
@@ -29,7 +30,7 @@ pub use input::{
 pub use line::{Line, Lines};
 pub use style::{Color, Painter, Style};
 pub use text::{
-    AnsiToken, AnsiTokens, Edge, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,
+    AnsiToken, AnsiTokens, Edge, Graphemes, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,
     around_columns, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
     pad_to_width, sanitize, slice_columns, strip_ansi, truncate_to_width, visible_width, wrap_text,
 };

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 mod style_state;
 
 pub use style_state::StyleState;
+pub(super) use style_state::hyperlink_target;
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::ansi::{AnsiToken, AnsiTokens, StyleState, hyperlink_target};
+use super::width::{grapheme_width, graphemes};
+
 /// What happens to a wide character that crosses the right edge of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
@@ -14,19 +17,59 @@ pub enum Edge {
 /// A part of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// The text with the style active at its start opened again.
+    /// The text with the style active at its start opened again. The style at its end stays open.
     pub text: String,
     /// The columns it takes.
     pub width: usize,
 }
 
 /// Returns the columns `columns` of `line`, styled as they are in the line.
+///
+/// A wide character that the left edge cuts in two is replaced by spaces, so that what follows keeps
+/// its column.
 pub fn slice_columns(line: &str, columns: Range<usize>, edge: Edge) -> Slice {
-    let (_, _) = (columns, edge);
-    Slice {
-        text: line.to_owned(),
-        width: super::visible_width(line),
+    let mut slice = Slice::default();
+    if columns.is_empty() {
+        return slice;
     }
+    let mut style = StyleState::default();
+    let mut started = false;
+    let mut column = 0;
+    for token in AnsiTokens::new(line) {
+        match token {
+            AnsiToken::Sequence(sequence) if columns.contains(&column) => {
+                if !std::mem::replace(&mut started, true) {
+                    style.write_open(&mut slice.text);
+                }
+                slice.text.push_str(sequence);
+            }
+            AnsiToken::Sequence(sequence) => style.apply(sequence),
+            AnsiToken::Text(text) => {
+                for grapheme in graphemes(text) {
+                    let next = column + grapheme_width(grapheme);
+                    if next > columns.start && !std::mem::replace(&mut started, true) {
+                        style.write_open(&mut slice.text);
+                    }
+                    if column < columns.start {
+                        let visible = next.min(columns.end).saturating_sub(columns.start);
+                        slice.text.extend(std::iter::repeat_n(' ', visible));
+                        slice.width += visible;
+                    } else if next <= columns.end || edge == Edge::Keep {
+                        slice.text.push_str(grapheme);
+                        slice.width += next - column;
+                    }
+                    column = next;
+                    if column >= columns.end {
+                        break;
+                    }
+                }
+            }
+        }
+        if column >= columns.end {
+            break;
+        }
+    }
+    slice
 }
 
 /// Returns what stays left and right of something laid over `covered`, up to column `end`.
@@ -37,11 +80,120 @@ pub fn around_columns(line: &str, covered: Range<usize>, end: usize) -> (Slice, 
 }
 
 /// Returns the columns of the character that covers `column`.
-pub fn cell_range_at(_line: &str, column: usize) -> Option<Range<usize>> {
-    Some(column..column + 1)
+pub fn cell_range_at(line: &str, column: usize) -> Option<Range<usize>> {
+    let mut start = 0;
+    for token in AnsiTokens::new(line) {
+        let AnsiToken::Text(text) = token else {
+            continue;
+        };
+        for grapheme in graphemes(text) {
+            let end = start + grapheme_width(grapheme);
+            if (start..end).contains(&column) {
+                return Some(start..end);
+            }
+            start = end;
+        }
+    }
+    None
 }
 
 /// Returns the address of the hyperlink at `column`.
-pub fn link_at(_line: &str, _column: usize) -> Option<&str> {
+pub fn link_at(line: &str, column: usize) -> Option<&str> {
+    let mut link = None;
+    let mut start = 0;
+    for token in AnsiTokens::new(line) {
+        match token {
+            AnsiToken::Sequence(sequence) => {
+                if let Some(target) = hyperlink_target(sequence) {
+                    link = Some(target).filter(|target| !target.is_empty());
+                }
+            }
+            AnsiToken::Text(text) => {
+                start += super::visible_width(text);
+                if column < start {
+                    return link;
+                }
+            }
+        }
+    }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{strip_ansi, visible_width};
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_slice_keeps_columns_and_styles() {
+        let cases: &[(&str, Range<usize>, Edge, &str, usize)] = &[
+            ("hello", 1..3, Edge::Drop, "el", 2),
+            ("hello", 3..99, Edge::Drop, "lo", 2),
+            ("hello", 9..12, Edge::Drop, "", 0),
+            ("hello", 2..2, Edge::Drop, "", 0),
+            ("漢字x", 0..3, Edge::Drop, "漢", 2),
+            ("漢字x", 0..3, Edge::Keep, "漢字", 4),
+            ("漢字x", 1..5, Edge::Drop, " 字x", 4),
+            ("漢字x", 1..2, Edge::Drop, " ", 1),
+            (
+                "\x1b[31mred\x1b[0m plain",
+                1..6,
+                Edge::Drop,
+                "\x1b[31med\x1b[0m pl",
+                5,
+            ),
+            ("\x1b[31mred\x1b[0m plain", 4..6, Edge::Drop, "pl", 2),
+            ("\x1b[31m\x1b[1mred", 1..2, Edge::Drop, "\x1b[1;31me", 1),
+            ("ab\x1b_pi:c\x07cd", 2..4, Edge::Drop, "\x1b_pi:c\x07cd", 2),
+            ("e\u{301}e\u{301}", 1..2, Edge::Drop, "e\u{301}", 1),
+        ];
+        for (line, columns, edge, text, width) in cases {
+            let expected = Slice {
+                text: (*text).to_owned(),
+                width: *width,
+            };
+            assert_eq!(
+                slice_columns(line, columns.clone(), *edge),
+                expected,
+                "{line:?} {columns:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_overlay_leaves_both_sides_styled() {
+        let (before, after) = around_columns("\x1b[31mabcdef", 2..4, 6);
+        assert_eq!(before.text, "\x1b[31mab");
+        assert_eq!(after.text, "\x1b[31mef");
+    }
+
+    #[test]
+    fn a_column_finds_its_character_and_link() {
+        let line = "a漢\x1b]8;;http://x\x07link\x1b]8;;\x07b";
+        assert_eq!(cell_range_at(line, 0), Some(0..1));
+        assert_eq!(cell_range_at(line, 2), Some(1..3));
+        assert_eq!(cell_range_at(line, 99), None);
+        assert_eq!(link_at(line, 1), None);
+        assert_eq!(link_at(line, 3), Some("http://x"));
+        assert_eq!(link_at(line, 6), Some("http://x"));
+        assert_eq!(link_at(line, 7), None);
+        assert_eq!(link_at(line, 99), None);
+    }
+
+    proptest! {
+        #[test]
+        fn neighbouring_slices_make_the_line(text in "[a-z漢字é👍]{0,30}", at in 0_usize..40) {
+            let left = slice_columns(&text, 0..at, Edge::Drop);
+            let right = slice_columns(&text, at..200, Edge::Drop);
+            prop_assert_eq!(left.width, visible_width(&left.text));
+            prop_assert_eq!(right.width, visible_width(&right.text));
+            let cut = usize::from(cell_range_at(&text, at).is_some_and(|cells| cells.start < at));
+            prop_assert_eq!(left.width + right.width + cut, visible_width(&text));
+            if cut == 0 {
+                prop_assert_eq!(strip_ansi(&(left.text + &right.text)).into_owned(), text);
+            }
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::width::visible_width;
+use super::ansi::{AnsiToken, AnsiTokens, StyleState};
+use super::width::{grapheme_width, graphemes, is_printable_ascii, visible_width};
 
 /// How [`truncate_to_width`] shows that something is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +24,55 @@ pub fn truncate_to_width<'a>(
     width: usize,
     truncation: Truncation<'_>,
 ) -> Cow<'a, str> {
-    let _ = (width, truncation.ellipsis);
-    Cow::Borrowed(text)
+    if text.len() <= width && is_printable_ascii(text.as_bytes()) {
+        return Cow::Borrowed(text);
+    }
+    let ellipsis_width = visible_width(truncation.ellipsis);
+    let Some(kept) = fitting_start(text, width, width.saturating_sub(ellipsis_width)) else {
+        return Cow::Borrowed(text);
+    };
+    if ellipsis_width > width {
+        let ellipsis = fitting_start(truncation.ellipsis, width, width);
+        return Cow::Owned(ellipsis.unwrap_or(truncation.ellipsis).to_owned());
+    }
+    let mut style = StyleState::default();
+    for token in AnsiTokens::new(kept) {
+        if let AnsiToken::Sequence(sequence) = token {
+            style.apply(sequence);
+        }
+    }
+    let mut cut = kept.to_owned();
+    style.write_link_close(&mut cut);
+    if style.has_attributes() {
+        cut.push_str("\x1b[0m");
+    }
+    cut.push_str(truncation.ellipsis);
+    Cow::Owned(cut)
+}
+
+/// Returns the start of `text` that takes at most `room` columns; `None` if all of it fits in `width`.
+fn fitting_start(text: &str, width: usize, room: usize) -> Option<&str> {
+    let (mut offset, mut column) = (0, 0);
+    let mut kept = 0;
+    for token in AnsiTokens::new(text) {
+        let part = match token {
+            AnsiToken::Sequence(sequence) => {
+                offset += sequence.len();
+                continue;
+            }
+            AnsiToken::Text(part) => part,
+        };
+        for grapheme in graphemes(part) {
+            offset += grapheme.len();
+            column += grapheme_width(grapheme);
+            if column <= room {
+                kept = offset;
+            } else if column > width {
+                return text.get(..kept);
+            }
+        }
+    }
+    None
 }
 
 /// Returns `text` followed by as many spaces as are missing to `width` columns.
@@ -34,4 +82,61 @@ pub fn pad_to_width(text: &str, width: usize) -> String {
     padded.push_str(text);
     padded.extend(std::iter::repeat_n(' ', missing));
     padded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_does_not_fit_ends_in_the_ellipsis() {
+        let cases: &[(&str, usize, &str, &str)] = &[
+            ("short", 5, "...", "short"),
+            ("longer", 5, "...", "lo..."),
+            ("longer", 5, "…", "long…"),
+            ("longer", 5, "", "longe"),
+            ("longer", 3, "...", "..."),
+            ("longer", 2, "...", ".."),
+            ("longer", 0, "...", ""),
+            ("", 3, "...", ""),
+            ("漢字漢字", 8, "...", "漢字漢字"),
+            ("漢字漢字", 7, "...", "漢字..."),
+            ("漢字漢字", 6, "...", "漢..."),
+            ("e\u{301}e\u{301}e\u{301}", 2, "…", "e\u{301}…"),
+            ("a\tbcd", 5, "…", "a\t…"),
+            ("\x1b[31mlonger\x1b[0m", 5, "...", "\x1b[31mlo\x1b[0m..."),
+            ("\x1b[31mred\x1b[0m", 3, "...", "\x1b[31mred\x1b[0m"),
+            ("ab\x1b[31mcdef", 5, "...", "ab..."),
+            (
+                "\x1b]8;;u\x07longer",
+                5,
+                "...",
+                "\x1b]8;;u\x07lo\x1b]8;;\x07...",
+            ),
+        ];
+        for (text, width, ellipsis, expected) in cases {
+            let truncation = Truncation { ellipsis };
+            assert_eq!(
+                truncate_to_width(text, *width, truncation),
+                *expected,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn padding_fills_up_to_the_width() {
+        assert_eq!(pad_to_width("漢", 4), "漢  ");
+        assert_eq!(pad_to_width("\x1b[1mlong\x1b[0m", 3), "\x1b[1mlong\x1b[0m");
+    }
+
+    proptest! {
+        #[test]
+        fn the_result_fits(text in "\\PC{0,40}", width in 0_usize..40, ellipsis in "(\\.\\.\\.|…|)") {
+            let cut = truncate_to_width(&text, width, Truncation { ellipsis: &ellipsis });
+            prop_assert!(visible_width(&cut) <= width);
+        }
+    }
 }

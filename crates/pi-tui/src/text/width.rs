@@ -3,7 +3,7 @@
 //! Width is counted by grapheme cluster, because that is what the cursor moves over. Escape sequences
 //! and control characters take none, a tab takes [`TAB_WIDTH`], ambiguous characters are narrow.
 
-use unicode_segmentation::UnicodeSegmentation;
+use unicode_segmentation::GraphemeCursor;
 use unicode_width::UnicodeWidthStr;
 
 use super::ansi::{AnsiToken, AnsiTokens};
@@ -25,8 +25,14 @@ pub fn visible_width(text: &str) -> usize {
 }
 
 /// Returns whether every byte is an ASCII character that takes one column.
+///
+/// Whole blocks are folded without a branch, which the compiler turns into vector instructions.
 pub(crate) fn is_printable_ascii(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| matches!(byte, 0x20..=0x7e))
+    const BLOCK: usize = 64;
+    let printable = |byte: &u8| byte.wrapping_sub(0x20) < 0x5f;
+    let mut blocks = bytes.chunks_exact(BLOCK);
+    blocks.all(|block| block.iter().fold(true, |all, byte| all & printable(byte)))
+        && blocks.remainder().iter().all(printable)
 }
 
 fn text_width(text: &str) -> usize {
@@ -37,16 +43,214 @@ fn text_width(text: &str) -> usize {
 }
 
 /// Returns the grapheme clusters of `text`, which must not contain escape sequences.
-pub fn graphemes(text: &str) -> impl Iterator<Item = &str> {
-    text.graphemes(true)
+pub fn graphemes(text: &str) -> Graphemes<'_> {
+    Graphemes { rest: text }
+}
+
+/// An iterator over grapheme clusters, quick where they are ASCII.
+#[derive(Clone, Debug)]
+pub struct Graphemes<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Graphemes<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let length = match self.rest.as_bytes() {
+            [] => return None,
+            [b'\r', b'\n', ..] => 2,
+            // Nothing that extends a cluster is ASCII.
+            [first, second, ..] if first.is_ascii() && second.is_ascii() => 1,
+            bytes => GraphemeCursor::new(0, bytes.len(), true)
+                .next_boundary(self.rest, 0)
+                .ok()
+                .flatten()
+                .unwrap_or(bytes.len()),
+        };
+        let (grapheme, rest) = self
+            .rest
+            .split_at_checked(length)
+            .unwrap_or((self.rest, ""));
+        self.rest = rest;
+        Some(grapheme)
+    }
 }
 
 /// Returns the columns one grapheme cluster takes.
 pub fn grapheme_width(grapheme: &str) -> usize {
     match grapheme.as_bytes() {
-        [b'\t'] => TAB_WIDTH,
-        [0x20..=0x7e] => 1,
-        [_] => 0,
-        _ => grapheme.width(),
+        [b'\t'] => return TAB_WIDTH,
+        [0x20..=0x7e] => return 1,
+        // C0, and C1 in UTF-8.
+        [_] | [0xc2, 0x80..=0x9f] => return 0,
+        _ => {}
+    }
+    let mut characters = grapheme.chars();
+    if let (Some(only), None) = (characters.next(), characters.next())
+        && is_regional_indicator(only)
+    {
+        return 2;
+    }
+    // Terminals do not narrow a wide character for a request to show it as text.
+    let width = match grapheme.strip_suffix('\u{fe0e}') {
+        Some(base) => base.width(),
+        None => grapheme.width(),
+    };
+    // Nor do they stack Khmer consonants, which the crate takes as stacked.
+    let subscripts = grapheme.matches(is_khmer_coeng).count();
+    width
+        + subscripts
+        + grapheme
+            .chars()
+            .filter(|character| takes_own_cell(*character))
+            .count()
+}
+
+/// Half of a flag. Terminals draw it as wide as a whole one, which shows while text streams in.
+fn is_regional_indicator(character: char) -> bool {
+    matches!(character, '\u{1f1e6}'..='\u{1f1ff}')
+}
+
+/// The sign that joins a Khmer consonant to the one before it.
+fn is_khmer_coeng(character: char) -> bool {
+    character == '\u{17d2}'
+}
+
+/// Returns whether terminals advance for a mark that Unicode lets melt into the character before it.
+///
+/// They follow the tables of `wcwidth`, where a spacing mark is a character like others; the
+/// `unicode-width` crate follows `Grapheme_Extend`, which contains some of them.
+fn takes_own_cell(character: char) -> bool {
+    let place = SPACING_MARKS.partition_point(|(_, last)| *last < character);
+    SPACING_MARKS
+        .get(place)
+        .is_some_and(|(first, _)| *first <= character)
+}
+
+/// The marks meant by [`takes_own_cell`]: ranges, sorted.
+const SPACING_MARKS: &[(char, char)] = &[
+    ('\u{65f}', '\u{65f}'),
+    ('\u{9be}', '\u{9be}'),
+    ('\u{9d7}', '\u{9d7}'),
+    ('\u{b3e}', '\u{b3e}'),
+    ('\u{b57}', '\u{b57}'),
+    ('\u{bbe}', '\u{bbe}'),
+    ('\u{bd7}', '\u{bd7}'),
+    ('\u{cc0}', '\u{cc0}'),
+    ('\u{cc2}', '\u{cc2}'),
+    ('\u{cc7}', '\u{cc8}'),
+    ('\u{cca}', '\u{ccb}'),
+    ('\u{cd5}', '\u{cd6}'),
+    ('\u{d3e}', '\u{d3e}'),
+    ('\u{d4e}', '\u{d4e}'),
+    ('\u{d57}', '\u{d57}'),
+    ('\u{dcf}', '\u{dcf}'),
+    ('\u{ddf}', '\u{ddf}'),
+    ('\u{1033}', '\u{1035}'),
+    ('\u{103a}', '\u{103a}'),
+    ('\u{103d}', '\u{103e}'),
+    ('\u{1715}', '\u{1715}'),
+    ('\u{1b35}', '\u{1b35}'),
+    ('\u{1b3b}', '\u{1b3b}'),
+    ('\u{1b3d}', '\u{1b3d}'),
+    ('\u{1b43}', '\u{1b44}'),
+    ('\u{1baa}', '\u{1baa}'),
+    ('\u{1bf2}', '\u{1bf3}'),
+    ('\u{a8fa}', '\u{a8fa}'),
+    ('\u{a953}', '\u{a953}'),
+    ('\u{a9c0}', '\u{a9c0}'),
+    ('\u{111c0}', '\u{111c0}'),
+    ('\u{111c2}', '\u{111c3}'),
+    ('\u{11235}', '\u{11235}'),
+    ('\u{1133e}', '\u{1133e}'),
+    ('\u{1134d}', '\u{1134d}'),
+    ('\u{11357}', '\u{11357}'),
+    ('\u{113b8}', '\u{113b8}'),
+    ('\u{113c2}', '\u{113c2}'),
+    ('\u{113c5}', '\u{113c5}'),
+    ('\u{113c7}', '\u{113c9}'),
+    ('\u{113cf}', '\u{113cf}'),
+    ('\u{113d1}', '\u{113d1}'),
+    ('\u{114b0}', '\u{114b0}'),
+    ('\u{114bd}', '\u{114bd}'),
+    ('\u{115af}', '\u{115af}'),
+    ('\u{116b6}', '\u{116b6}'),
+    ('\u{11930}', '\u{11930}'),
+    ('\u{1193d}', '\u{1193d}'),
+    ('\u{1193f}', '\u{1193f}'),
+    ('\u{11941}', '\u{11941}'),
+    ('\u{11a84}', '\u{11a89}'),
+    ('\u{11d46}', '\u{11d46}'),
+    ('\u{11f02}', '\u{11f02}'),
+    ('\u{11f41}', '\u{11f41}'),
+    ('\u{16ff0}', '\u{16ff1}'),
+    ('\u{1d165}', '\u{1d166}'),
+    ('\u{1d16d}', '\u{1d172}'),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn text_takes_the_columns_terminals_give_it() {
+        let cases: &[(&str, usize)] = &[
+            ("", 0),
+            ("plain ascii", 11),
+            ("a\tb", 5),
+            ("a\nb\x07\x7f", 2),
+            ("\u{80}\u{9b}", 0),
+            ("漢字", 4),
+            ("ｶﾞ", 2),
+            ("한글", 4),
+            ("각", 2),
+            ("é", 1),
+            ("e\u{301}\u{302}", 1),
+            ("\u{301}", 0),
+            ("\u{200b}\u{feff}\u{ad}\u{2060}", 0),
+            ("👍", 2),
+            ("👍🏽", 2),
+            ("👨‍👩‍👧‍👦", 2),
+            ("🏳️‍🌈", 2),
+            (
+                "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+                2,
+            ),
+            ("🇩🇪", 2),
+            ("🇩🇪🇫🇷", 4),
+            ("🇩", 2),
+            ("1️⃣#️⃣", 4),
+            ("☺", 1),
+            ("☺️", 2),
+            ("⌚", 2),
+            ("⌚\u{fe0e}", 2),
+            ("กำ", 2),
+            ("ນຳ", 2),
+            ("बांग्ला", 5),
+            ("বাংলা", 5),
+            ("ខ្មែរ", 4),
+            ("─│█•…“”→±§", 10),
+            ("　。", 4),
+            ("\x1b[1;31mred\x1b[0m", 3),
+            ("\x1b]8;;https://example.com\x07link\x1b]8;;\x07", 4),
+            ("a\x1b_pi:c\x07b", 2),
+            ("cut \x1b]0;off", 4),
+        ];
+        for (text, width) in cases {
+            assert_eq!(visible_width(text), *width, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn graphemes_join_back_to_the_text() {
+        for text in ["a\r\nb", "e\u{301}x", "\u{301}", "👨‍👩‍👧‍👦🇩🇪🇫🇷", "aé", "क्षa"]
+        {
+            assert_eq!(graphemes(text).collect::<String>(), text);
+            let expected: Vec<_> =
+                unicode_segmentation::UnicodeSegmentation::graphemes(text, true).collect();
+            assert_eq!(graphemes(text).collect::<Vec<_>>(), expected);
+        }
     }
 }

@@ -1,10 +1,263 @@
 //! Wrapping styled text into lines of a width.
+//!
+//! One pass over the text: a word is held back until it is known to fit, everything else is written at
+//! once, so that the work is linear whatever the text is.
+
+use super::ansi::{AnsiToken, AnsiTokens, StyleState};
+use super::width::{grapheme_width, graphemes, visible_width};
+
+#[cfg(test)]
+mod tests;
 
 /// Returns `text` as lines of at most `width` columns, without padding.
 ///
-/// Lines break at spaces and between CJK characters, longer words anywhere. A style or link open at a
-/// break is opened again on the next line. Line ends in `text` are kept.
+/// Lines break at spaces and between CJK characters, longer words anywhere; spaces at a break vanish.
+/// A style or link open at a break is opened again on the next line. Line ends in `text` are kept.
+/// A character wider than `width` becomes `?`.
 pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
-    let _ = width;
-    text.split('\n').map(str::to_owned).collect()
+    let mut wrapper = Wrapper::new(width);
+    if width == 0 {
+        return vec![String::new()];
+    }
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        let (line, following) = split_line(text);
+        wrapper.wrap_line(line);
+        if following.is_some() {
+            wrapper.end_line();
+        } else {
+            wrapper.lines.push(std::mem::take(&mut wrapper.line));
+        }
+        rest = following;
+    }
+    wrapper.lines
+}
+
+/// Returns the text up to the first line end (LF, CR or CRLF), and what follows it.
+fn split_line(text: &str) -> (&str, Option<&str>) {
+    let Some(end) = memchr::memchr2(b'\n', b'\r', text.as_bytes()) else {
+        return (text, None);
+    };
+    let (line, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+    let rest = rest
+        .strip_prefix("\r\n")
+        .or_else(|| rest.strip_prefix(['\r', '\n']));
+    (line, rest)
+}
+
+/// A line under construction, and what waits to be put on it.
+struct Wrapper {
+    width: usize,
+    lines: Vec<String>,
+    line: String,
+    line_width: usize,
+    /// The style at the end of `line`.
+    line_style: StyleState,
+    /// Spaces after the line's last word, with the sequences among them.
+    gap: String,
+    gap_width: usize,
+    /// The style at the end of the gap, where the word starts.
+    word_style: StyleState,
+    word: String,
+    word_width: usize,
+    /// The style at the end of the word.
+    end_style: StyleState,
+    /// The word is longer than a line and goes straight to it, character by character.
+    in_long_word: bool,
+}
+
+impl Wrapper {
+    fn new(width: usize) -> Self {
+        Self {
+            width,
+            lines: Vec::new(),
+            line: String::new(),
+            line_width: 0,
+            line_style: StyleState::default(),
+            gap: String::new(),
+            gap_width: 0,
+            word_style: StyleState::default(),
+            word: String::new(),
+            word_width: 0,
+            end_style: StyleState::default(),
+            in_long_word: false,
+        }
+    }
+
+    /// Wraps a text without line ends, leaving its last line in `line`.
+    fn wrap_line(&mut self, text: &str) {
+        if visible_width(text) <= self.width {
+            self.line.push_str(text);
+            for token in AnsiTokens::new(text) {
+                if let AnsiToken::Sequence(sequence) = token {
+                    self.end_style.apply(sequence);
+                }
+            }
+            self.settle();
+            return;
+        }
+        for token in AnsiTokens::new(text) {
+            match token {
+                AnsiToken::Sequence(sequence) => self.push_sequence(sequence),
+                AnsiToken::Text(text) => graphemes(text).for_each(|one| self.push_grapheme(one)),
+            }
+        }
+        self.commit_word();
+        // Spaces at the end of a wrapped line are dropped, the styles that change among them are not.
+        for token in AnsiTokens::new(&std::mem::take(&mut self.gap)) {
+            if let AnsiToken::Sequence(sequence) = token {
+                self.line.push_str(sequence);
+            }
+        }
+        self.settle();
+    }
+
+    fn push_sequence(&mut self, sequence: &str) {
+        self.end_style.apply(sequence);
+        if self.in_long_word {
+            self.line.push_str(sequence);
+            self.line_style.apply(sequence);
+        } else if self.word.is_empty() {
+            self.gap.push_str(sequence);
+            self.word_style.apply(sequence);
+        } else {
+            self.word.push_str(sequence);
+        }
+    }
+
+    fn push_grapheme(&mut self, grapheme: &str) {
+        if let " " | "\t" = grapheme {
+            self.commit_word();
+            self.gap.push_str(grapheme);
+            self.gap_width += grapheme_width(grapheme);
+            return;
+        }
+        let width = grapheme_width(grapheme);
+        let (grapheme, width) = if width > self.width {
+            ("?", 1)
+        } else {
+            (grapheme, width)
+        };
+        if breaks_on_both_sides(grapheme) {
+            self.commit_word();
+            self.word.push_str(grapheme);
+            self.word_width = width;
+            self.commit_word();
+        } else if self.in_long_word {
+            self.write_grapheme(grapheme, width);
+        } else if self.word_width + width > self.width {
+            self.spill_word();
+            self.write_grapheme(grapheme, width);
+        } else {
+            self.word.push_str(grapheme);
+            self.word_width += width;
+        }
+    }
+
+    /// Puts the pending gap and word on the line, or the word on the next one.
+    fn commit_word(&mut self) {
+        if self.in_long_word {
+            self.in_long_word = false;
+            self.settle();
+            return;
+        }
+        if self.word.is_empty() {
+            return;
+        }
+        if self.line_width + self.gap_width + self.word_width <= self.width {
+            self.line.push_str(&self.gap);
+            self.line_width += self.gap_width;
+        } else {
+            if self.line_width > 0 {
+                self.break_line();
+            } else {
+                self.line.clear();
+            }
+            self.word_style.write_open(&mut self.line);
+        }
+        self.line.push_str(&self.word);
+        self.line_width += self.word_width;
+        self.settle();
+    }
+
+    /// Starts a word on its own line that turned out longer than a line.
+    fn spill_word(&mut self) {
+        if self.line_width > 0 || self.gap_width >= self.width {
+            if self.line_width > 0 {
+                self.break_line();
+            } else {
+                self.line.clear();
+            }
+            self.word_style.write_open(&mut self.line);
+        } else {
+            self.line.push_str(&self.gap);
+            self.line_width = self.gap_width;
+        }
+        self.line_style.clone_from(&self.word_style);
+        let word = std::mem::take(&mut self.word);
+        for token in AnsiTokens::new(&word) {
+            match token {
+                AnsiToken::Sequence(sequence) => {
+                    self.line.push_str(sequence);
+                    self.line_style.apply(sequence);
+                }
+                AnsiToken::Text(text) => {
+                    for grapheme in graphemes(text) {
+                        self.write_grapheme(grapheme, grapheme_width(grapheme));
+                    }
+                }
+            }
+        }
+        self.settle();
+        self.in_long_word = true;
+    }
+
+    /// Writes one grapheme of a long word, on the next line if this one is full.
+    fn write_grapheme(&mut self, grapheme: &str, width: usize) {
+        if self.line_width + width > self.width {
+            self.break_line();
+            self.line_style.write_open(&mut self.line);
+        }
+        self.line.push_str(grapheme);
+        self.line_width += width;
+    }
+
+    fn break_line(&mut self) {
+        self.line_style.write_line_end(&mut self.line);
+        self.lines.push(std::mem::take(&mut self.line));
+        self.line_width = 0;
+    }
+
+    /// Ends the line at a line end of the text; the style goes on.
+    fn end_line(&mut self) {
+        self.break_line();
+        self.line_style.write_open(&mut self.line);
+    }
+
+    /// Makes the end of everything pending the end of the line.
+    fn settle(&mut self) {
+        self.gap.clear();
+        self.word.clear();
+        (self.gap_width, self.word_width) = (0, 0);
+        self.word_style.clone_from(&self.end_style);
+        self.line_style.clone_from(&self.end_style);
+    }
+}
+
+/// Returns whether a line may break before and after this grapheme, as CJK text is written.
+fn breaks_on_both_sides(grapheme: &str) -> bool {
+    grapheme.chars().next().is_some_and(|first| {
+        matches!(first,
+            '\u{1100}'..='\u{11ff}' // Hangul letters
+            | '\u{2e80}'..='\u{2fff}' // radicals
+            | '\u{3001}'..='\u{9fff}' // punctuation, kana, bopomofo, ideographs
+            | '\u{a960}'..='\u{a97f}' // Hangul letters
+            | '\u{ac00}'..='\u{d7ff}' // Hangul syllables
+            | '\u{f900}'..='\u{faff}' // compatibility ideographs
+            | '\u{ff61}'..='\u{ffdc}' // halfwidth kana and Hangul
+            | '\u{16ff0}'..='\u{16ff6}' // ideographic marks
+            | '\u{1aff0}'..='\u{1b16f}' // kana
+            | '\u{1f200}'..='\u{1f2ff}' // enclosed ideographs
+            | '\u{20000}'..='\u{3ffff}') // ideographs
+    })
 }

@@ -4,6 +4,7 @@
 //! on the other side of the cut.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// A colour parameter, kept close to how it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,7 @@ enum SgrColor {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hyperlink {
-    open: String,
+    open: Arc<str>,
     /// Some terminals only make links clickable whose sequences end in BEL, hence the same ending
     /// when the link is closed.
     ends_with_bell: bool,
@@ -47,10 +48,22 @@ impl StyleState {
         *self == Self::default()
     }
 
+    /// Returns whether an attribute or colour is active; a link does not count.
+    pub fn has_attributes(&self) -> bool {
+        *self
+            != Self {
+                hyperlink: self.hyperlink.clone(),
+                ..Self::default()
+            }
+    }
+
     /// Takes one escape sequence into account; those without influence on style change nothing.
     pub fn apply(&mut self, sequence: &str) {
-        if let Some(body) = sequence.strip_prefix("\x1b]8;") {
-            self.apply_hyperlink(sequence, body);
+        if let Some(target) = hyperlink_target(sequence) {
+            self.hyperlink = (!target.is_empty()).then(|| Hyperlink {
+                open: Arc::from(sequence),
+                ends_with_bell: sequence.ends_with('\x07'),
+            });
         } else if let Some(parameters) = sequence
             .strip_prefix("\x1b[")
             .and_then(|body| body.strip_suffix('m'))
@@ -131,20 +144,6 @@ impl StyleState {
         }
     }
 
-    fn apply_hyperlink(&mut self, sequence: &str, body: &str) {
-        let ends_with_bell = body.ends_with('\x07');
-        let body = body
-            .strip_suffix('\x07')
-            .or_else(|| body.strip_suffix("\x1b\\"));
-        let Some((_, url)) = body.and_then(|body| body.split_once(';')) else {
-            return;
-        };
-        self.hyperlink = (!url.is_empty()).then(|| Hyperlink {
-            open: sequence.to_owned(),
-            ends_with_bell,
-        });
-    }
-
     fn apply_sgr(&mut self, parameters: &str) {
         let mut groups = parameters.split(';');
         while let Some(group) = groups.next() {
@@ -208,6 +207,15 @@ impl StyleState {
             _ => {}
         }
     }
+}
+
+/// Returns the address of an OSC 8 sequence, empty if it closes a link; `None` for other sequences.
+pub(in crate::text) fn hyperlink_target(sequence: &str) -> Option<&str> {
+    let body = sequence.strip_prefix("\x1b]8;")?;
+    let body = body
+        .strip_suffix('\x07')
+        .or_else(|| body.strip_suffix("\x1b\\"))?;
+    body.split_once(';').map(|(_, target)| target)
 }
 
 fn number(text: &str) -> u16 {
