@@ -1,16 +1,84 @@
 //! Foreign text made harmless: what comes from models, tools, files and names must not steer the
 //! terminal or hide from the reader.
+//!
+//! Control sequences vanish, in their 7-bit and 8-bit forms, complete or not. Characters that reorder
+//! text or carry hidden text are spelt out. What remains is safe to style and print.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
+
+#[cfg(test)]
+mod tests;
+
+/// The subdivision flags, which are a black flag followed by invisible tag letters.
+const TAGGED_FLAGS: [&str; 3] = [
+    "\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+    "\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
+    "\u{e0067}\u{e0062}\u{e0077}\u{e006c}\u{e0073}\u{e007f}",
+];
+
+const BLACK_FLAG: char = '\u{1f3f4}';
 
 /// Returns `text` without control sequences and with invisible directions made visible.
+///
+/// Line feeds and tabs stay; other line ends become line feeds. See [`Sanitizer`].
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut sanitizer = Sanitizer::new();
+    sanitizer.push(text, &mut clean);
+    sanitizer.finish(&mut clean);
+    Cow::Owned(clean)
+}
+
+/// Returns whether a character may be passed on whatever surrounds it.
+fn is_harmless(character: char) -> bool {
+    match character {
+        '\n' | '\t' => true,
+        BLACK_FLAG | '\u{2028}' | '\u{2029}' => false,
+        other => !other.is_control() && !is_deceptive(other),
+    }
+}
+
+/// Returns whether a character reorders its surroundings or carries text that nobody sees.
+fn is_deceptive(character: char) -> bool {
+    matches!(character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Text,
+    /// After a carriage return, which may be half of a line end.
+    CarriageReturn,
+    /// After a black flag, which tags may turn into another flag.
+    Flag,
+    /// After ESC.
+    Escape,
+    /// After ESC and intermediate bytes.
+    EscapeIntermediate,
+    /// Inside a control sequence (CSI).
+    Control,
+    /// Inside a control string (OSC, DCS, APC, PM, SOS).
+    String,
+    /// Inside a control string, after ESC.
+    StringEscape,
 }
 
 /// [`sanitize`] for text that arrives in pieces; sequences may be cut anywhere.
+///
+/// A control string that is not terminated ends with its line, so that it cannot swallow what follows.
+/// No more than a few characters are held back.
 #[derive(Clone, Debug, Default)]
-pub struct Sanitizer {}
+pub struct Sanitizer {
+    state: State,
+    /// The tags seen after a black flag: the start of an entry of [`TAGGED_FLAGS`].
+    held_tags: String,
+}
 
 impl Sanitizer {
     /// Starts outside any sequence.
@@ -20,9 +88,125 @@ impl Sanitizer {
 
     /// Takes the next piece and appends what is certain by now.
     pub fn push(&mut self, piece: &str, out: &mut String) {
-        out.push_str(piece);
+        let mut rest = piece;
+        while !rest.is_empty() {
+            if self.state == State::Text {
+                let end = rest
+                    .find(|character| !is_harmless(character))
+                    .unwrap_or(rest.len());
+                let (harmless, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
+                out.push_str(harmless);
+                rest = following;
+            }
+            let mut characters = rest.chars();
+            if let Some(character) = characters.next() {
+                self.push_character(character, out);
+                rest = characters.as_str();
+            }
+        }
     }
 
     /// Ends the text: appends what was held back, drops an unterminated sequence.
-    pub fn finish(&mut self, _out: &mut String) {}
+    pub fn finish(&mut self, out: &mut String) {
+        self.release_tags(out);
+        self.state = State::Text;
+    }
+
+    fn push_character(&mut self, character: char, out: &mut String) {
+        match self.state {
+            State::Text => self.start(character, out),
+            State::CarriageReturn => {
+                out.push('\n');
+                self.state = State::Text;
+                if character != '\n' {
+                    self.start(character, out);
+                }
+            }
+            State::Flag => self.continue_flag(character, out),
+            State::Escape => self.continue_escape(character, out),
+            State::EscapeIntermediate => match character {
+                ' '..='/' => {}
+                '0'..='~' => self.state = State::Text,
+                other => self.abort(other, out),
+            },
+            State::Control => match character {
+                ' '..='?' => {}
+                '@'..='~' => self.state = State::Text,
+                other => self.abort(other, out),
+            },
+            State::String => match character {
+                '\x07' | '\u{9c}' | '\x18' | '\x1a' => self.state = State::Text,
+                '\x1b' => self.state = State::StringEscape,
+                '\n' | '\r' => self.abort(character, out),
+                _ => {}
+            },
+            State::StringEscape => match character {
+                '\\' => self.state = State::Text,
+                other => self.continue_escape(other, out),
+            },
+        }
+    }
+
+    /// Handles a character outside any sequence.
+    fn start(&mut self, character: char, out: &mut String) {
+        match character {
+            '\r' => self.state = State::CarriageReturn,
+            '\x1b' => self.state = State::Escape,
+            '\u{9b}' => self.state = State::Control,
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => self.state = State::String,
+            '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
+            BLACK_FLAG => {
+                out.push(character);
+                self.state = State::Flag;
+            }
+            deceptive if is_deceptive(deceptive) => spell_out(deceptive, out),
+            harmless if is_harmless(harmless) => out.push(harmless),
+            _ => {}
+        }
+    }
+
+    /// Leaves a malformed sequence at a character that is no part of it.
+    fn abort(&mut self, character: char, out: &mut String) {
+        self.state = State::Text;
+        self.start(character, out);
+    }
+
+    fn continue_escape(&mut self, character: char, out: &mut String) {
+        match character {
+            '[' => self.state = State::Control,
+            ']' | 'P' | 'X' | '^' | '_' => self.state = State::String,
+            ' '..='/' => self.state = State::EscapeIntermediate,
+            '0'..='~' => self.state = State::Text,
+            other => self.abort(other, out),
+        }
+    }
+
+    fn continue_flag(&mut self, character: char, out: &mut String) {
+        self.held_tags.push(character);
+        if TAGGED_FLAGS.contains(&self.held_tags.as_str()) {
+            out.push_str(&self.held_tags);
+            self.held_tags.clear();
+            self.state = State::Text;
+        } else if !TAGGED_FLAGS
+            .iter()
+            .any(|flag| flag.starts_with(&self.held_tags))
+        {
+            self.held_tags.pop();
+            self.release_tags(out);
+            self.abort(character, out);
+        }
+    }
+
+    /// Spells out tags that made no flag.
+    fn release_tags(&mut self, out: &mut String) {
+        for tag in std::mem::take(&mut self.held_tags).chars() {
+            spell_out(tag, out);
+        }
+    }
+}
+
+/// Appends the name of an invisible character in place of the character.
+fn spell_out(character: char, out: &mut String) {
+    // Writing to a string cannot fail.
+    write!(out, "<U+{:04X}>", u32::from(character)).unwrap_or_default();
 }
