@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
+mod control;
 mod key;
 mod key_id;
 mod keybindings;
@@ -27,6 +28,11 @@ pub use paste::Paste;
 pub use reply::{ColorSlot, TerminalReply};
 pub use splitter::InputTiming;
 
+use splitter::{Piece, Splitter};
+
+#[cfg(test)]
+mod tests;
+
 /// One thing that arrived from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputEvent {
@@ -45,6 +51,11 @@ pub enum InputEvent {
 }
 
 impl InputEvent {
+    /// Returns whether the event is a key going up, which only few components want.
+    pub fn is_key_release(&self) -> bool {
+        matches!(self, Self::Key(key) if key.is_release())
+    }
+
     /// Returns the bytes the event stands for, as foreign components expect them.
     ///
     /// Keys and unknown sequences return what the terminal sent; a paste is put back between its
@@ -72,18 +83,36 @@ pub enum FocusChange {
 }
 
 /// Turns terminal bytes into [`InputEvent`]s.
+///
+/// ```
+/// use std::time::Instant;
+/// use pi_tui::{InputDecoder, InputEvent, InputTiming, KeyboardMode};
+///
+/// let now = Instant::now();
+/// let mut decoder = InputDecoder::new(InputTiming::default(), KeyboardMode::default());
+/// let events = decoder.push(b"\x1b[1;5D", now);
+/// assert!(matches!(&events[..], [InputEvent::Key(key)] if key.is("ctrl+left".parse().unwrap())));
+///
+/// // A lone ESC is the Escape key once nothing followed it in time.
+/// assert!(decoder.push(b"\x1b", now).is_empty());
+/// let events = decoder.expire(decoder.deadline().unwrap());
+/// assert!(matches!(&events[..], [InputEvent::Key(key)] if key.is("escape".parse().unwrap())));
+/// ```
 #[derive(Clone, Debug)]
 pub struct InputDecoder {
-    splitter: splitter::Splitter,
+    splitter: Splitter,
     mode: KeyboardMode,
+    /// A character that was just reported in Kitty form. Some terminals send it once more as text.
+    just_reported: Option<char>,
 }
 
 impl InputDecoder {
     /// Starts with nothing pending.
     pub fn new(timing: InputTiming, mode: KeyboardMode) -> Self {
         Self {
-            splitter: splitter::Splitter::new(timing),
+            splitter: Splitter::new(timing),
             mode,
+            just_reported: None,
         }
     }
 
@@ -97,13 +126,24 @@ impl InputDecoder {
         self.mode
     }
 
+    /// Says whether a question was asked that is not answered yet.
+    ///
+    /// Meanwhile the beginning `ESC [` waits as long for its rest as a reply would.
+    pub fn set_awaiting_reply(&mut self, awaiting: bool) {
+        self.splitter.awaits_reply = awaiting;
+    }
+
     /// Takes the bytes read at `now` and returns the events they complete.
     ///
     /// An overdue [`deadline`](Self::deadline) is not applied here: after a busy stretch the rest of a
     /// sequence may be among these bytes. Read first, then call [`expire`](Self::expire).
     pub fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<InputEvent> {
-        let _ = (bytes, now);
-        Vec::new()
+        let mut pieces = Vec::new();
+        self.splitter.push(bytes, now, &mut pieces);
+        pieces
+            .into_iter()
+            .filter_map(|piece| self.read(piece))
+            .collect()
     }
 
     /// Returns when [`expire`](Self::expire) is due, if something is pending.
@@ -112,8 +152,59 @@ impl InputDecoder {
     }
 
     /// Gives up waiting at `now`: a lone ESC becomes the Escape key, a fragment an unknown sequence.
+    ///
+    /// Does nothing before the [`deadline`](Self::deadline).
     pub fn expire(&mut self, now: Instant) -> Vec<InputEvent> {
-        let _ = now;
-        Vec::new()
+        let mut pieces = Vec::new();
+        self.splitter.expire(now, &mut pieces);
+        pieces
+            .into_iter()
+            .filter_map(|piece| self.read(piece))
+            .collect()
     }
+
+    /// Returns the event of a piece; `None` for the repetition of a character just reported.
+    fn read(&mut self, piece: Piece) -> Option<InputEvent> {
+        let just_reported = self.just_reported.take();
+        let event = match piece {
+            Piece::Paste(bytes) => {
+                let text = String::from_utf8(bytes)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+                InputEvent::Paste(Paste { text })
+            }
+            Piece::Sequence(raw) => self.interpret(raw),
+        };
+        if let InputEvent::Key(key) = &event {
+            let is_sequence = key.raw().first() == Some(&0x1b);
+            if !is_sequence && key.text().is_some() && key.text() == just_reported {
+                return None;
+            }
+            if is_sequence && is_bare_report(key.raw()) {
+                self.just_reported = key.text();
+            }
+        }
+        Some(event)
+    }
+
+    fn interpret(&self, raw: Vec<u8>) -> InputEvent {
+        match raw.as_slice() {
+            b"\x1b[I" => return InputEvent::Focus(FocusChange::Gained),
+            b"\x1b[O" => return InputEvent::Focus(FocusChange::Lost),
+            _ => {}
+        }
+        if let Some(report) = MouseReport::parse(&raw) {
+            InputEvent::Mouse(report)
+        } else if let Some(reply) = TerminalReply::parse(&raw) {
+            InputEvent::Reply(reply)
+        } else if let Some(key) = KeyEvent::parse(&raw, self.mode) {
+            InputEvent::Key(key)
+        } else {
+            InputEvent::Unknown(raw)
+        }
+    }
+}
+
+/// Returns whether a sequence is a Kitty report without modifiers and event kind: `CSI … u`.
+fn is_bare_report(raw: &[u8]) -> bool {
+    matches!(raw, [0x1b, b'[', body @ .., b'u'] if !body.contains(&b';'))
 }

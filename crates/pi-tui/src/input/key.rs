@@ -1,6 +1,7 @@
 //! Keys, modifiers and key events.
 
 use super::key_id::KeyId;
+use super::legacy;
 
 /// A key of the keyboard, without modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,50 +104,125 @@ pub struct KeyboardMode {
     pub backspace_is_ctrl: bool,
 }
 
-/// A key press, repeat or release with everything the terminal said about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyEvent {
+/// What a sequence says about a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KeyMeaning {
     id: Option<KeyId>,
+    /// Further keys that send the same sequence.
     aliases: [Option<KeyId>; 2],
     kind: KeyEventKind,
     text: Option<char>,
+}
+
+impl KeyMeaning {
+    pub(super) fn key(key: Key) -> Self {
+        KeyId::new(key).into()
+    }
+
+    pub(super) fn id(&self) -> Option<KeyId> {
+        self.id
+    }
+
+    /// Adds a key that sends the same sequence.
+    pub(super) fn or(mut self, alias: KeyId) -> Self {
+        if let Some(free) = self.aliases.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(alias);
+        }
+        self
+    }
+
+    pub(super) fn typing(self, text: char) -> Self {
+        Self {
+            text: Some(text),
+            ..self
+        }
+    }
+
+    pub(super) fn of_kind(self, kind: KeyEventKind) -> Self {
+        Self { kind, ..self }
+    }
+
+    /// Adds modifiers to the key and its aliases.
+    pub(super) fn with(self, modifiers: Modifiers) -> Self {
+        let add = |id: Option<KeyId>| id.map(|id| id.with(modifiers));
+        Self {
+            id: add(self.id),
+            aliases: self.aliases.map(add),
+            ..self
+        }
+    }
+
+    /// Adds Alt, which makes a command of a key that types.
+    pub(super) fn with_alt(self) -> Self {
+        Self {
+            text: None,
+            ..self.with(Modifiers::ALT)
+        }
+    }
+}
+
+impl From<KeyId> for KeyMeaning {
+    fn from(id: KeyId) -> Self {
+        Self {
+            id: Some(id),
+            ..Self::default()
+        }
+    }
+}
+
+/// A key press, repeat or release with everything the terminal said about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEvent {
+    meaning: KeyMeaning,
     raw: Box<[u8]>,
 }
 
 impl KeyEvent {
     /// Returns the key that one complete raw sequence stands for; `None` if it is not a key.
     pub fn parse(raw: &[u8], mode: KeyboardMode) -> Option<Self> {
-        let _ = mode;
-        let text = std::str::from_utf8(raw).ok()?.chars().next()?;
         Some(Self {
-            text: Some(text),
+            meaning: legacy::parse(raw, mode)?,
             raw: raw.into(),
-            ..Self::press(KeyId::new(Key::Space))
         })
     }
 
-    /// Returns the press of a key, as if a terminal had sent it.
+    /// Returns the press of a key without raw bytes, for tests and programs that make their own input.
     pub fn press(id: KeyId) -> Self {
         Self {
-            id: Some(id),
-            aliases: [None; 2],
-            kind: KeyEventKind::Press,
-            text: None,
+            meaning: id.into(),
             raw: Box::default(),
         }
     }
 
     /// Returns the typing of a character, as if a terminal had sent it.
     pub fn typed(character: char) -> Self {
-        Self {
-            text: Some(character),
-            ..Self::press(KeyId::new(Key::Space))
+        let mut buffer = [0; 4];
+        let raw = character.encode_utf8(&mut buffer).as_bytes();
+        Self::parse(raw, KeyboardMode::default()).unwrap_or_else(|| Self {
+            meaning: KeyMeaning::default(),
+            raw: raw.into(),
+        })
+    }
+
+    /// Returns the event as Shift+Enter if it is a bare Enter.
+    ///
+    /// Apple Terminal and the Windows console send the same byte for both; a program that can ask the
+    /// system whether Shift is held applies this.
+    #[must_use]
+    pub fn with_shift_held(self) -> Self {
+        if &*self.raw == b"\r" {
+            Self {
+                meaning: KeyId::new(Key::Enter).with(Modifiers::SHIFT).into(),
+                raw: Box::from(*b"\x1b[13;2u"),
+            }
+        } else {
+            self
         }
     }
 
     /// Returns the key and its modifiers; `None` for keys that have no name, such as `é`.
     pub fn id(&self) -> Option<KeyId> {
-        self.id
+        self.meaning.id
     }
 
     /// Returns whether the event is this key.
@@ -154,22 +230,22 @@ impl KeyEvent {
     /// Legacy terminals send the same byte for several keys (Tab and Ctrl+I); such an event is all of
     /// them.
     pub fn is(&self, id: KeyId) -> bool {
-        self.id == Some(id) || self.aliases.contains(&Some(id))
+        self.meaning.id == Some(id) || self.meaning.aliases.contains(&Some(id))
     }
 
     /// Returns whether the key went down, is held, or went up.
     pub fn kind(&self) -> KeyEventKind {
-        self.kind
+        self.meaning.kind
     }
 
     /// Returns whether the key went up.
     pub fn is_release(&self) -> bool {
-        self.kind == KeyEventKind::Release
+        self.meaning.kind == KeyEventKind::Release
     }
 
     /// Returns the character the key types, unless it is a command (Ctrl, Alt) or a release.
     pub fn text(&self) -> Option<char> {
-        self.text
+        self.meaning.text
     }
 
     /// Returns the bytes the terminal sent.

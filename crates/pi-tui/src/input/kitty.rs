@@ -1,1 +1,206 @@
-//! Keys in the Kitty keyboard protocol's form and in xterm's modifyOtherKeys form.
+//! Keys in the Kitty keyboard protocol's forms and in xterm's modifyOtherKeys form.
+//!
+//! <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>,
+//! <https://invisible-island.net/xterm/modified-keys.html>. Both write the modifiers as a number in a
+//! control sequence, tmux and WezTerm included.
+
+use super::control::ControlSequence;
+use super::key::{Key, KeyEventKind, KeyMeaning, Modifiers};
+use super::key_id::{KeyId, is_named_character};
+use super::legacy::{cursor_key, numbered_key};
+
+/// Modifier bits after the usual four: hyper and meta have no name in key ids, the locks mean nothing.
+const HYPER_AND_META: u32 = 16 | 32;
+const CAPS_LOCK: u32 = 64;
+const LOCKS: u32 = CAPS_LOCK | 128;
+/// Where the protocol puts keys that are no characters.
+const PRIVATE_USE: std::ops::RangeInclusive<u32> = 57344..=63743;
+
+/// Returns the key a control sequence stands for; `None` if it is no key.
+pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
+    if !sequence.is_plain() {
+        return None;
+    }
+    let parameters = sequence.parameters;
+    match sequence.last {
+        b'u' => character_key(&CharacterKey {
+            code: parameters.get(0)?,
+            shifted: parameters.part(0, 1),
+            base_layout: parameters.part(0, 2),
+            modifier_bits: parameters.get(1).unwrap_or(1).saturating_sub(1),
+            kind: event_kind(parameters.part(1, 1)),
+            text: parameters.get(2),
+            is_shifted: false,
+        }),
+        b'~' if parameters.get(0) == Some(27) && parameters.len() == 3 => {
+            character_key(&CharacterKey {
+                code: parameters.get(2)?,
+                shifted: None,
+                base_layout: None,
+                modifier_bits: parameters.get(1)?.saturating_sub(1),
+                kind: KeyEventKind::Press,
+                text: None,
+                is_shifted: true,
+            })
+        }
+        b'~' => functional_key(numbered_key(parameters.get(0)?)?, sequence),
+        b'Z' => Some(functional_key(Key::Tab, sequence)?.with(Modifiers::SHIFT)),
+        letter => {
+            // Anything but 1 in front of the modifiers is a report, such as the cursor's position.
+            if !parameters.is_empty() && parameters.get(0) != Some(1) {
+                return None;
+            }
+            functional_key(cursor_key(letter)?, sequence)
+        }
+    }
+}
+
+/// Returns the modifiers that a parameter names; `None` if they have no name in key ids.
+pub(super) fn modifiers(parameter: u32) -> Option<Modifiers> {
+    named_modifiers(parameter.saturating_sub(1))
+}
+
+fn named_modifiers(bits: u32) -> Option<Modifiers> {
+    (bits & HYPER_AND_META == 0).then(|| {
+        [
+            (1, Modifiers::SHIFT),
+            (2, Modifiers::ALT),
+            (4, Modifiers::CTRL),
+            (8, Modifiers::SUPER),
+        ]
+        .into_iter()
+        .filter(|(bit, _)| bits & bit != 0)
+        .fold(Modifiers::NONE, |set, (_, modifier)| set.with(modifier))
+    })
+}
+
+fn event_kind(parameter: Option<u32>) -> KeyEventKind {
+    match parameter {
+        Some(2) => KeyEventKind::Repeat,
+        Some(3) => KeyEventKind::Release,
+        _ => KeyEventKind::Press,
+    }
+}
+
+/// Reads modifiers and event kind from the second parameter.
+fn functional_key(key: Key, sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
+    let parameters = sequence.parameters;
+    if parameters.len() > 2 {
+        return None;
+    }
+    let meaning = match modifiers(parameters.get(1).unwrap_or(1)) {
+        Some(modifiers) => KeyId::new(key).with(modifiers).into(),
+        None => KeyMeaning::default(),
+    };
+    Some(meaning.of_kind(event_kind(parameters.part(1, 1))))
+}
+
+/// A key reported by its Unicode code.
+struct CharacterKey {
+    code: u32,
+    /// What the key types with Shift.
+    shifted: Option<u32>,
+    /// The key at the same place of a US keyboard.
+    base_layout: Option<u32>,
+    modifier_bits: u32,
+    kind: KeyEventKind,
+    /// What the key types, if the terminal says.
+    text: Option<u32>,
+    /// `code` is what Shift made of the key, as xterm reports it; Kitty reports the bare key.
+    is_shifted: bool,
+}
+
+fn character_key(report: &CharacterKey) -> Option<KeyMeaning> {
+    // On a Cyrillic layout Ctrl+С must be Ctrl+C, by place. A Latin layout that moves keys (Dvorak)
+    // must not, so the place only counts for keys without a name.
+    let key = key_of_code(report.code).or_else(|| key_of_code(report.base_layout?));
+    let modifiers = named_modifiers(report.modifier_bits);
+    let mut meaning = match (key, modifiers) {
+        (Some(key), Some(modifiers)) => KeyId::new(key).with(modifiers).into(),
+        _ => KeyMeaning::default(),
+    };
+    // `?` is a key of its own name, besides Shift+/.
+    let shifted = if report.is_shifted {
+        Some(report.code)
+    } else {
+        report.shifted
+    };
+    if let Some(modifiers) = modifiers
+        && modifiers.contains(Modifiers::SHIFT)
+        && let Some(Key::Char(symbol)) = shifted.and_then(key_of_code)
+        && symbol.is_ascii_punctuation()
+    {
+        meaning =
+            meaning.or(KeyId::new(Key::Char(symbol)).with(modifiers.without(Modifiers::SHIFT)));
+    }
+    if let Some(text) = typed_text(report) {
+        meaning = meaning.typing(text);
+    }
+    Some(meaning.of_kind(report.kind))
+}
+
+/// Returns what the key types: nothing with Ctrl, Alt or Super, and nothing that is no character.
+fn typed_text(report: &CharacterKey) -> Option<char> {
+    let shift = report.modifier_bits & 1 != 0;
+    if report.modifier_bits & !(1 | LOCKS) != 0 || report.kind == KeyEventKind::Release {
+        return None;
+    }
+    let code = match (report.text, report.shifted) {
+        (Some(text), _) => text,
+        (None, Some(shifted)) if shift => shifted,
+        _ => report.code,
+    };
+    let character = keypad_character(code).or_else(|| {
+        char::from_u32(code).filter(|one| !one.is_control() && !PRIVATE_USE.contains(&code))
+    })?;
+    let capital = shift ^ (report.modifier_bits & CAPS_LOCK != 0);
+    let is_bare = report.text.is_none() && report.shifted.is_none();
+    Some(if is_bare && capital {
+        character.to_ascii_uppercase()
+    } else {
+        character
+    })
+}
+
+fn key_of_code(code: u32) -> Option<Key> {
+    let key = match code {
+        8 | 127 | 57347 => Key::Backspace,
+        9 | 57346 => Key::Tab,
+        13 | 57345 | 57414 => Key::Enter,
+        27 | 57344 => Key::Escape,
+        32 => Key::Space,
+        57348 | 57425 => Key::Insert,
+        57349 | 57426 => Key::Delete,
+        57350 | 57417 => Key::Left,
+        57351 | 57418 => Key::Right,
+        57352 | 57419 => Key::Up,
+        57353 | 57420 => Key::Down,
+        57354 | 57421 => Key::PageUp,
+        57355 | 57422 => Key::PageDown,
+        57356 | 57423 => Key::Home,
+        57357 | 57424 => Key::End,
+        57427 => Key::Clear,
+        57364..=57375 => Key::Function(u8::try_from(code - 57363).ok()?),
+        _ => {
+            let character = keypad_character(code).or_else(|| char::from_u32(code))?;
+            let character = character.to_ascii_lowercase();
+            return is_named_character(character).then_some(Key::Char(character));
+        }
+    };
+    Some(key)
+}
+
+/// Returns the character of a keypad key that types one.
+fn keypad_character(code: u32) -> Option<char> {
+    Some(match code {
+        57399..=57408 => char::from_digit(code - 57399, 10)?,
+        57409 => '.',
+        57410 => '/',
+        57411 => '*',
+        57412 => '-',
+        57413 => '+',
+        57415 => '=',
+        57416 => ',',
+        _ => return None,
+    })
+}

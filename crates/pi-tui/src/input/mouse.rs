@@ -1,5 +1,6 @@
 //! Mouse reports, and the events components receive.
 
+use super::control::ControlSequence;
 use super::key::Modifiers;
 
 /// A mouse button.
@@ -29,6 +30,36 @@ pub struct MouseReport {
 }
 
 impl MouseReport {
+    /// Returns the report that one complete sequence is, in SGR or X10 form; `None` if it is none.
+    pub(super) fn parse(raw: &[u8]) -> Option<Self> {
+        if let [0x1b, b'[', b'M', code, column, row] = raw {
+            let code = u16::from(code.checked_sub(32)?);
+            // A release does not say of which button here.
+            let released = code & 0b110_0011 == 3;
+            let place = |byte: &u8| usize::from(byte.saturating_sub(33));
+            return Some(Self {
+                code,
+                released,
+                column: place(column),
+                row: place(row),
+            });
+        }
+        let sequence = ControlSequence::parse(raw)?;
+        let (Some(b'<'), [], b'M' | b'm') =
+            (sequence.marker, sequence.intermediates, sequence.last)
+        else {
+            return None;
+        };
+        let parameters = sequence.parameters;
+        let place = |index| usize::try_from(parameters.get(index)?.saturating_sub(1)).ok();
+        Some(Self {
+            code: u16::try_from(parameters.get(0)?).ok()?,
+            released: sequence.last == b'm',
+            column: place(1)?,
+            row: place(2)?,
+        })
+    }
+
     /// Returns the button, ignoring modifiers and motion.
     pub fn button(self) -> MouseButton {
         match (self.is_wheel(), self.code & 3) {
@@ -127,4 +158,56 @@ pub struct MouseEvent {
     pub width: usize,
     /// Rows of the component's area.
     pub height: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read() {
+        let press = MouseReport {
+            code: 0,
+            released: false,
+            column: 19,
+            row: 4,
+        };
+        assert_eq!(MouseReport::parse(b"\x1b[<0;20;5M"), Some(press));
+        assert_eq!(
+            MouseReport::parse(b"\x1b[<0;20;5m"),
+            Some(MouseReport {
+                released: true,
+                ..press
+            })
+        );
+        assert_eq!(MouseReport::parse(b"\x1b[M 4%"), Some(press));
+        assert_eq!(
+            MouseReport::parse(b"\x1b[M#4%").map(|report| report.released),
+            Some(true)
+        );
+        assert_eq!(press.to_bytes(), b"\x1b[<0;20;5M");
+        for other in [&b"\x1b[<0;20M"[..], b"\x1b[0;20;5M", b"\x1b[M\x00\x00\x00"] {
+            assert_eq!(MouseReport::parse(other), None);
+        }
+    }
+
+    #[test]
+    fn a_report_says_button_wheel_motion_and_modifiers() {
+        let report = |code| MouseReport {
+            code,
+            released: false,
+            column: 0,
+            row: 0,
+        };
+        assert_eq!(report(2).button(), MouseButton::Right);
+        assert_eq!(report(35).button(), MouseButton::None);
+        assert!(report(32).is_motion());
+        assert_eq!(report(64).wheel_direction(), -1);
+        assert_eq!(report(65).wheel_direction(), 1);
+        assert_eq!(report(66).wheel_direction(), 0);
+        assert_eq!(
+            report(4 | 16).modifiers(),
+            Modifiers::SHIFT.with(Modifiers::CTRL)
+        );
+    }
 }
