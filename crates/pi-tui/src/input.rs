@@ -21,7 +21,8 @@ mod splitter;
 pub use key::{Key, KeyEvent, KeyEventKind, KeyboardMode, Modifiers};
 pub use key_id::{KeyId, KeyIdError};
 pub use keybindings::{
-    ActionDefinition, Conflict, Keybindings, Platform, TUI_ACTIONS, UserBindings, action,
+    ActionDefinition, Conflict, InvalidKey, Keybindings, Platform, TUI_ACTIONS, UserBindings,
+    action,
 };
 pub use mouse::{MouseButton, MouseEvent, MouseEventKind, MouseReport};
 pub use paste::Paste;

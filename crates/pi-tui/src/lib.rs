@@ -20,12 +20,12 @@ mod text;
 mod theme;
 
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
-pub use fuzzy::{fuzzy_filter, fuzzy_score};
+pub use fuzzy::{FuzzyQuery, fuzzy_filter, fuzzy_score};
 pub use input::{
-    ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming, Key,
-    KeyEvent, KeyEventKind, KeyId, KeyIdError, Keybindings, KeyboardMode, Modifiers, MouseButton,
-    MouseEvent, MouseEventKind, MouseReport, Paste, Platform, TUI_ACTIONS, TerminalReply,
-    UserBindings, action,
+    ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming,
+    InvalidKey, Key, KeyEvent, KeyEventKind, KeyId, KeyIdError, Keybindings, KeyboardMode,
+    Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport, Paste, Platform, TUI_ACTIONS,
+    TerminalReply, UserBindings, action,
 };
 pub use line::{Line, Lines};
 pub use style::{Color, Painter, Style};
@@ -34,4 +34,6 @@ pub use text::{
     around_columns, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
     pad_to_width, sanitize, slice_columns, strip_ansi, truncate_to_width, visible_width, wrap_text,
 };
-pub use theme::{ColorMode, ColorToken, ExportColors, Theme, ThemeError};
+pub use theme::{
+    ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,
+};

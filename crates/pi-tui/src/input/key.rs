@@ -104,6 +104,23 @@ pub struct KeyboardMode {
     pub backspace_is_ctrl: bool,
 }
 
+impl KeyboardMode {
+    /// Returns the mode to start with, before the terminal said anything; `variable` looks up the
+    /// environment.
+    ///
+    /// Over SSH the variables describe a terminal that may not be the one at the other end.
+    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+        let over_ssh = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"]
+            .into_iter()
+            .any(is_set);
+        Self {
+            kitty: false,
+            backspace_is_ctrl: is_set("WT_SESSION") && !over_ssh,
+        }
+    }
+}
+
 /// What a sequence says about a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyMeaning {

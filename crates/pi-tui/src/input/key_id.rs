@@ -169,3 +169,49 @@ impl<'de> serde::Deserialize<'de> for KeyId {
             .map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn names_are_read_in_any_order_and_case() {
+        let cases = [
+            ("a", "a"),
+            ("A", "a"),
+            ("ctrl+shift+p", "shift+ctrl+p"),
+            ("Shift+Ctrl+P", "shift+ctrl+p"),
+            ("super+alt+ctrl+shift+x", "shift+ctrl+alt+super+x"),
+            ("esc", "escape"),
+            ("return", "enter"),
+            ("pageup", "pageUp"),
+            ("ctrl+PAGEDOWN", "ctrl+pageDown"),
+            ("f1", "f1"),
+            ("alt+f12", "alt+f12"),
+            ("+", "+"),
+            ("ctrl++", "ctrl++"),
+            ("ctrl+-", "ctrl+-"),
+            ("ctrl+]", "ctrl+]"),
+            ("?", "?"),
+            ("0", "0"),
+        ];
+        for (text, canonical) in cases {
+            let id: KeyId = text.parse().unwrap();
+            assert_eq!(id.to_string(), canonical);
+            assert_eq!(canonical.parse(), Ok(id));
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_with_the_reason() {
+        let parse = |text: &str| text.parse::<KeyId>().unwrap_err();
+        assert_eq!(parse(""), KeyIdError::Empty);
+        assert_eq!(parse("meta+x"), KeyIdError::UnknownModifier("meta".into()));
+        for key in ["f0", "f13", "f999", "é", "\"", "word", "fx"] {
+            assert_eq!(parse(key), KeyIdError::UnknownKey(key.into()));
+        }
+        assert_eq!(parse("ctrl+wrong"), KeyIdError::UnknownKey("wrong".into()));
+        assert_eq!(parse("ctrl+shift"), KeyIdError::UnknownKey("shift".into()));
+    }
+}

@@ -1,17 +1,20 @@
 //! Which keys mean which action.
 //!
 //! The application gives action definitions (ids, descriptions, default keys by platform) and the
-//! user's choices; this answers whether a key event means an action. Files and their migration are
-//! the application's.
+//! user's choices; this answers whether a key event means an action. Reading and rewriting the user's
+//! file is the application's.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::key::KeyEvent;
-use super::key_id::KeyId;
+use super::key_id::{KeyId, KeyIdError};
 
 pub mod action;
 
 pub use action::TUI_ACTIONS;
+
+#[cfg(test)]
+mod tests;
 
 /// A platform whose default keys may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +27,24 @@ pub enum Platform {
     Windows,
     /// Linux inside Windows (WSL): its terminal is a Windows program.
     Wsl,
+}
+
+impl Platform {
+    /// Returns the platform this program runs on; `variable` looks up the environment.
+    pub fn current(variable: impl Fn(&str) -> Option<String>) -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else if ["WSL_DISTRO_NAME", "WSL_INTEROP"]
+            .into_iter()
+            .any(|name| variable(name).is_some())
+        {
+            Self::Wsl
+        } else {
+            Self::Linux
+        }
+    }
 }
 
 /// An action that keys can be bound to.
@@ -39,8 +60,95 @@ pub struct ActionDefinition {
     pub overrides: &'static [(Platform, &'static [&'static str])],
 }
 
-/// The user's keys by action id; an empty list disables the action.
-pub type UserBindings = BTreeMap<String, Vec<KeyId>>;
+impl ActionDefinition {
+    /// Returns the default keys on `platform`; a name that is no key is left out.
+    pub fn default_keys(&self, platform: Platform) -> Vec<KeyId> {
+        let keys = self
+            .overrides
+            .iter()
+            .find(|(overridden, _)| *overridden == platform)
+            .map_or(self.keys, |(_, keys)| *keys);
+        keys.iter().filter_map(|key| key.parse().ok()).collect()
+    }
+}
+
+/// The user's choices: keys by action, and what could not be understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserBindings {
+    keys: BTreeMap<String, Vec<KeyId>>,
+    invalid: Vec<InvalidKey>,
+}
+
+/// A key name of the user's that is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidKey {
+    /// The action it was meant for.
+    pub action: String,
+    /// What the user wrote.
+    pub key: String,
+    /// What is wrong with it.
+    pub error: KeyIdError,
+}
+
+impl UserBindings {
+    /// Reads a file's object: an action's key or list of keys; values of other types are ignored.
+    ///
+    /// `current_name` returns the new name of an action that has been renamed. Where a file has both
+    /// names, the new one counts.
+    pub fn from_json<'a>(
+        object: &'a serde_json::Map<String, serde_json::Value>,
+        current_name: impl Fn(&str) -> Option<&'a str>,
+    ) -> Self {
+        let mut bindings = Self::default();
+        for (name, value) in object {
+            let renamed = current_name(name);
+            if renamed.is_some_and(|name| object.contains_key(name)) {
+                continue;
+            }
+            let action = renamed.unwrap_or(name);
+            match value {
+                serde_json::Value::String(key) => bindings.bind(action, [key.as_str()]),
+                serde_json::Value::Array(keys) if keys.iter().all(serde_json::Value::is_string) => {
+                    bindings.bind(action, keys.iter().filter_map(serde_json::Value::as_str));
+                }
+                _ => {}
+            }
+        }
+        bindings
+    }
+
+    /// Gives an action its keys instead of the defaults; no keys at all disable it.
+    ///
+    /// Names that are no keys are remembered as [`invalid`](Self::invalid). If no name is a key, the
+    /// defaults stay: a typing error must not take the way out of the program away.
+    pub fn bind<'a>(&mut self, action: &str, names: impl IntoIterator<Item = &'a str>) {
+        let (mut keys, mut refused) = (Vec::new(), false);
+        for name in names {
+            match name.parse() {
+                Ok(key) if keys.contains(&key) => {}
+                Ok(key) => keys.push(key),
+                Err(error) => {
+                    refused = true;
+                    let (action, key) = (action.to_owned(), name.to_owned());
+                    self.invalid.push(InvalidKey { action, key, error });
+                }
+            }
+        }
+        if !keys.is_empty() || !refused {
+            self.keys.insert(action.to_owned(), keys);
+        }
+    }
+
+    /// Returns the user's keys for an action; `None` if the defaults apply.
+    pub fn get(&self, action: &str) -> Option<&[KeyId]> {
+        self.keys.get(action).map(Vec::as_slice)
+    }
+
+    /// Returns the names that are no keys.
+    pub fn invalid(&self) -> &[InvalidKey] {
+        &self.invalid
+    }
+}
 
 /// One key that the user gave to several actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,27 +162,29 @@ pub struct Conflict {
 /// The keys of every action.
 #[derive(Clone, Debug, Default)]
 pub struct Keybindings {
+    definitions: Vec<ActionDefinition>,
     keys: HashMap<&'static str, Vec<KeyId>>,
+    conflicts: Vec<Conflict>,
 }
 
 impl Keybindings {
-    /// Resolves the keys of `definitions` on `platform`.
+    /// Resolves the keys of `definitions` on `platform`: the user's where there are any, else defaults.
     pub fn new(definitions: &[ActionDefinition], platform: Platform, user: &UserBindings) -> Self {
-        let _ = (platform, user);
         let keys = definitions
             .iter()
             .map(|definition| {
+                let chosen = user.get(definition.id).map(<[KeyId]>::to_vec);
                 (
                     definition.id,
-                    definition
-                        .keys
-                        .iter()
-                        .filter_map(|key| key.parse().ok())
-                        .collect(),
+                    chosen.unwrap_or_else(|| definition.default_keys(platform)),
                 )
             })
             .collect();
-        Self { keys }
+        Self {
+            definitions: definitions.to_vec(),
+            keys,
+            conflicts: find_conflicts(definitions, user),
+        }
     }
 
     /// Returns whether `event` means `action`.
@@ -87,8 +197,29 @@ impl Keybindings {
         self.keys.get(action).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the keys that the user gave to more than one action.
-    pub fn conflicts(&self) -> &[Conflict] {
-        &[]
+    /// Returns every action in definition order.
+    pub fn definitions(&self) -> &[ActionDefinition] {
+        &self.definitions
     }
+
+    /// Returns the keys that the user gave to more than one action.
+    ///
+    /// Defaults share keys on purpose and are no conflict; the first handler that asks wins.
+    pub fn conflicts(&self) -> &[Conflict] {
+        &self.conflicts
+    }
+}
+
+fn find_conflicts(definitions: &[ActionDefinition], user: &UserBindings) -> Vec<Conflict> {
+    let mut claims: BTreeMap<KeyId, Vec<&'static str>> = BTreeMap::new();
+    for definition in definitions {
+        for key in user.get(definition.id).unwrap_or_default() {
+            claims.entry(*key).or_default().push(definition.id);
+        }
+    }
+    claims
+        .into_iter()
+        .filter(|(_, actions)| actions.len() > 1)
+        .map(|(key, actions)| Conflict { key, actions })
+        .collect()
 }

@@ -17,6 +17,9 @@ const PASTE_START: &[u8] = b"\x1b[200~";
 /// The longest sequence kept; nothing a terminal has to say comes near it. The rest is dropped.
 const SEQUENCE_LIMIT: usize = 64 * 1024;
 
+/// Beyond this the Escape key would seem dead.
+const LONGEST_ESCAPE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// How long to wait for the rest of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputTiming {
@@ -38,7 +41,28 @@ impl Default for InputTiming {
     }
 }
 
+/// Milliseconds to wait after a lone ESC, in place of the default.
+const ESCAPE_TIMEOUT_VARIABLE: &str = "PI_TUI_ESC_TIMEOUT";
+
 impl InputTiming {
+    /// Returns the timing for this terminal; `variable` looks up the environment.
+    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+        let timing = if is_set("SSH_CONNECTION") || is_set("SSH_TTY") {
+            Self::over_ssh()
+        } else {
+            Self::default()
+        };
+        let chosen = variable(ESCAPE_TIMEOUT_VARIABLE)
+            .and_then(|value| value.trim().parse::<f64>().ok())
+            .filter(|milliseconds| *milliseconds > 0.0)
+            .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok());
+        Self {
+            escape: chosen.unwrap_or(timing.escape).min(LONGEST_ESCAPE_TIMEOUT),
+            ..timing
+        }
+    }
+
     /// Returns the timing for a connection over SSH, where packets tear sequences apart.
     pub fn over_ssh() -> Self {
         Self {

@@ -362,6 +362,16 @@ fn windows_terminal() {
 }
 
 #[test]
+fn the_environment_names_windows_terminal_unless_it_is_remote() {
+    let mode = |set: &[&str]| {
+        KeyboardMode::from_environment(|name| set.contains(&name).then(|| "1".to_owned()))
+    };
+    assert_eq!(mode(&["WT_SESSION"]), WINDOWS_TERMINAL);
+    assert_eq!(mode(&["WT_SESSION", "SSH_TTY"]), LEGACY);
+    assert_eq!(mode(&[]), LEGACY);
+}
+
+#[test]
 fn typed_text_arrives_by_character() {
     let typed: String = decode("aÄ漢👨‍👩 \"".as_bytes(), LEGACY)
         .iter()

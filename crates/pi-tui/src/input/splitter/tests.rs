@@ -145,3 +145,32 @@ fn nothing_expires_early_and_bytes_that_were_late_still_count() {
     assert_eq!(pieces, [Piece::Sequence(b"\x1b[A".to_vec())]);
     assert_eq!(splitter.deadline(), None);
 }
+
+#[test]
+fn the_environment_sets_the_escape_timeout() {
+    let escape = |variables: &[(&str, &str)]| {
+        let timing = InputTiming::from_environment(|name| {
+            variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned())
+        });
+        timing.escape.as_millis()
+    };
+    assert_eq!(escape(&[]), 10);
+    assert_eq!(escape(&[("SSH_TTY", "/dev/pts/0")]), 100);
+    assert_eq!(escape(&[("SSH_CONNECTION", "")]), 10);
+    assert_eq!(escape(&[("PI_TUI_ESC_TIMEOUT", "25")]), 25);
+    assert_eq!(
+        escape(&[("PI_TUI_ESC_TIMEOUT", "25"), ("SSH_TTY", "x")]),
+        25
+    );
+    for nonsense in ["", "0", "-3", "NaN", "inf", "soon"] {
+        assert_eq!(
+            escape(&[("PI_TUI_ESC_TIMEOUT", nonsense)]),
+            10,
+            "{nonsense}"
+        );
+    }
+    assert_eq!(escape(&[("PI_TUI_ESC_TIMEOUT", "1e15")]), 10_000);
+}

@@ -1,0 +1,80 @@
+//! The 256-colour palette, for terminals without 24-bit colours.
+
+/// The channel values of the 6×6×6 colour cube, entries 16 to 231.
+const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
+/// Channels closer together than this make a grey, for which the grey ramp has finer steps.
+const GREY_SPREAD: u8 = 10;
+
+/// Returns the palette entry that looks most like a colour.
+///
+/// Tinted colours stay in the colour cube, even where a grey would be nearer: the tint matters more.
+pub fn nearest_palette_entry(red: u8, green: u8, blue: u8) -> u8 {
+    let color = [red, green, blue];
+    let steps = color.map(nearest_cube_step);
+    let cube = steps.map(|step| CUBE.get(usize::from(step)).copied().unwrap_or(u8::MAX));
+    let [red_step, green_step, blue_step] = steps;
+    let cube_entry = 16 + 36 * red_step + 6 * green_step + blue_step;
+
+    let grey_step = nearest_grey_step(color);
+    let grey = [8 + 10 * grey_step; 3];
+    let spread = red.max(green).max(blue) - red.min(green).min(blue);
+    if spread < GREY_SPREAD && distance(color, grey) < distance(color, cube) {
+        232 + grey_step
+    } else {
+        cube_entry
+    }
+}
+
+fn nearest_cube_step(channel: u8) -> u8 {
+    // Where two steps are equally near, the darker one is taken.
+    (0_u8..)
+        .zip(CUBE)
+        .min_by_key(|(_, value)| value.abs_diff(channel))
+        .map_or(0, |(step, _)| step)
+}
+
+/// Returns the step of the grey ramp, entries 232 to 255, that is nearest in brightness.
+fn nearest_grey_step([red, green, blue]: [u8; 3]) -> u8 {
+    let weighted = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
+    let brightness = (weighted + 500) / 1000;
+    (0_u8..24)
+        .min_by_key(|step| (8 + 10 * u32::from(*step)).abs_diff(brightness))
+        .unwrap_or(0)
+}
+
+/// Returns the squared distance, weighted by how much the eye sees of each channel.
+fn distance(first: [u8; 3], second: [u8; 3]) -> u32 {
+    [299, 587, 114]
+        .into_iter()
+        .zip(first.into_iter().zip(second))
+        .map(|(weight, (first, second))| weight * u32::from(first.abs_diff(second)).pow(2))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_go_to_the_cube_and_greys_to_the_ramp() {
+        let cases = [
+            ((0, 0, 0), 16),
+            ((255, 255, 255), 231),
+            ((255, 0, 0), 196),
+            ((0, 95, 135), 24),
+            ((8, 8, 8), 232),
+            ((0x80, 0x80, 0x80), 244),
+            ((0x1e, 0x1e, 0x2e), 16),
+            ((0x34, 0x35, 0x41), 59),
+            ((0x8a, 0xbe, 0xb7), 109),
+            ((0x50, 0x50, 0x50), 239),
+        ];
+        for ((red, green, blue), entry) in cases {
+            assert_eq!(
+                nearest_palette_entry(red, green, blue),
+                entry,
+                "{red} {green} {blue}"
+            );
+        }
+    }
+}
