@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 /// One rendered line: text, SGR and OSC 8 sequences, no line end.
-#[derive(Clone, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(Arc<str>);
 
 impl Line {
@@ -28,14 +28,6 @@ impl Default for Line {
         Self(Arc::from(""))
     }
 }
-
-impl PartialEq for Line {
-    fn eq(&self, other: &Self) -> bool {
-        self.same(other) || self.0 == other.0
-    }
-}
-
-impl Eq for Line {}
 
 impl PartialEq<str> for Line {
     fn eq(&self, other: &str) -> bool {

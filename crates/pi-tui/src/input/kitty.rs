@@ -23,7 +23,7 @@ pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
     }
     let parameters = sequence.parameters;
     match sequence.last {
-        b'u' => character_key(&CharacterKey {
+        b'u' => Some(character_key(&CharacterKey {
             code: parameters.get(0)?,
             shifted: parameters.part(0, 1),
             base_layout: parameters.part(0, 2),
@@ -31,9 +31,9 @@ pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
             kind: event_kind(parameters.part(1, 1)),
             text: parameters.get(2),
             is_shifted: false,
-        }),
+        })),
         b'~' if parameters.get(0) == Some(27) && parameters.len() == 3 => {
-            character_key(&CharacterKey {
+            Some(character_key(&CharacterKey {
                 code: parameters.get(2)?,
                 shifted: None,
                 base_layout: None,
@@ -41,7 +41,7 @@ pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
                 kind: KeyEventKind::Press,
                 text: None,
                 is_shifted: true,
-            })
+            }))
         }
         b'~' => functional_key(numbered_key(parameters.get(0)?)?, sequence),
         b'Z' => Some(functional_key(Key::Tab, sequence)?.with(Modifiers::SHIFT)),
@@ -110,7 +110,7 @@ struct CharacterKey {
     is_shifted: bool,
 }
 
-fn character_key(report: &CharacterKey) -> Option<KeyMeaning> {
+fn character_key(report: &CharacterKey) -> KeyMeaning {
     // On a Cyrillic layout Ctrl+С must be Ctrl+C, by place. A Latin layout that moves keys (Dvorak)
     // must not, so the place only counts for keys without a name.
     let key = key_of_code(report.code).or_else(|| key_of_code(report.base_layout?));
@@ -136,7 +136,7 @@ fn character_key(report: &CharacterKey) -> Option<KeyMeaning> {
     if let Some(text) = typed_text(report) {
         meaning = meaning.typing(text);
     }
-    Some(meaning.of_kind(report.kind))
+    meaning.of_kind(report.kind)
 }
 
 /// Returns what the key types: nothing with Ctrl, Alt or Super, and nothing that is no character.

@@ -180,8 +180,7 @@ impl Splitter {
     /// Returns how long to wait for the rest of what is pending.
     fn patience(&self) -> Option<Duration> {
         let reply = match self.pending.as_slice() {
-            [ESCAPE, b'[', b'?' | b'>' | b'<', ..] => true,
-            [ESCAPE, b']' | b'P' | b'_', _, ..] => true,
+            [ESCAPE, b'[', b'?' | b'>' | b'<', ..] | [ESCAPE, b']' | b'P' | b'_', _, ..] => true,
             [ESCAPE, b'['] => self.awaits_reply,
             _ => false,
         };

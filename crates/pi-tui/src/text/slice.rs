@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ansi::{AnsiToken, AnsiTokens, StyleState, hyperlink_target};
-use super::width::{grapheme_width, graphemes};
+use super::width::{grapheme_width, graphemes, visible_width};
 
 /// What happens to a wide character that crosses the right edge of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,19 +99,19 @@ pub fn cell_range_at(line: &str, column: usize) -> Option<Range<usize>> {
 
 /// Returns the address of the hyperlink at `column`.
 pub fn link_at(line: &str, column: usize) -> Option<&str> {
-    let mut link = None;
-    let mut start = 0;
+    let mut address = None;
+    let mut end = 0;
     for token in AnsiTokens::new(line) {
         match token {
             AnsiToken::Sequence(sequence) => {
                 if let Some(target) = hyperlink_target(sequence) {
-                    link = Some(target).filter(|target| !target.is_empty());
+                    address = Some(target).filter(|target| !target.is_empty());
                 }
             }
             AnsiToken::Text(text) => {
-                start += super::visible_width(text);
-                if column < start {
-                    return link;
+                end += visible_width(text);
+                if column < end {
+                    return address;
                 }
             }
         }
@@ -122,7 +122,7 @@ pub fn link_at(line: &str, column: usize) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{strip_ansi, visible_width};
+    use crate::text::strip_ansi;
     use pretty_assertions::assert_eq;
     use proptest::prelude::*;
 

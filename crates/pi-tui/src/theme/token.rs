@@ -205,9 +205,8 @@ impl ColorToken {
     pub fn fallback(self) -> Option<Self> {
         match self {
             Self::ScrollbarTrack => Some(Self::Muted),
-            Self::ScrollbarThumb => Some(Self::Text),
+            Self::ScrollbarThumb | Self::SearchMatchText => Some(Self::Text),
             Self::SearchMatchBg => Some(Self::SelectedBg),
-            Self::SearchMatchText => Some(Self::Text),
             Self::ThinkingMax => Some(Self::ThinkingXhigh),
             _ => None,
         }
