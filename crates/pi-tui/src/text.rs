@@ -17,3 +17,6 @@ pub use slice::{Edge, Slice, around_columns, cell_range_at, link_at, slice_colum
 pub use truncate::{Truncation, pad_to_width, truncate_to_width};
 pub use width::{Graphemes, TAB_WIDTH, grapheme_width, graphemes, visible_width};
 pub use wrap::wrap_text;
+
+#[cfg(test)]
+mod bombs;

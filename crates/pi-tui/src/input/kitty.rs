@@ -119,16 +119,9 @@ fn character_key(report: &CharacterKey) -> KeyMeaning {
         (Some(key), Some(modifiers)) => KeyId::new(key).with(modifiers).into(),
         _ => KeyMeaning::default(),
     };
-    // `?` is a key of its own name, besides Shift+/.
-    let shifted = if report.is_shifted {
-        Some(report.code)
-    } else {
-        report.shifted
-    };
     if let Some(modifiers) = modifiers
         && modifiers.contains(Modifiers::SHIFT)
-        && let Some(Key::Char(symbol)) = shifted.and_then(key_of_code)
-        && symbol.is_ascii_punctuation()
+        && let Some(symbol) = shifted_symbol(report)
     {
         meaning =
             meaning.or(KeyId::new(Key::Char(symbol)).with(modifiers.without(Modifiers::SHIFT)));
@@ -137,6 +130,25 @@ fn character_key(report: &CharacterKey) -> KeyMeaning {
         meaning = meaning.typing(text);
     }
     meaning.of_kind(report.kind)
+}
+
+/// Returns the symbol that Shift makes of the key: `?` is a key of its own name, besides Shift+/.
+fn shifted_symbol(report: &CharacterKey) -> Option<char> {
+    let shifted = if report.is_shifted {
+        Some(report.code)
+    } else {
+        report.shifted
+    };
+    let Key::Char(symbol) = key_of_code(shifted?)? else {
+        return None;
+    };
+    // Some terminals report the bare key in xterm's form, too: Shift+- must not be the key `-`.
+    let is_symbol = if report.is_shifted {
+        "~!@#$%^&*()_+{}|:<>?".contains(symbol)
+    } else {
+        symbol.is_ascii_punctuation()
+    };
+    is_symbol.then_some(symbol)
 }
 
 /// Returns what the key types: nothing with Ctrl, Alt or Super, and nothing that is no character.

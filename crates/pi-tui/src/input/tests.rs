@@ -214,6 +214,7 @@ fn xterm_modify_other_keys_and_tmux() {
         ],
     );
     assert_eq!(key(b"\x1b[27;2;65~", LEGACY).text(), Some('A'));
+    assert!(!key(b"\x1b[27;6;45~", LEGACY).is("ctrl+-".parse().unwrap()));
     assert_eq!(key(b"\x1b[27;5;97~", LEGACY).text(), None);
 }
 
