@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::content::{AssistantBlock, Content, InputBlock};
 use crate::json::{JsFormatter, utf16_length, utf16_units};
-use crate::message::Message;
+use crate::message::{AssistantMessage, Message};
 use crate::transcript::system_text;
 
 const CHARACTERS_PER_TOKEN: u64 = 4;
@@ -76,20 +76,28 @@ pub fn message_tokens(message: &Message) -> u64 {
                 + list_tokens(system.tools_added.as_deref())
                 + list_tokens(system.tools_removed.as_deref())
         }
-        Message::User(user) => match &user.content {
-            Content::Text(text) => text_tokens(text),
-            Content::Blocks(blocks) => blocks_tokens(blocks),
-        },
+        Message::User(user) => content_tokens(&user.content),
         Message::ToolResult(result) => blocks_tokens(&result.content),
-        Message::Assistant(answer) => {
-            tokens(answer.content.iter().map(assistant_block_characters).sum())
-        }
+        Message::Assistant(answer) => answer_tokens(answer),
+    }
+}
+
+/// Estimates the tokens of an answer: text, thinking and calls.
+pub fn answer_tokens(answer: &AssistantMessage) -> u64 {
+    character_tokens(answer.content.iter().map(assistant_block_characters).sum())
+}
+
+/// Estimates the tokens of what a user or an extension said.
+pub fn content_tokens(content: &Content) -> u64 {
+    match content {
+        Content::Text(text) => text_tokens(text),
+        Content::Blocks(blocks) => blocks_tokens(blocks),
     }
 }
 
 /// Estimates the tokens of a text.
 pub fn text_tokens(text: &str) -> u64 {
-    tokens(characters(text))
+    character_tokens(characters(text))
 }
 
 /// Estimates the tokens of texts and images.
@@ -99,7 +107,7 @@ pub fn blocks_tokens(blocks: &[InputBlock]) -> u64 {
         InputBlock::Image(_) => CHARACTERS_PER_IMAGE,
         InputBlock::Unknown(_) => 0,
     };
-    tokens(blocks.iter().map(block_characters).sum())
+    character_tokens(blocks.iter().map(block_characters).sum())
 }
 
 fn assistant_block_characters(block: &AssistantBlock) -> u64 {
@@ -113,12 +121,13 @@ fn assistant_block_characters(block: &AssistantBlock) -> u64 {
 
 fn list_tokens<T: Serialize>(list: Option<&[T]>) -> u64 {
     match list {
-        Some(list) if !list.is_empty() => tokens(json_characters(list)),
+        Some(list) if !list.is_empty() => character_tokens(json_characters(list)),
         Some(_) | None => 0,
     }
 }
 
-fn tokens(characters: u64) -> u64 {
+/// Estimates the tokens of so many characters, counted as JavaScript counts them.
+pub fn character_tokens(characters: u64) -> u64 {
     characters.div_ceil(CHARACTERS_PER_TOKEN)
 }
 
