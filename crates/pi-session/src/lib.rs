@@ -20,7 +20,10 @@
 //! # }
 //! ```
 
+mod branch_summary;
 mod cache;
+mod compaction;
+mod context;
 mod directory;
 mod entry;
 mod error;
@@ -33,15 +36,35 @@ mod load;
 mod lock;
 mod log;
 mod migrate;
+mod model_messages;
 mod moment;
 mod reader;
 mod removal;
 mod scan;
+mod sections;
 mod session_id;
+mod stats;
 mod storage;
 mod store;
 mod tree;
 
+pub use branch_summary::{BranchSummaryPlan, Landing, LeftBranch};
+pub use compaction::estimate::{exceeds_threshold, message_tokens};
+pub use compaction::files::{FileLists, FileOperations};
+pub use compaction::prompt::SummaryInstructions;
+pub use compaction::request::{
+    Summarizer, Summary, SummaryFailure, SummaryPurpose, SummaryRequest,
+};
+pub use compaction::serialize::serialize_conversation;
+pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
+pub use compaction::trigger::{
+    AnswerCheck, CheckPoint, CompactionNeed, CompactionReason, Recovery, RecoveryFailure,
+    needs_room,
+};
+pub use compaction::{CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor};
+pub use context::{
+    ContextModel, EntryOutline, EntrySource, ProjectedEntry, Projection, project, project_path,
+};
 pub use directory::{SessionDirectory, sessions_root};
 pub use entry::{
     BranchSummaryEntry, CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry,
@@ -53,8 +76,13 @@ pub use fork::{ForkPosition, Forked};
 pub use header::{CURRENT_VERSION, SessionHeader};
 pub use kind::{EntryKind, MessageRole};
 pub use log::AppendError;
+pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
 pub use removal::{Removal, RemovalError, delete_session};
+pub use sections::{
+    InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
+};
 pub use session_id::{InvalidSessionId, check_session_id};
+pub use stats::{ContextUsage, ModelUsage, SessionTotals, TokenTotals};
 pub use storage::Access;
 pub use store::append::Adopted;
 pub use store::{NewSession, OpenFindings, OpenSession, Session};

@@ -1,0 +1,156 @@
+//! How large the context is, and when it is too large.
+//!
+//! The last usable answer counted everything before it; only what came later is estimated. An edit
+//! or a compaction after that answer changed what it had counted, and then everything is estimated.
+
+use pi_ai::estimate::{
+    ContextEstimate, answer_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
+};
+use pi_ai::json::utf16_length;
+use pi_ai::{AgentMessage, AssistantMessage, Content, InputBlock, SystemMessage};
+
+use super::settings::CompactionSettings;
+use crate::context::Projection;
+use crate::entry::EntryBody;
+
+/// Estimates the tokens of one message of a transcript.
+pub fn message_tokens(message: &AgentMessage) -> u64 {
+    match message {
+        AgentMessage::System(system) => system_tokens(system),
+        AgentMessage::User(user) => content_tokens(&user.content),
+        AgentMessage::Assistant(answer) => answer_tokens(answer),
+        AgentMessage::ToolResult(result) => blocks_tokens(&result.content),
+        AgentMessage::BashExecution(bash) => {
+            character_tokens(characters(&bash.command) + characters(&bash.output))
+        }
+        AgentMessage::Custom(custom) => content_tokens(&custom.content),
+        AgentMessage::BranchSummary(branch) => text_tokens(&branch.summary),
+        AgentMessage::CompactionSummary(compaction) => text_tokens(&compaction.summary),
+        _ => 0,
+    }
+}
+
+fn system_tokens(system: &SystemMessage) -> u64 {
+    let content = match &system.content {
+        Content::Text(text) => characters(text),
+        Content::Blocks(blocks) => {
+            let texts = blocks.iter().filter_map(InputBlock::as_text);
+            texts.map(characters).sum()
+        }
+    };
+    let sections = system.sections.iter().flatten();
+    let texts = sections.filter_map(|(_, section)| section.as_str());
+    let tools = system.tools_added.as_ref().map_or(0, |tools| {
+        pi_ai::json::to_string(tools).map_or(0, |text| characters(&text))
+    });
+    character_tokens(content + texts.map(characters).sum::<u64>() + tools)
+}
+
+fn characters(text: &str) -> u64 {
+    utf16_length(text) as u64
+}
+
+/// Returns the size an answer reports for itself and everything before it; none where it failed or
+/// reports nothing.
+pub(crate) fn reported_tokens(answer: &AssistantMessage) -> Option<u64> {
+    let tokens = answer.usage.context_tokens();
+    (!answer.stop_reason.is_failure() && tokens > 0).then_some(tokens)
+}
+
+/// The last answer whose report counts.
+pub(crate) struct LastReport<'projection> {
+    /// The index of its entry in the projection.
+    pub(crate) entry_index: usize,
+    pub(crate) answer: &'projection AssistantMessage,
+    pub(crate) tokens: u64,
+}
+
+impl Projection {
+    /// Returns the size of the context, by the last usable report or by estimate.
+    pub fn estimate(&self) -> ContextEstimate {
+        match self.last_report() {
+            Some(report) if !self.changed_after(report.entry_index) => self.reported_size(&report),
+            Some(_) | None => unreported(self.estimated_size()),
+        }
+    }
+
+    /// Returns the size by the last report, whatever was edited since.
+    pub(crate) fn estimate_despite_changes(&self) -> ContextEstimate {
+        match self.last_report() {
+            Some(report) => self.reported_size(&report),
+            None => unreported(self.messages_tokens()),
+        }
+    }
+
+    /// Estimates all messages one by one, without regard to what any answer reported: the size a
+    /// compaction leaves behind.
+    pub fn messages_tokens(&self) -> u64 {
+        self.messages().map(message_tokens).sum()
+    }
+
+    /// Estimates the prompt in force and the conversation.
+    fn estimated_size(&self) -> u64 {
+        let system = self.system_message().as_ref().map_or(0, system_tokens);
+        let conversation = self
+            .messages()
+            .filter(|message| !matches!(message, AgentMessage::System(_)));
+        system + conversation.map(message_tokens).sum::<u64>()
+    }
+
+    pub(crate) fn last_report(&self) -> Option<LastReport<'_>> {
+        let entries = self.entries().iter().enumerate().rev();
+        entries
+            .flat_map(|(index, entry)| entry.messages().iter().map(move |one| (index, one)))
+            .find_map(|(entry_index, message)| match message {
+                AgentMessage::Assistant(answer) => Some(LastReport {
+                    entry_index,
+                    answer,
+                    tokens: reported_tokens(answer)?,
+                }),
+                _ => None,
+            })
+    }
+
+    /// Tells whether an edit or a compaction follows an entry on the path.
+    fn changed_after(&self, entry_index: usize) -> bool {
+        let position = self.path_position(entry_index);
+        self.entries().iter().enumerate().any(|(index, entry)| {
+            matches!(
+                entry.entry().body,
+                EntryBody::ContextEdit(_) | EntryBody::Compaction(_)
+            ) && self.path_position(index) > position
+        })
+    }
+
+    fn reported_size(&self, report: &LastReport<'_>) -> ContextEstimate {
+        let (before, from) = self.entries().split_at(report.entry_index);
+        let index = before.iter().map(|entry| entry.messages().len()).sum();
+        let later = from.get(1..).unwrap_or_default();
+        let messages = later.iter().flat_map(|entry| entry.messages());
+        let trailing_tokens = messages.map(message_tokens).sum();
+        ContextEstimate {
+            tokens: report.tokens.saturating_add(trailing_tokens),
+            usage_tokens: report.tokens,
+            trailing_tokens,
+            last_usage_index: Some(index),
+        }
+    }
+}
+
+fn unreported(tokens: u64) -> ContextEstimate {
+    ContextEstimate {
+        tokens,
+        usage_tokens: 0,
+        trailing_tokens: tokens,
+        last_usage_index: None,
+    }
+}
+
+/// Tells whether a context of this size leaves too little room in the window.
+///
+/// A window of zero is unknown and holds everything.
+pub fn exceeds_threshold(tokens: u64, context_window: u64, settings: &CompactionSettings) -> bool {
+    settings.enabled
+        && context_window > 0
+        && tokens.saturating_add(settings.reserve_tokens) > context_window
+}

@@ -1,0 +1,179 @@
+//! The files a conversation read and changed, which outlive its summary.
+
+use std::collections::BTreeSet;
+
+use pi_ai::json::JsonObject;
+use pi_ai::{AgentMessage, ToolCall};
+use serde_json::Value;
+
+/// The files a conversation touched.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileOperations {
+    /// Files it read.
+    pub read: BTreeSet<String>,
+    /// Files it wrote.
+    pub written: BTreeSet<String>,
+    /// Files it edited.
+    pub edited: BTreeSet<String>,
+}
+
+/// The files of a summary: each in one of the lists, both sorted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileLists {
+    /// Files that were read and never changed.
+    pub read: Vec<String>,
+    /// Files that were written or edited.
+    pub modified: Vec<String>,
+}
+
+impl FileOperations {
+    /// Notes the files a message's tool calls name.
+    pub fn note_message(&mut self, message: &AgentMessage) {
+        if let AgentMessage::Assistant(answer) = message {
+            answer.tool_calls().for_each(|call| self.note_call(call));
+        }
+    }
+
+    fn note_call(&mut self, call: &ToolCall) {
+        let list = match call.name.as_str() {
+            "read" => &mut self.read,
+            "write" => &mut self.written,
+            "edit" => &mut self.edited,
+            _ => return,
+        };
+        if let Some(path) = call.arguments.get("path").and_then(Value::as_str)
+            && !path.is_empty()
+        {
+            list.insert(path.to_owned());
+        }
+    }
+
+    /// Carries over the files of an earlier summary of pi's own; an extension's details are its own
+    /// business.
+    pub fn carry_over(&mut self, details: Option<&Value>, from_hook: Option<bool>) {
+        if from_hook == Some(true) {
+            return;
+        }
+        let list = |name| {
+            let list = details.and_then(|details| details.get(name)?.as_array());
+            let paths = list.into_iter().flatten().filter_map(Value::as_str);
+            paths.map(str::to_owned)
+        };
+        self.read.extend(list("readFiles"));
+        self.edited.extend(list("modifiedFiles"));
+    }
+
+    /// Sorts the files into those only read and those changed.
+    pub fn lists(&self) -> FileLists {
+        let modified = self.edited.union(&self.written);
+        let is_modified = |path: &String| self.edited.contains(path) || self.written.contains(path);
+        let read = self.read.iter().filter(|path| !is_modified(path));
+        FileLists {
+            read: sorted(read),
+            modified: sorted(modified),
+        }
+    }
+}
+
+/// Sorts as JavaScript does, so that both programs write the same lists.
+fn sorted<'path>(paths: impl Iterator<Item = &'path String>) -> Vec<String> {
+    let mut paths: Vec<String> = paths.cloned().collect();
+    paths.sort_by(|left, right| left.encode_utf16().cmp(right.encode_utf16()));
+    paths
+}
+
+impl FileLists {
+    /// Returns the lists as blocks that follow a summary; empty when there are no files.
+    pub fn summary_suffix(&self) -> String {
+        let mut suffix = String::new();
+        for (tag, paths) in [
+            ("read-files", &self.read),
+            ("modified-files", &self.modified),
+        ] {
+            if !paths.is_empty() {
+                suffix.extend(["\n\n<", tag, ">\n", &paths.join("\n"), "\n</", tag, ">"]);
+            }
+        }
+        suffix
+    }
+
+    /// Returns the lists as the details of a summary entry.
+    pub fn details(&self) -> Value {
+        let list = |paths: &[String]| Value::from(paths.to_vec());
+        Value::Object(JsonObject::from_iter([
+            ("readFiles".to_owned(), list(&self.read)),
+            ("modifiedFiles".to_owned(), list(&self.modified)),
+        ]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn calls(calls: Value) -> AgentMessage {
+        let blocks: Vec<Value> = calls
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|call| json!({"type": "toolCall", "id": "c", "name": call[0], "arguments": call[1]}))
+            .collect();
+        serde_json::from_value(json!({"role": "assistant", "content": blocks})).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_was_changed_is_not_listed_as_read() {
+        let mut files = FileOperations::default();
+        files.note_message(&calls(json!([
+            ["read", {"path": "z"}], ["read", {"path": "a"}], ["read", {"path": "both"}],
+            ["edit", {"path": "both"}], ["write", {"path": "new"}], ["write", {"path": "new"}],
+            ["bash", {"path": "no"}], ["read", {"path": 7}], ["read", {"path": ""}], ["read", {}],
+        ])));
+        let user = json!({"role": "user", "content": "read x"});
+        files.note_message(&serde_json::from_value(user).unwrap());
+        let lists = files.lists();
+        assert_eq!(lists.read, ["a", "z"]);
+        assert_eq!(lists.modified, ["both", "new"]);
+        assert_eq!(
+            lists.summary_suffix(),
+            "\n\n<read-files>\na\nz\n</read-files>\n\n<modified-files>\nboth\nnew\n</modified-files>"
+        );
+        assert_eq!(
+            lists.details().to_string(),
+            r#"{"readFiles":["a","z"],"modifiedFiles":["both","new"]}"#
+        );
+        assert_eq!(FileLists::default().summary_suffix(), "");
+    }
+
+    #[test]
+    fn only_the_lists_of_pis_own_summaries_are_carried_over() {
+        let details = json!({"readFiles": ["r", 3], "modifiedFiles": ["m"], "other": ["x"]});
+        for (details, from_hook, expected) in [
+            (Some(&details), None, (vec!["r"], vec!["m"])),
+            (Some(&details), Some(false), (vec!["r"], vec!["m"])),
+            (Some(&details), Some(true), (vec![], vec![])),
+            (Some(&json!({"readFiles": "r"})), None, (vec![], vec![])),
+            (Some(&json!(null)), None, (vec![], vec![])),
+            (None, None, (vec![], vec![])),
+        ] {
+            let mut files = FileOperations::default();
+            files.carry_over(details, from_hook);
+            let lists = files.lists();
+            assert_eq!((lists.read, lists.modified), {
+                let (read, modified) = expected;
+                let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
+                (owned(read), owned(modified))
+            });
+        }
+    }
+
+    #[test]
+    fn paths_sort_as_javascript_sorts_them() {
+        // U+FF5E sorts after the surrogates of U+1F600 in UTF-16 and before it in UTF-8.
+        let paths = ["\u{ff5e}".to_owned(), "\u{1f600}".to_owned()];
+        assert_eq!(sorted(paths.iter()), ["\u{1f600}", "\u{ff5e}"]);
+    }
+}

@@ -1,0 +1,248 @@
+//! The settings of compaction, and those of one model.
+//!
+//! They are checked when they are used, not when the file is read: a bad override of one model must
+//! not stop a session with another.
+
+use pi_ai::json::{JsonObject, value_to_string};
+use serde_json::Value;
+use thiserror::Error;
+
+/// Room kept for the answer.
+const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
+
+/// How much of the newest conversation a compaction leaves as it is.
+const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
+
+/// The largest whole number that JavaScript counts exactly.
+const LARGEST_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// When to compact and what to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionSettings {
+    /// Whether to compact without being asked.
+    pub enabled: bool,
+    /// Tokens of the window kept free for an answer.
+    pub reserve_tokens: u64,
+    /// Tokens of the newest conversation that stay as they are.
+    pub keep_recent_tokens: u64,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            reserve_tokens: DEFAULT_RESERVE_TOKENS,
+            keep_recent_tokens: DEFAULT_KEEP_RECENT_TOKENS,
+        }
+    }
+}
+
+/// A compaction setting that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CompactionSettingsError {
+    /// A number of tokens is not one.
+    #[error(
+        "the setting {setting} is {value}: set it to a whole number of tokens, 0 or more, or remove it"
+    )]
+    NotATokenCount {
+        /// The setting's full name.
+        setting: String,
+        /// What it is set to.
+        value: String,
+    },
+    /// The settings of a model are not an object.
+    #[error(
+        "the setting {setting} is {value}: set it to an object with reserveTokens or keepRecentTokens, or remove it"
+    )]
+    NotAnObject {
+        /// The setting's full name.
+        setting: String,
+        /// What it is set to.
+        value: String,
+    },
+}
+
+impl CompactionSettings {
+    /// Reads the `compaction` settings as they apply to a model, which `model` names as
+    /// `provider/id`.
+    ///
+    /// The model's own value counts first, then the general one, then the default.
+    pub fn resolve(
+        compaction: Option<&Value>,
+        model: Option<&str>,
+    ) -> Result<Self, CompactionSettingsError> {
+        let general = compaction.and_then(Value::as_object);
+        let tokens = |name, default| -> Result<u64, CompactionSettingsError> {
+            let ordinary = token_count(general, name, "compaction")?;
+            let own = match model {
+                Some(model) => model_token_count(general, name, model)?,
+                None => None,
+            };
+            Ok(own.or(ordinary).unwrap_or(default))
+        };
+        let enabled = general.and_then(|general| general.get("enabled"));
+        Ok(Self {
+            enabled: enabled != Some(&Value::Bool(false)),
+            reserve_tokens: tokens("reserveTokens", DEFAULT_RESERVE_TOKENS)?,
+            keep_recent_tokens: tokens("keepRecentTokens", DEFAULT_KEEP_RECENT_TOKENS)?,
+        })
+    }
+}
+
+fn model_token_count(
+    general: Option<&JsonObject>,
+    name: &str,
+    model: &str,
+) -> Result<Option<u64>, CompactionSettingsError> {
+    let overrides = general.and_then(|general| general.get("modelOverrides"));
+    let Some(own) = overrides.and_then(|overrides| overrides.get(model)) else {
+        return Ok(None);
+    };
+    let setting = format!("compaction.modelOverrides[\"{model}\"]");
+    match own {
+        Value::Object(own) => token_count(Some(own), name, &setting),
+        other => Err(CompactionSettingsError::NotAnObject {
+            setting,
+            value: value_to_string(other),
+        }),
+    }
+}
+
+fn token_count(
+    settings: Option<&JsonObject>,
+    name: &str,
+    within: &str,
+) -> Result<Option<u64>, CompactionSettingsError> {
+    let Some(value) = settings.and_then(|settings| settings.get(name)) else {
+        return Ok(None);
+    };
+    match whole_number(value) {
+        Some(tokens) => Ok(Some(tokens)),
+        None => Err(CompactionSettingsError::NotATokenCount {
+            setting: format!("{within}.{name}"),
+            value: value_to_string(value),
+        }),
+    }
+}
+
+/// Reads a whole number, which JSON may also spell as `2e4` or `20000.0`.
+fn whole_number(value: &Value) -> Option<u64> {
+    let number = match value.as_u64() {
+        Some(number) => number,
+        None => whole_float(value.as_f64()?)?,
+    };
+    (number <= LARGEST_SAFE_INTEGER).then_some(number)
+}
+
+fn whole_float(number: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates, and whatever it saturates is refused for its size"
+    )]
+    (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn resolve(compaction: Value) -> Result<CompactionSettings, String> {
+        CompactionSettings::resolve(Some(&compaction), Some("mock/alpha"))
+            .map_err(|error| error.to_string())
+    }
+
+    fn settings(enabled: bool, reserve_tokens: u64, keep_recent_tokens: u64) -> CompactionSettings {
+        CompactionSettings {
+            enabled,
+            reserve_tokens,
+            keep_recent_tokens,
+        }
+    }
+
+    #[test]
+    fn a_models_own_value_counts_before_the_general_one_and_the_default() {
+        let own = |own: Value| json!({"keepRecentTokens": 60, "modelOverrides": {"mock/alpha": own, "mock/beta": 7}});
+        for (compaction, expected) in [
+            (json!({}), settings(true, 16_384, 20_000)),
+            (json!(null), settings(true, 16_384, 20_000)),
+            (json!("odd"), settings(true, 16_384, 20_000)),
+            (json!({"enabled": false}), settings(false, 16_384, 20_000)),
+            (
+                json!({"enabled": null, "reserveTokens": 0}),
+                settings(true, 0, 20_000),
+            ),
+            (json!({"reserveTokens": 1e3}), settings(true, 1000, 20_000)),
+            (own(json!({})), settings(true, 16_384, 60)),
+            (
+                own(json!({"keepRecentTokens": 5})),
+                settings(true, 16_384, 5),
+            ),
+            (
+                own(json!({"reserveTokens": 9_007_199_254_740_991_u64})),
+                settings(true, 9_007_199_254_740_991, 60),
+            ),
+        ] {
+            assert_eq!(resolve(compaction.clone()), Ok(expected), "{compaction}");
+        }
+        assert_eq!(
+            CompactionSettings::resolve(None, None),
+            Ok(CompactionSettings::default())
+        );
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_used_is_named() {
+        for (compaction, setting, value) in [
+            (
+                json!({"reserveTokens": -1}),
+                "compaction.reserveTokens",
+                "-1",
+            ),
+            (
+                json!({"reserveTokens": 1.5}),
+                "compaction.reserveTokens",
+                "1.5",
+            ),
+            (
+                json!({"keepRecentTokens": "60"}),
+                "compaction.keepRecentTokens",
+                "\"60\"",
+            ),
+            (
+                json!({"keepRecentTokens": null}),
+                "compaction.keepRecentTokens",
+                "null",
+            ),
+            (
+                json!({"reserveTokens": 9_007_199_254_740_992_u64}),
+                "compaction.reserveTokens",
+                "9007199254740992",
+            ),
+            (
+                json!({"reserveTokens": 1e300}),
+                "compaction.reserveTokens",
+                "1e+300",
+            ),
+            (
+                json!({"modelOverrides": {"mock/alpha": 3}}),
+                "compaction.modelOverrides[\"mock/alpha\"]",
+                "3",
+            ),
+            (
+                json!({"modelOverrides": {"mock/alpha": {"keepRecentTokens": []}}}),
+                "compaction.modelOverrides[\"mock/alpha\"].keepRecentTokens",
+                "[]",
+            ),
+        ] {
+            let message = resolve(compaction).unwrap_err();
+            assert!(
+                message.starts_with(&format!("the setting {setting} is {value}: set it to ")),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Replaces what a message says to the model.
+
+use pi_ai::{AgentMessage, AssistantBlock, Content, InputBlock};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Returns the message with other content; roles that cannot be edited stay as they are.
+///
+/// Content that is neither text nor blocks reads as empty: the edit meant to hide what was there.
+pub(crate) fn with_content(message: AgentMessage, content: &Value) -> AgentMessage {
+    match message {
+        AgentMessage::User(mut user) => {
+            user.content = text_or_blocks(content);
+            AgentMessage::User(user)
+        }
+        AgentMessage::Custom(mut custom) => {
+            custom.content = text_or_blocks(content);
+            AgentMessage::Custom(custom)
+        }
+        AgentMessage::Assistant(mut answer) => {
+            answer.content = match content {
+                Value::String(text) => vec![AssistantBlock::text(text)],
+                other => blocks(other),
+            };
+            AgentMessage::Assistant(answer)
+        }
+        AgentMessage::ToolResult(mut result) => {
+            result.content = match content {
+                Value::String(text) => vec![InputBlock::text(text)],
+                other => blocks(other),
+            };
+            AgentMessage::ToolResult(result)
+        }
+        other => other,
+    }
+}
+
+fn text_or_blocks(content: &Value) -> Content {
+    match content {
+        Value::String(text) => Content::Text(text.clone()),
+        other => Content::Blocks(blocks(other)),
+    }
+}
+
+fn blocks<Block: DeserializeOwned>(content: &Value) -> Vec<Block> {
+    let items = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let read = items
+        .iter()
+        .filter_map(|item| Block::deserialize(item).ok());
+    read.collect()
+}

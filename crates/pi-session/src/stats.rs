@@ -1,0 +1,195 @@
+//! What a session has used: messages, tokens and cost over all its branches, and the size of the
+//! context now.
+
+use std::collections::HashMap;
+
+use pi_ai::{AgentMessage, Usage};
+use serde::Serialize;
+
+use crate::compaction::estimate::reported_tokens;
+use crate::context::Projection;
+use crate::entry::{Entry, EntryBody};
+
+/// Whose usage no model is named for.
+const OTHER_USAGE: &str = "Tools/summaries";
+
+/// Counts over all entries of a session, those that were compacted away and other branches included:
+/// they were paid for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionTotals {
+    /// Messages of the user.
+    pub user_messages: u64,
+    /// Answers.
+    pub assistant_messages: u64,
+    /// Calls in the answers.
+    pub tool_calls: u64,
+    /// Results of calls.
+    pub tool_results: u64,
+    /// Messages of every role.
+    pub total_messages: u64,
+    /// Tokens by kind.
+    pub tokens: TokenTotals,
+    /// Cost in US dollars.
+    pub cost: f64,
+    by_model: HashMap<String, ModelUsage>,
+}
+
+/// Tokens by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenTotals {
+    /// Uncached input.
+    pub input: u64,
+    /// Output.
+    pub output: u64,
+    /// Cache reads.
+    pub cache_read: u64,
+    /// Cache writes.
+    pub cache_write: u64,
+    /// The sum.
+    pub total: u64,
+}
+
+/// What one model used.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelUsage {
+    /// The model as `provider/id`, or a word for tools and summaries.
+    pub name: String,
+    /// Tokens of every kind.
+    pub tokens: u64,
+    /// Cost in US dollars.
+    pub cost: f64,
+    /// When it was first used, as a position among the models.
+    order: usize,
+}
+
+impl SessionTotals {
+    /// Counts entries in the order of the file.
+    pub fn of<'entries>(entries: impl IntoIterator<Item = &'entries Entry>) -> Self {
+        let mut totals = Self::default();
+        entries.into_iter().for_each(|entry| totals.add(entry));
+        totals
+    }
+
+    /// Counts one more entry.
+    pub fn add(&mut self, entry: &Entry) {
+        match &entry.body {
+            EntryBody::Message(message) => self.add_message(message),
+            EntryBody::Usage(usage) => {
+                self.add_usage(format!("{}/{}", usage.provider, usage.model), &usage.usage);
+            }
+            EntryBody::Compaction(compaction) => self.add_other_usage(compaction.usage.as_ref()),
+            EntryBody::BranchSummary(branch) => self.add_other_usage(branch.usage.as_ref()),
+            EntryBody::ModelChange(_)
+            | EntryBody::ThinkingLevelChange(_)
+            | EntryBody::ContextEdit(_)
+            | EntryBody::Custom(_)
+            | EntryBody::CustomMessage(_)
+            | EntryBody::Label(_)
+            | EntryBody::SessionInfo(_)
+            | EntryBody::Unknown(_) => {}
+        }
+    }
+
+    fn add_message(&mut self, message: &AgentMessage) {
+        self.total_messages += 1;
+        match message {
+            AgentMessage::User(_) => self.user_messages += 1,
+            AgentMessage::Assistant(answer) => {
+                self.assistant_messages += 1;
+                self.tool_calls += answer.tool_calls().count() as u64;
+                let model = answer.response_model.as_ref().unwrap_or(&answer.model);
+                self.add_usage(format!("{}/{model}", answer.provider), &answer.usage);
+            }
+            AgentMessage::ToolResult(result) => {
+                self.tool_results += 1;
+                self.add_other_usage(result.usage.as_ref());
+            }
+            _ => {}
+        }
+    }
+
+    fn add_other_usage(&mut self, usage: Option<&Usage>) {
+        if let Some(usage) = usage {
+            self.add_usage(OTHER_USAGE.to_owned(), usage);
+        }
+    }
+
+    fn add_usage(&mut self, name: String, usage: &Usage) {
+        let sum = usage.prompt_tokens().saturating_add(usage.output);
+        self.tokens.input = self.tokens.input.saturating_add(usage.input);
+        self.tokens.output = self.tokens.output.saturating_add(usage.output);
+        self.tokens.cache_read = self.tokens.cache_read.saturating_add(usage.cache_read);
+        self.tokens.cache_write = self.tokens.cache_write.saturating_add(usage.cache_write);
+        self.tokens.total = self.tokens.total.saturating_add(sum);
+        self.cost += usage.cost.total;
+        let order = self.by_model.len();
+        let model = self
+            .by_model
+            .entry(name)
+            .or_insert_with_key(|name| ModelUsage {
+                name: name.clone(),
+                order,
+                ..ModelUsage::default()
+            });
+        model.tokens = model.tokens.saturating_add(sum);
+        model.cost += usage.cost.total;
+    }
+
+    /// Returns what each model used, the most expensive first; those that used nothing are left out.
+    pub fn by_model(&self) -> Vec<&ModelUsage> {
+        let used = self.by_model.values();
+        let mut used: Vec<_> = used
+            .filter(|model| model.cost > 0.0 || model.tokens > 0)
+            .collect();
+        used.sort_by(|left, right| {
+            let dearer = right.cost.total_cmp(&left.cost);
+            dearer.then(left.order.cmp(&right.order))
+        });
+        used
+    }
+}
+
+/// How full the model's window is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextUsage {
+    /// The size of the context; unknown between a compaction and the next answer.
+    pub tokens: Option<u64>,
+    /// The size of the window.
+    pub context_window: u64,
+    /// How much of it the context fills, in percent.
+    pub percent: Option<f64>,
+}
+
+impl ContextUsage {
+    /// Measures a context; none where the window is unknown.
+    pub fn of(projection: &Projection, context_window: u64) -> Option<Self> {
+        if context_window == 0 {
+            return None;
+        }
+        let tokens = is_known(projection).then(|| projection.estimate().tokens);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "token counts stay far below 2^53"
+        )]
+        let percent = |tokens: u64| tokens as f64 / context_window as f64 * 100.0;
+        Some(Self {
+            tokens,
+            context_window,
+            percent: tokens.map(percent),
+        })
+    }
+}
+
+/// After a compaction only an answer tells how large the context has become.
+fn is_known(projection: &Projection) -> bool {
+    projection.compaction().is_none()
+        || projection.since_compaction().any(|message| match message {
+            AgentMessage::Assistant(answer) => reported_tokens(answer).is_some(),
+            _ => false,
+        })
+}
+
+#[cfg(test)]
+mod tests;
