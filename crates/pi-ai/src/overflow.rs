@@ -58,7 +58,7 @@ const FULL_WINDOW_PERCENT: u64 = 99;
 ///
 /// A window of zero is unknown; then only error texts count.
 pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> bool {
-    let prompt = message.usage.input + message.usage.cache_read;
+    let prompt = message.usage.input.saturating_add(message.usage.cache_read);
     match message.stop_reason {
         StopReason::Error => message.error_message.as_deref().is_some_and(|text| {
             is_overflow_text(text) || (message.provider == "cerebras" && is_bodyless_refusal(text))

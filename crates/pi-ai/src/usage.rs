@@ -83,13 +83,14 @@ impl Usage {
         if self.total_tokens > 0 {
             self.total_tokens
         } else {
-            self.input + self.output + self.cache_read + self.cache_write
+            self.prompt_tokens().saturating_add(self.output)
         }
     }
 
     /// Returns everything that was sent: uncached input, cache reads and cache writes.
     pub fn prompt_tokens(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        let cached = self.cache_read.saturating_add(self.cache_write);
+        self.input.saturating_add(cached)
     }
 
     /// Prices the tokens and stores the result in `cost`.
