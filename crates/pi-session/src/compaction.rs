@@ -252,16 +252,20 @@ fn conversation(entries: &[ProjectedEntry]) -> impl Iterator<Item = &AgentMessag
 fn combined_usage(first: &Usage, second: &Usage) -> Usage {
     let either = |first: Option<u64>, second: Option<u64>| match (first, second) {
         (None, None) => None,
-        _ => Some(first.unwrap_or_default() + second.unwrap_or_default()),
+        _ => Some(
+            first
+                .unwrap_or_default()
+                .saturating_add(second.unwrap_or_default()),
+        ),
     };
     Usage {
-        input: first.input + second.input,
-        output: first.output + second.output,
-        cache_read: first.cache_read + second.cache_read,
-        cache_write: first.cache_write + second.cache_write,
+        input: first.input.saturating_add(second.input),
+        output: first.output.saturating_add(second.output),
+        cache_read: first.cache_read.saturating_add(second.cache_read),
+        cache_write: first.cache_write.saturating_add(second.cache_write),
         cache_write_1h: either(first.cache_write_1h, second.cache_write_1h),
         reasoning: either(first.reasoning, second.reasoning),
-        total_tokens: first.total_tokens + second.total_tokens,
+        total_tokens: first.total_tokens.saturating_add(second.total_tokens),
         cost: Cost {
             input: first.cost.input + second.cost.input,
             output: first.cost.output + second.cost.output,

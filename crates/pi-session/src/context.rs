@@ -5,27 +5,25 @@
 //! [`crate::model_messages`].
 
 mod edit;
+mod selection;
+mod shown;
 mod source;
 
-use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::slice;
 use std::sync::Arc;
 
 use pi_ai::transcript::current_system_message;
-use pi_ai::{
-    AgentMessage, BranchSummaryMessage, CompactionSummaryMessage, CustomMessage, Message,
-    SystemMessage,
-};
+use pi_ai::{AgentMessage, Message, SystemMessage};
 
-use crate::entry::{CompactionEntry, ContextEditEntry, Entry, EntryBody, EntryId};
+use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 
+use selection::{Selection, last_model, last_thinking_level};
+pub(crate) use shown::Edits;
+use shown::{Shown, shows_messages};
+use source::PathEntries;
 pub(crate) use source::path_to_root;
 pub use source::{EntryOutline, EntrySource};
-use source::{PathEntries, Step};
-
-/// The thinking level of a session that never chose one.
-const DEFAULT_THINKING_LEVEL: &str = "off";
 
 /// What the model sees at a leaf of the session, entry by entry.
 ///
@@ -56,16 +54,6 @@ pub struct ContextModel {
 pub struct ProjectedEntry {
     entry: Arc<Entry>,
     shown: Shown,
-}
-
-/// What an entry shows to the model.
-#[derive(Debug, Clone, PartialEq)]
-enum Shown {
-    Nothing,
-    /// The message of the entry as it is stored.
-    Stored,
-    /// Messages made from the entry.
-    Instead(Vec<AgentMessage>),
 }
 
 impl ProjectedEntry {
@@ -186,286 +174,6 @@ pub fn project_path(path: &[Arc<Entry>]) -> Projection {
 
 fn never(error: Infallible) -> Projection {
     match error {}
-}
-
-/// The entries that take part, each list in path order.
-struct Selection {
-    compaction: Option<Arc<Entry>>,
-    kept: Vec<Arc<Entry>>,
-    after: Vec<Arc<Entry>>,
-    /// How many steps of the path, from the leaf, were looked at.
-    steps: usize,
-}
-
-impl Selection {
-    fn read<Source: EntrySource>(
-        source: &Source,
-        steps: &[Step<'_>],
-    ) -> Result<Self, Source::Error> {
-        let Some((position, compaction)) = latest_compaction(source, steps)? else {
-            return Ok(Self {
-                compaction: None,
-                kept: Vec::new(),
-                after: read_reversed(source, steps)?,
-                steps: steps.len(),
-            });
-        };
-        let (newer, older) = steps.split_at(position);
-        let older = older.get(1..).unwrap_or_default();
-        let first_kept = match &compaction.body {
-            EntryBody::Compaction(body) => body.first_kept_entry_id.as_ref(),
-            _ => None,
-        };
-        let kept_steps = first_kept
-            .and_then(|id| older.iter().position(|step| step.id == *id))
-            .and_then(|last| older.get(..=last))
-            .unwrap_or_default();
-        Ok(Self {
-            compaction: Some(compaction),
-            kept: read_reversed(source, kept_steps)?,
-            after: read_reversed(source, newer)?,
-            steps: position + 1 + kept_steps.len(),
-        })
-    }
-
-    fn projection(self, model: Option<ContextModel>, thinking_level: String) -> Projection {
-        // The compaction carries the replay of the system messages before it.
-        let kept: Vec<_> = self
-            .kept
-            .into_iter()
-            .filter(|entry| !is_system_message(entry))
-            .collect();
-        let kept_count = kept.len();
-        let is_compacted = self.compaction.is_some();
-        let leading = self.compaction.into_iter();
-        let sources: Vec<_> = leading.chain(kept).chain(self.after).collect();
-        let edits = Edits::of(&sources);
-        let mut entries: Vec<_> = sources.iter().map(|entry| edits.show(entry)).collect();
-        if is_compacted {
-            leave_out_older_compactions(&mut entries);
-            leave_out_orphaned_results(&mut entries);
-        }
-        Projection {
-            entries,
-            kept: kept_count,
-            model,
-            thinking_level,
-        }
-    }
-}
-
-fn is_system_message(entry: &Entry) -> bool {
-    matches!(entry.body, EntryBody::Message(AgentMessage::System(_)))
-}
-
-/// Returns the compaction nearest to the leaf and its position among the steps.
-fn latest_compaction<Source: EntrySource>(
-    source: &Source,
-    steps: &[Step<'_>],
-) -> Result<Option<(usize, Arc<Entry>)>, Source::Error> {
-    let candidates = steps.iter().enumerate();
-    for (position, step) in candidates.filter(|(_, step)| step.type_name == "compaction") {
-        // A compaction of an unexpected shape reads as an unknown entry and compacts nothing.
-        if let Some(entry) = source.entry(&step.id)?
-            && matches!(entry.body, EntryBody::Compaction(_))
-        {
-            return Ok(Some((position, entry)));
-        }
-    }
-    Ok(None)
-}
-
-fn read_reversed<Source: EntrySource>(
-    source: &Source,
-    steps: &[Step<'_>],
-) -> Result<Vec<Arc<Entry>>, Source::Error> {
-    let entries = steps.iter().rev().map(|step| source.entry(&step.id));
-    entries.filter_map(Result::transpose).collect()
-}
-
-fn last_model<Source: EntrySource>(
-    source: &Source,
-    steps: &[Step<'_>],
-    selected: &Selection,
-) -> Result<Option<ContextModel>, Source::Error> {
-    let read = selected.kept.iter().chain(&selected.after);
-    if let Some(model) = read.rev().find_map(|entry| model_of(entry)) {
-        return Ok(Some(model));
-    }
-    let older = steps.get(selected.steps..).unwrap_or_default();
-    for step in older {
-        if matches!(step.type_name, "message" | "model_change")
-            && let Some(entry) = source.entry(&step.id)?
-            && let Some(model) = model_of(&entry)
-        {
-            return Ok(Some(model));
-        }
-    }
-    Ok(None)
-}
-
-fn model_of(entry: &Entry) -> Option<ContextModel> {
-    match &entry.body {
-        EntryBody::ModelChange(change) => Some(ContextModel {
-            provider: change.provider.clone(),
-            model_id: change.model_id.clone(),
-        }),
-        EntryBody::Message(AgentMessage::Assistant(answer)) => Some(ContextModel {
-            provider: answer.provider.clone(),
-            model_id: answer.model.clone(),
-        }),
-        _ => None,
-    }
-}
-
-fn last_thinking_level<Source: EntrySource>(
-    source: &Source,
-    steps: &[Step<'_>],
-) -> Result<String, Source::Error> {
-    for step in steps {
-        if step.type_name == "thinking_level_change"
-            && let Some(entry) = source.entry(&step.id)?
-            && let EntryBody::ThinkingLevelChange(change) = &entry.body
-        {
-            return Ok(change.thinking_level.clone());
-        }
-    }
-    Ok(DEFAULT_THINKING_LEVEL.to_owned())
-}
-
-/// The edits in force among some entries: the last of each target.
-pub(crate) struct Edits<'entries>(HashMap<&'entries EntryId, &'entries ContextEditEntry>);
-
-impl<'entries> Edits<'entries> {
-    pub(crate) fn of(entries: &'entries [Arc<Entry>]) -> Self {
-        let edits = entries.iter().filter_map(|entry| match &entry.body {
-            EntryBody::ContextEdit(edit) => Some((&edit.target_id, edit)),
-            _ => None,
-        });
-        Self(edits.collect())
-    }
-
-    /// Decides what an entry shows.
-    pub(crate) fn show(&self, entry: &Arc<Entry>) -> ProjectedEntry {
-        ProjectedEntry {
-            shown: shown(entry, self.0.get(&entry.id).copied()),
-            entry: Arc::clone(entry),
-        }
-    }
-}
-
-fn shown(entry: &Entry, edit: Option<&ContextEditEntry>) -> Shown {
-    if !shows_messages(entry) {
-        return Shown::Nothing;
-    }
-    let Some(edit) = edit else {
-        return match made_messages(entry) {
-            Some(messages) => Shown::Instead(messages),
-            None => Shown::Stored,
-        };
-    };
-    let Some(replacement) = &edit.replacement else {
-        return Shown::Nothing;
-    };
-    let messages = made_messages(entry)
-        .or_else(|| {
-            entry
-                .body
-                .as_message()
-                .cloned()
-                .map(|message| vec![message])
-        })
-        .unwrap_or_default();
-    let edited = messages
-        .into_iter()
-        .map(|message| edit::with_content(message, &replacement.content));
-    Shown::Instead(edited.collect())
-}
-
-/// Tells whether an entry of this sort takes part in the context unless it is edited out.
-fn shows_messages(entry: &Entry) -> bool {
-    match &entry.body {
-        EntryBody::Message(_) | EntryBody::CustomMessage(_) | EntryBody::Compaction(_) => true,
-        EntryBody::BranchSummary(branch) => !branch.summary.is_empty(),
-        EntryBody::ModelChange(_)
-        | EntryBody::ThinkingLevelChange(_)
-        | EntryBody::Usage(_)
-        | EntryBody::ContextEdit(_)
-        | EntryBody::Custom(_)
-        | EntryBody::Label(_)
-        | EntryBody::SessionInfo(_)
-        | EntryBody::Unknown(_) => false,
-    }
-}
-
-/// Makes the messages of an entry that is no message itself.
-fn made_messages(entry: &Entry) -> Option<Vec<AgentMessage>> {
-    let timestamp = entry.timestamp_ms().unwrap_or_default();
-    match &entry.body {
-        EntryBody::CustomMessage(custom) => Some(vec![AgentMessage::Custom(CustomMessage {
-            custom_type: custom.custom_type.clone(),
-            content: custom.content.clone(),
-            display: custom.display,
-            details: custom.details.clone(),
-            timestamp,
-            ..CustomMessage::default()
-        })]),
-        EntryBody::BranchSummary(branch) => {
-            Some(vec![AgentMessage::BranchSummary(BranchSummaryMessage {
-                summary: branch.summary.clone(),
-                from_id: Some(branch.from_id.as_str().to_owned()),
-                timestamp,
-                ..BranchSummaryMessage::default()
-            })])
-        }
-        EntryBody::Compaction(compaction) => {
-            let system = compaction.system_message.clone().map(AgentMessage::System);
-            let summary = AgentMessage::CompactionSummary(CompactionSummaryMessage {
-                summary: compaction.summary.clone(),
-                tokens_before: compaction.tokens_before,
-                timestamp,
-                ..CompactionSummaryMessage::default()
-            });
-            Some(system.into_iter().chain([summary]).collect())
-        }
-        _ => None,
-    }
-}
-
-/// Leaves out compactions within the kept range: the leading one speaks for them.
-fn leave_out_older_compactions(entries: &mut [ProjectedEntry]) {
-    for entry in entries.iter_mut().skip(1) {
-        if matches!(entry.entry.body, EntryBody::Compaction(_)) {
-            entry.shown = Shown::Nothing;
-        }
-    }
-}
-
-/// Leaves out results whose calls a compaction removed: no service takes one without the other, and
-/// an extension may have cut anywhere.
-fn leave_out_orphaned_results(entries: &mut [ProjectedEntry]) {
-    let mut orphans = Vec::new();
-    let mut calls: HashSet<&str> = HashSet::new();
-    for (index, entry) in entries.iter().enumerate() {
-        for message in entry.messages() {
-            match message {
-                AgentMessage::Assistant(answer) => {
-                    calls.extend(answer.tool_calls().map(|call| call.id.as_str()));
-                }
-                AgentMessage::ToolResult(result)
-                    if !calls.contains(result.tool_call_id.as_str()) =>
-                {
-                    orphans.push(index);
-                }
-                _ => {}
-            }
-        }
-    }
-    for index in orphans {
-        if let Some(entry) = entries.get_mut(index) {
-            entry.shown = Shown::Nothing;
-        }
-    }
 }
 
 #[cfg(test)]

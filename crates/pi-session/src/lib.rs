@@ -46,6 +46,8 @@ mod session_id;
 mod stats;
 mod storage;
 mod store;
+#[cfg(test)]
+mod testing;
 mod tree;
 
 pub use branch_summary::{BranchSummaryPlan, Landing, LeftBranch};

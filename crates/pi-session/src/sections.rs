@@ -13,18 +13,6 @@ use thiserror::Error;
 /// The section that leads the prompt and has no tag.
 const PREAMBLE: &str = "preamble";
 
-/// The sections of pi itself, in their order; those of extensions follow.
-const ORDER: [&str; 8] = [
-    PREAMBLE,
-    "tools",
-    "rules",
-    "docs",
-    "addendum",
-    "project_context",
-    "skills",
-    "cwd",
-];
-
 /// A section of pi's own prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PromptSection {
@@ -47,6 +35,18 @@ pub enum PromptSection {
 }
 
 impl PromptSection {
+    /// All of them in the order of the prompt; sections of extensions follow.
+    const ORDER: [Self; 8] = [
+        Self::Preamble,
+        Self::Tools,
+        Self::Rules,
+        Self::Docs,
+        Self::Addendum,
+        Self::ProjectContext,
+        Self::Skills,
+        Self::Cwd,
+    ];
+
     /// Returns the section's name, which is also its tag.
     pub fn name(self) -> &'static str {
         match self {
@@ -117,14 +117,15 @@ impl PromptSections {
 
     /// Renders the sections in order: the preamble as it is, the others in tags of their names.
     pub fn rendered(&self) -> JsonObject {
-        let place = |name: &str| ORDER.iter().position(|known| *known == name);
+        let order = PromptSection::ORDER;
+        let place = |name: &str| order.iter().position(|known| known.name() == name);
         let mut sections: Vec<&(String, String)> = self
             .sections
             .iter()
             .filter(|(name, text)| name == PREAMBLE || !text.is_empty())
             .collect();
         // The sort is stable, so sections of extensions stay in the order they came in.
-        sections.sort_by_key(|(name, _)| place(name).unwrap_or(ORDER.len()));
+        sections.sort_by_key(|(name, _)| place(name).unwrap_or(order.len()));
         let render = |(name, text): &(String, String)| {
             let text = match name.as_str() {
                 PREAMBLE => text.clone(),
@@ -148,7 +149,7 @@ fn is_section_name(name: &str) -> bool {
 /// Returns what changes sections into others: new texts, then `null` for those that go. None where
 /// nothing changes.
 pub fn section_changes(previous: &JsonObject, current: &JsonObject) -> Option<JsonObject> {
-    let changed = current
+    let new = current
         .iter()
         .filter(|(name, text)| previous.get(name.as_str()) != Some(text))
         .map(|(name, text)| (name.clone(), text.clone()));
@@ -156,7 +157,7 @@ pub fn section_changes(previous: &JsonObject, current: &JsonObject) -> Option<Js
         .keys()
         .filter(|name| !current.contains_key(name.as_str()))
         .map(|name| (name.clone(), Value::Null));
-    let changes: JsonObject = changed.chain(gone).collect();
+    let changes: JsonObject = new.chain(gone).collect();
     (!changes.is_empty()).then_some(changes)
 }
 

@@ -10,7 +10,7 @@ use pi_ai::json::utf16_length;
 use pi_ai::{AgentMessage, AssistantMessage, Content, InputBlock, SystemMessage};
 
 use super::settings::CompactionSettings;
-use crate::context::Projection;
+use crate::context::{ProjectedEntry, Projection};
 use crate::entry::EntryBody;
 
 /// Estimates the tokens of one message of a transcript.
@@ -126,7 +126,7 @@ impl Projection {
         let (before, from) = self.entries().split_at(report.entry_index);
         let index = before.iter().map(|entry| entry.messages().len()).sum();
         let later = from.get(1..).unwrap_or_default();
-        let messages = later.iter().flat_map(|entry| entry.messages());
+        let messages = later.iter().flat_map(ProjectedEntry::messages);
         let trailing_tokens = messages.map(message_tokens).sum();
         ContextEstimate {
             tokens: report.tokens.saturating_add(trailing_tokens),

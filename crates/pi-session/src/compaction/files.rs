@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn calls(calls: Value) -> AgentMessage {
+    fn calls(calls: &Value) -> AgentMessage {
         let blocks: Vec<Value> = calls
             .as_array()
             .unwrap()
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_file_that_was_changed_is_not_listed_as_read() {
         let mut files = FileOperations::default();
-        files.note_message(&calls(json!([
+        files.note_message(&calls(&json!([
             ["read", {"path": "z"}], ["read", {"path": "a"}], ["read", {"path": "both"}],
             ["edit", {"path": "both"}], ["write", {"path": "new"}], ["write", {"path": "new"}],
             ["bash", {"path": "no"}], ["read", {"path": 7}], ["read", {"path": ""}], ["read", {}],

@@ -150,8 +150,8 @@ mod tests {
 
     use super::*;
 
-    fn resolve(compaction: Value) -> Result<CompactionSettings, String> {
-        CompactionSettings::resolve(Some(&compaction), Some("mock/alpha"))
+    fn resolve(compaction: &Value) -> Result<CompactionSettings, String> {
+        CompactionSettings::resolve(Some(compaction), Some("mock/alpha"))
             .map_err(|error| error.to_string())
     }
 
@@ -186,7 +186,7 @@ mod tests {
                 settings(true, 9_007_199_254_740_991, 60),
             ),
         ] {
-            assert_eq!(resolve(compaction.clone()), Ok(expected), "{compaction}");
+            assert_eq!(resolve(&compaction), Ok(expected), "{compaction}");
         }
         assert_eq!(
             CompactionSettings::resolve(None, None),
@@ -238,7 +238,7 @@ mod tests {
                 "[]",
             ),
         ] {
-            let message = resolve(compaction).unwrap_err();
+            let message = resolve(&compaction).unwrap_err();
             assert!(
                 message.starts_with(&format!("the setting {setting} is {value}: set it to ")),
                 "{message}"

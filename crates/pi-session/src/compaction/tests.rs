@@ -1,1 +1,535 @@
+//! Sizes, plans, requests and results of compactions.
 
+mod properties;
+mod reference;
+
+use pi_ai::estimate::ContextEstimate;
+use pi_ai::{AssistantMessage, CacheRetention, Message, Model, StreamOptions, ThinkingLevel};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::estimate::message_tokens;
+use super::*;
+use crate::testing::{
+    Path, answer, answer_of, calling, compaction, custom_message, described, metadata, model,
+    omission, replacement, result, user,
+};
+
+/// Text of so many tokens.
+fn words(tokens: usize) -> String {
+    "abcd".repeat(tokens)
+}
+
+fn keeping(keep_recent_tokens: u64) -> CompactionSettings {
+    CompactionSettings {
+        keep_recent_tokens,
+        ..CompactionSettings::default()
+    }
+}
+
+fn plan(entries: Vec<Value>, keep: u64) -> Result<CompactionPlan, NothingToCompact> {
+    CompactionPlan::new(&Path::of(entries).projection(), &keeping(keep))
+}
+
+#[test]
+fn four_characters_make_a_token_in_every_role() {
+    let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+    let tools = json!([{"name": "t", "description": "", "parameters": {}}]);
+    let tools_length = tools.to_string().len() as u64;
+    let cases = [
+        (json!({"role": "user", "content": "abcde"}), 2),
+        (
+            json!({"role": "user", "content": [{"type": "text", "text": "a"}, image]}),
+            1201,
+        ),
+        (
+            json!({"role": "toolResult", "content": [{"type": "text", "text": "abcd"}]}),
+            1,
+        ),
+        (
+            json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "abc"}, {"type": "text", "text": "de"}]}),
+            2,
+        ),
+        (
+            json!({"role": "bashExecution", "command": "ab", "output": "cde"}),
+            2,
+        ),
+        (
+            json!({"role": "custom", "customType": "c", "content": "😀😀a"}),
+            2,
+        ),
+        (json!({"role": "branchSummary", "summary": "abcde"}), 2),
+        (json!({"role": "compactionSummary", "summary": "abcd"}), 1),
+        (
+            json!({"role": "system", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+            "sections": {"x": "cd", "gone": null}, "toolsAdded": tools, "toolsRemoved": [{"name": "z"}]}),
+            (4 + tools_length).div_ceil(4),
+        ),
+        (json!({"role": "fromTheFuture", "content": "abcd"}), 0),
+    ];
+    for (message, expected) in cases {
+        let message: AgentMessage = serde_json::from_value(message).unwrap();
+        assert_eq!(message_tokens(&message), expected, "{message:?}");
+    }
+}
+
+#[test]
+fn the_last_usable_report_counts_unless_something_changed_since() {
+    let reported = |usage_tokens: u64, trailing_tokens: u64, index: usize| ContextEstimate {
+        tokens: usage_tokens + trailing_tokens,
+        usage_tokens,
+        trailing_tokens,
+        last_usage_index: Some(index),
+    };
+    let estimated = |tokens: u64| ContextEstimate {
+        tokens,
+        usage_tokens: 0,
+        trailing_tokens: tokens,
+        last_usage_index: None,
+    };
+    let ended = |reason: &str| {
+        let mut answer = answer_of("abcd", 900);
+        answer["stopReason"] = json!(reason);
+        answer
+    };
+    let mut parts = answer("abcd");
+    parts["usage"] = json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4});
+    let system = |text: &str| json!({"role": "system", "content": "", "sections": {"a": text}});
+    let cases = [
+        ("nothing", vec![], estimated(0)),
+        (
+            "no report",
+            vec![user("abcd"), answer("abcd")],
+            estimated(2),
+        ),
+        (
+            "a total",
+            vec![user("abcd"), answer_of("a", 50), user("abcd")],
+            reported(50, 1, 1),
+        ),
+        (
+            "the sum of its parts",
+            vec![user("abcd"), parts],
+            reported(10, 0, 1),
+        ),
+        (
+            "failed",
+            vec![answer_of("a", 50), ended("error")],
+            reported(50, 1, 0),
+        ),
+        (
+            "cancelled",
+            vec![answer_of("a", 50), ended("aborted")],
+            reported(50, 1, 0),
+        ),
+        (
+            "cut off",
+            vec![answer_of("a", 50), ended("length")],
+            reported(900, 0, 1),
+        ),
+        (
+            "zero",
+            vec![answer_of("a", 50), answer_of("abcd", 0)],
+            reported(50, 1, 0),
+        ),
+        (
+            "metadata since",
+            vec![answer_of("a", 50), metadata()],
+            reported(50, 0, 0),
+        ),
+        (
+            "edited since",
+            vec![
+                user("abcd"),
+                answer_of("abcd", 50),
+                replacement("e0", &json!("abcdefgh")),
+            ],
+            estimated(3),
+        ),
+        (
+            "edited before",
+            vec![user("abcd"), omission("e0"), answer_of("abcd", 50)],
+            reported(50, 0, 0),
+        ),
+        (
+            "compacted since",
+            vec![
+                answer_of("abcd", 50),
+                compaction("abcd", "e0"),
+                user("abcd"),
+            ],
+            estimated(3),
+        ),
+        (
+            "compacted before",
+            vec![user("x"), compaction("abcd", "e0"), answer_of("abcd", 50)],
+            reported(50, 0, 2),
+        ),
+        (
+            "only the prompt in force",
+            vec![system("12345678"), system("1234"), user("abcd")],
+            estimated(2),
+        ),
+    ];
+    for (name, entries, expected) in cases {
+        assert_eq!(
+            Path::of(entries).projection().estimate(),
+            expected,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_planned_where_nothing_would_go() {
+    let long = || user(&words(100));
+    let cases = [
+        (vec![], NothingToCompact::TooSmall),
+        (vec![metadata()], NothingToCompact::TooSmall),
+        (vec![user("a"), answer("b")], NothingToCompact::TooSmall),
+        (
+            vec![long(), answer("b"), compaction("s", "e1")],
+            NothingToCompact::AlreadyCompacted,
+        ),
+        (
+            vec![
+                json!({"role": "system", "content": "p"}),
+                long(),
+                answer("b"),
+            ],
+            NothingToCompact::TooSmall,
+        ),
+    ];
+    for (entries, expected) in cases {
+        assert_eq!(
+            plan(entries.clone(), 50).unwrap_err(),
+            expected,
+            "{entries:?}"
+        );
+    }
+    // What an earlier compaction kept is summarized by the next.
+    let kept = plan(vec![user("a"), compaction("s", "e0"), long()], 50).unwrap();
+    assert_eq!(described(kept.history_messages()), ["user a"]);
+}
+
+#[test]
+fn a_plan_starts_behind_the_previous_compaction_and_updates_its_summary() {
+    let mut previous = compaction("previous", "e2");
+    previous["details"] = json!({"readFiles": ["old"], "modifiedFiles": ["m"]});
+    let mut entries = vec![
+        user("gone"),
+        answer("gone"),
+        user("kept"),
+        answer("kept"),
+        previous,
+        json!({"role": "system", "content": "", "sections": {"cwd": "/"}}),
+        custom_message("note"),
+        calling(&["f"]),
+        result("f", "x"),
+        user(&words(20)),
+        answer("end"),
+    ];
+    let planned = plan(entries.clone(), 10).unwrap();
+    assert_eq!(planned.first_kept_entry_id, "e9");
+    assert_eq!(planned.previous_summary.as_deref(), Some("previous"));
+    assert!(!planned.is_split_turn());
+    assert_eq!(
+        described(planned.history_messages()),
+        [
+            "user kept",
+            "assistant [kept]",
+            "custom note",
+            "assistant [call<f>]",
+            "toolResult [x]"
+        ]
+    );
+    let files = planned.files.lists();
+    assert_eq!(
+        (files.read, files.modified),
+        (vec!["f".into(), "old".into()], vec!["m".into()])
+    );
+
+    entries[4]["fromHook"] = json!(true);
+    assert_eq!(plan(entries, 10).unwrap().files.lists().read, ["f"]);
+}
+
+#[test]
+fn a_split_turn_has_a_beginning_of_its_own() {
+    let entries = vec![
+        user("before"),
+        answer("before"),
+        user("ask"),
+        calling(&["a"]),
+        result("a", "ra"),
+        calling(&["b"]),
+        result("b", &words(20)),
+    ];
+    let planned = plan(entries.clone(), 10).unwrap();
+    assert!(planned.is_split_turn());
+    assert_eq!(planned.first_kept_entry_id, "e5");
+    assert_eq!(
+        described(planned.history_messages()),
+        ["user before", "assistant [before]"]
+    );
+    assert_eq!(
+        described(planned.turn_prefix_messages()),
+        ["user ask", "assistant [call<a>]", "toolResult [ra]"]
+    );
+    assert_eq!(planned.files.lists().read, ["a"]);
+    let first_turn = plan(entries[2..].to_vec(), 10).unwrap();
+    assert_eq!(first_turn.history_messages().count(), 0);
+    assert_eq!(first_turn.turn_prefix_messages().count(), 3);
+}
+
+fn summarizer(model: &Model) -> Summarizer<'_> {
+    Summarizer {
+        model,
+        thinking_level: ThinkingLevel::Medium,
+        now_ms: 7,
+    }
+}
+
+fn text(request: &SummaryRequest) -> String {
+    let [Message::System(system), Message::User(user)] = request.messages.as_slice() else {
+        panic!("not a prompt and a message: {:?}", request.messages);
+    };
+    assert!(!system.content.is_empty() && system.tools_added.is_none());
+    user.content.joined_text()
+}
+
+fn split_plan(previous: Option<&str>) -> CompactionPlan {
+    let turn = vec![
+        user("ask"),
+        calling(&["a"]),
+        result("a", "ra"),
+        answer(&words(20)),
+    ];
+    let leading = previous.map(|summary| compaction(summary, "none"));
+    plan(leading.into_iter().chain(turn).collect(), 10).unwrap()
+}
+
+#[test]
+fn requests_ask_for_history_then_for_the_turns_beginning() {
+    let mut large = model();
+    large.max_tokens = 64_000;
+    let entries = vec![
+        user("before"),
+        answer("b"),
+        user("ask"),
+        calling(&["a"]),
+        result("a", &words(20)),
+    ];
+    let planned = plan(entries, 10).unwrap();
+    let requests = planned.requests(&summarizer(&large), Some("the names"));
+    let limits: Vec<_> = requests
+        .iter()
+        .map(|request| (request.purpose, request.max_tokens, request.reasoning))
+        .collect();
+    assert_eq!(
+        limits,
+        [
+            (SummaryPurpose::History, Some(13_107), ThinkingLevel::Medium),
+            (
+                SummaryPurpose::TurnPrefix,
+                Some(8192),
+                ThinkingLevel::Medium
+            ),
+        ]
+    );
+    assert!(
+        text(&requests[0])
+            .contains("<conversation>\n[User]: before\n\n[Assistant]: b\n</conversation>")
+    );
+    assert!(text(&requests[0]).ends_with("the names"));
+    assert!(text(&requests[1]).contains("<conversation>\n[User]: ask\n</conversation>"));
+    assert!(!text(&requests[1]).contains("the names"));
+    let options = requests[0].options(StreamOptions {
+        session_id: Some("own".into()),
+        ..StreamOptions::default()
+    });
+    assert_eq!(options.cache_retention, Some(CacheRetention::None));
+    assert_eq!(options.max_tokens, Some(13_107));
+    assert_eq!(options.reasoning, ThinkingLevel::Medium);
+    assert_eq!(options.session_id.as_deref(), Some("own"));
+}
+
+#[test]
+fn the_models_own_limit_and_abilities_count() {
+    let mut small = model();
+    small.reasoning = false;
+    let request = &split_plan(None).requests(&summarizer(&small), None)[0];
+    assert_eq!(
+        (request.max_tokens, request.reasoning),
+        (Some(100), ThinkingLevel::Off)
+    );
+
+    small.max_tokens = 0;
+    let request = &split_plan(None).requests(&summarizer(&small), None)[0];
+    assert_eq!(request.max_tokens, Some(8192));
+    let mut no_reserve = split_plan(None);
+    no_reserve.settings.reserve_tokens = 0;
+    assert_eq!(
+        no_reserve.requests(&summarizer(&small), None)[0].max_tokens,
+        None
+    );
+}
+
+#[test]
+fn the_previous_summary_is_passed_for_update() {
+    let entries = |previous: &str| {
+        vec![
+            compaction(previous, "none"),
+            user("a"),
+            answer("b"),
+            user(&words(20)),
+            answer("d"),
+        ]
+    };
+    let ask = |previous: &str| {
+        let planned = plan(entries(previous), 10).unwrap();
+        text(&planned.requests(&summarizer(&model()), None)[0])
+    };
+    assert!(ask("old notes").contains("<previous-summary>\nold notes\n</previous-summary>"));
+    assert!(!ask("").contains("previous-summary"));
+}
+
+fn summary(purpose: SummaryPurpose, text: &str, input: u64) -> Summary {
+    let usage =
+        json!({"input": input, "output": 1, "totalTokens": input + 1, "cost": {"total": 0.5}});
+    Summary {
+        purpose,
+        text: text.to_owned(),
+        usage: serde_json::from_value(usage).unwrap(),
+    }
+}
+
+#[test]
+fn summaries_are_joined_with_their_files_and_their_costs() {
+    let prefix = || summary(SummaryPurpose::TurnPrefix, "P", 10);
+    let files = "\n\n<read-files>\na\n</read-files>";
+    for (previous, expected) in [
+        (
+            None,
+            format!(
+                "(Nothing came before this turn.)\n\n---\n\n**Turn Context (split turn):**\n\nP{files}"
+            ),
+        ),
+        (
+            Some("old"),
+            format!("old\n\n---\n\n**Turn Context (split turn):**\n\nP{files}"),
+        ),
+    ] {
+        let planned = split_plan(previous);
+        assert_eq!(planned.requests(&summarizer(&model()), None).len(), 1);
+        let result = planned.finish(&[prefix()]).unwrap();
+        assert_eq!(result.summary, expected);
+        assert_eq!(result.usage, Some(prefix().usage));
+    }
+    let entries = vec![
+        user("before"),
+        calling(&["a"]),
+        result("a", "r"),
+        user("ask"),
+        answer("x"),
+        answer(&words(20)),
+    ];
+    let planned = plan(entries, 10).unwrap();
+    let result = planned
+        .finish(&[summary(SummaryPurpose::History, "H", 30), prefix()])
+        .unwrap();
+    assert_eq!(
+        result.summary,
+        format!("H\n\n---\n\n**Turn Context (split turn):**\n\nP{files}")
+    );
+    let usage = result.usage.unwrap();
+    assert_eq!(
+        (
+            usage.input,
+            usage.output,
+            usage.total_tokens,
+            usage.cost.total
+        ),
+        (40, 2, 42, 1.0)
+    );
+    assert_eq!(
+        result.details,
+        Some(json!({"readFiles": ["a"], "modifiedFiles": []}))
+    );
+    assert_eq!(planned.finish(&[prefix()]), Err(SummaryFailure::Missing));
+    assert_eq!(planned.finish(&[]), Err(SummaryFailure::Missing));
+}
+
+#[test]
+fn an_answer_that_is_not_wholly_a_summary_is_a_failure() {
+    let planned = split_plan(None);
+    let request = &planned.requests(&summarizer(&model()), None)[0];
+    let read = |answer: Value| {
+        let answer: AssistantMessage = serde_json::from_value(answer).unwrap();
+        request.read(&answer).map(|summary| summary.text)
+    };
+    let text = json!([{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "t"}, {"type": "text", "text": "b"}]);
+    let failed = |message: &str| Err(SummaryFailure::Failed(message.to_owned()));
+    let cases = [
+        (
+            json!({"stopReason": "stop", "content": text}),
+            Ok("a\nb".to_owned()),
+        ),
+        (
+            json!({"stopReason": "error", "content": text, "errorMessage": "400 {\"no\"}"}),
+            failed("400 {\"no\"}"),
+        ),
+        (
+            json!({"stopReason": "error", "content": text}),
+            failed("the provider gave no reason"),
+        ),
+        (
+            json!({"stopReason": "length", "content": text}),
+            Err(SummaryFailure::CutOff),
+        ),
+        (
+            json!({"stopReason": "aborted", "content": text}),
+            Err(SummaryFailure::Aborted),
+        ),
+        (
+            json!({"stopReason": "toolUse", "content": [{"type": "toolCall", "id": "1", "name": "ls", "arguments": {}}]}),
+            Err(SummaryFailure::CalledTool("ls".to_owned())),
+        ),
+        (
+            json!({"stopReason": "stop", "content": [{"type": "text", "text": " \n"}]}),
+            Err(SummaryFailure::Empty),
+        ),
+        (
+            json!({"stopReason": "deferred", "content": text}),
+            failed("the provider has not finished its answer"),
+        ),
+    ];
+    for (answer, expected) in cases {
+        assert_eq!(read(answer.clone()), expected, "{answer}");
+    }
+}
+
+#[test]
+fn the_entry_carries_the_prompt_and_the_tools_in_force() {
+    let path = Path::of([
+        json!({"role": "system", "content": "", "sections": {"a": "1", "b": "2"}, "toolsAdded": [{"name": "t", "description": "", "parameters": {}}]}),
+        user("hi"),
+        json!({"role": "system", "content": "", "sections": {"a": null, "c": "3"}}),
+    ]);
+    let result = CompactionResult {
+        summary: "s".into(),
+        first_kept_entry_id: None,
+        tokens_before: 5,
+        details: None,
+        usage: None,
+    };
+    let entry = result
+        .clone()
+        .into_entry(&path.projection(), SummaryAuthor::Extension, 99);
+    let body = EntryBody::Compaction(entry);
+    assert_eq!(
+        pi_ai::json::to_string(&body).unwrap(),
+        r#"{"summary":"s","tokensBefore":5,"fromHook":true,"systemMessage":{"role":"system","content":"","sections":{"b":"2","c":"3"},"toolsAdded":[{"name":"t","description":"","parameters":{}}],"timestamp":99}}"#
+    );
+    let bare = result.into_entry(&Path::of([user("hi")]).projection(), SummaryAuthor::Pi, 99);
+    assert_eq!((bare.from_hook, bare.system_message), (Some(false), None));
+}

@@ -1,1 +1,447 @@
+//! Every rule of building a context, and what it costs to apply them.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{
+    Path, START_MS, answer, calling, compaction, custom_message, described, metadata, omission,
+    replacement, result, user,
+};
+
+fn context(entries: impl IntoIterator<Item = Value>) -> Vec<String> {
+    described(Path::of(entries).projection().messages())
+}
+
+fn system(text: &str) -> Value {
+    json!({"role": "system", "content": text})
+}
+
+#[test]
+fn entries_show_what_their_type_says() {
+    let cases: [(Value, &[&str]); 12] = [
+        (user("hi"), &["user hi"]),
+        (answer("yes"), &["assistant [yes]"]),
+        (result("c", "out"), &["toolResult [out]"]),
+        (
+            json!({"role": "bashExecution", "command": "ls", "output": "", "excludeFromContext": true}),
+            &["bashExecution ls"],
+        ),
+        (custom_message("note"), &["custom note"]),
+        (
+            json!({"type": "branch_summary", "fromId": "root", "summary": "b"}),
+            &["branchSummary b"],
+        ),
+        (
+            json!({"type": "branch_summary", "fromId": "root", "summary": ""}),
+            &[],
+        ),
+        (
+            json!({"type": "model_change", "provider": "p", "modelId": "m"}),
+            &[],
+        ),
+        (json!({"type": "label", "targetId": "x", "label": "l"}), &[]),
+        (json!({"type": "session_info", "name": "n"}), &[]),
+        (metadata(), &[]),
+        (
+            json!({"type": "from_the_future", "message": {"role": "user", "content": "no"}}),
+            &[],
+        ),
+    ];
+    for (entry, expected) in cases {
+        assert_eq!(context([entry.clone()]), expected, "{entry}");
+    }
+}
+
+#[test]
+fn made_messages_carry_the_fields_and_the_time_of_their_entry() {
+    let mut path = Path::default();
+    path.push(
+        json!({"type": "custom_message", "customType": "note", "content": "c",
+        "display": false, "details": {"n": 1}}),
+    );
+    path.push(json!({"type": "branch_summary", "fromId": "e0", "summary": "b"}));
+    path.push(compaction("s", "e2"));
+    let projection = path.projection();
+    let older = project_path(&path.entries[..2]);
+    let messages: Vec<Value> = older
+        .messages()
+        .chain(projection.messages())
+        .map(|message| serde_json::to_value(message).unwrap())
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            json!({"role": "custom", "customType": "note", "content": "c", "display": false,
+                "details": {"n": 1}, "timestamp": START_MS}),
+            json!({"role": "branchSummary", "summary": "b", "fromId": "e0",
+                "timestamp": START_MS + 1000}),
+            json!({"role": "compactionSummary", "summary": "s", "tokensBefore": 1,
+                "timestamp": START_MS + 2000}),
+        ]
+    );
+}
+
+#[test]
+fn a_compaction_leads_what_it_keeps_and_what_follows() {
+    let before = || {
+        vec![
+            system("old"),
+            user("1"),
+            answer("2"),
+            user("3"),
+            system("new"),
+            answer("4"),
+        ]
+    };
+    let after = || vec![user("6"), system("newer"), answer("7")];
+    let cases: [(&str, &[&str]); 4] = [
+        ("e3", &["user 3", "assistant [4]"]),
+        (
+            "e0",
+            &["user 1", "assistant [2]", "user 3", "assistant [4]"],
+        ),
+        ("e6", &[]),
+        ("nowhere", &[]),
+    ];
+    for (first_kept, kept) in cases {
+        let mut expected = vec!["compactionSummary s"];
+        expected.extend(kept);
+        expected.extend(["user 6", "system newer", "assistant [7]"]);
+        let path = before()
+            .into_iter()
+            .chain([compaction("s", first_kept)])
+            .chain(after());
+        assert_eq!(context(path), expected, "{first_kept}");
+    }
+}
+
+#[test]
+fn a_compaction_brings_the_prompt_in_force() {
+    let mut entry = compaction("s", "e1");
+    entry["systemMessage"] = json!({"role": "system", "content": "prompt"});
+    assert_eq!(
+        context([system("old"), user("1"), entry, user("3")]),
+        ["system prompt", "compactionSummary s", "user 1", "user 3"]
+    );
+}
+
+#[test]
+fn older_compactions_and_odd_ones_contribute_nothing() {
+    let odd = json!({"type": "compaction", "summary": ["not", "text"], "firstKeptEntryId": "e0"});
+    assert_eq!(
+        context([
+            user("0"),
+            compaction("older", "e0"),
+            user("2"),
+            compaction("s", "e0"),
+            odd,
+            user("5")
+        ]),
+        ["compactionSummary s", "user 0", "user 2", "user 5"]
+    );
+}
+
+#[test]
+fn a_first_format_compaction_without_a_kept_entry_keeps_none() {
+    let entry = json!({"type": "compaction", "summary": "s"});
+    assert_eq!(
+        context([user("0"), entry, user("2")]),
+        ["compactionSummary s", "user 2"]
+    );
+}
+
+#[test]
+fn the_last_edit_of_a_target_counts() {
+    let cases: [(&str, Value, Vec<Value>, &[&str]); 12] = [
+        ("omitted", user("x"), vec![omission("e0")], &[]),
+        (
+            "replaced",
+            user("x"),
+            vec![replacement("e0", &json!("y"))],
+            &["user y"],
+        ),
+        (
+            "by blocks",
+            user("x"),
+            vec![replacement("e0", &json!([{"type": "text", "text": "y"}]))],
+            &["user [y]"],
+        ),
+        (
+            "text becomes a block in answers",
+            answer("x"),
+            vec![replacement("e0", &json!("y"))],
+            &["assistant [y]"],
+        ),
+        (
+            "and in results",
+            result("c", "x"),
+            vec![replacement("e0", &json!("y"))],
+            &["toolResult [y]"],
+        ),
+        (
+            "extension's",
+            custom_message("x"),
+            vec![replacement("e0", &json!("y"))],
+            &["custom y"],
+        ),
+        (
+            "extension's omitted",
+            custom_message("x"),
+            vec![omission("e0")],
+            &[],
+        ),
+        (
+            "omitted, then replaced",
+            user("x"),
+            vec![omission("e0"), replacement("e0", &json!("y"))],
+            &["user y"],
+        ),
+        (
+            "replaced, then omitted",
+            user("x"),
+            vec![replacement("e0", &json!("y")), omission("e0")],
+            &[],
+        ),
+        (
+            "not content",
+            user("x"),
+            vec![replacement("e0", &json!(7))],
+            &["user []"],
+        ),
+        (
+            "not an edit",
+            user("x"),
+            vec![json!({"type": "context_edit", "targetId": "e0", "replacement": "y"})],
+            &["user x"],
+        ),
+        (
+            "roles without content",
+            json!({"type": "branch_summary", "fromId": "r", "summary": "b"}),
+            vec![replacement("e0", &json!("y"))],
+            &["branchSummary b"],
+        ),
+    ];
+    for (name, target, edits, expected) in cases {
+        assert_eq!(
+            context([target].into_iter().chain(edits)),
+            expected,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn only_edits_within_the_context_apply() {
+    let edited_before = [
+        user("0"),
+        user("1"),
+        omission("e1"),
+        user("3"),
+        compaction("s", "e3"),
+        omission("e3"),
+    ];
+    assert_eq!(context(edited_before), ["compactionSummary s"]);
+    let edit_lies_before_the_kept_range = [
+        user("0"),
+        answer("1"),
+        omission("e3"),
+        user("3"),
+        compaction("s", "e3"),
+    ];
+    assert_eq!(
+        context(edit_lies_before_the_kept_range),
+        ["compactionSummary s", "user 3"]
+    );
+}
+
+#[test]
+fn missing_content_reads_as_empty() {
+    for role in ["system", "user", "assistant", "toolResult"] {
+        for message in [
+            json!({"role": role}),
+            json!({"role": role, "content": null}),
+        ] {
+            assert_eq!(context([message]), [format!("{role} []")]);
+        }
+    }
+}
+
+#[test]
+fn results_of_calls_that_were_compacted_away_are_left_out() {
+    let path = [
+        user("0"),
+        calling(&["a", "b"]),
+        result("a", "ra"),
+        result("b", "rb"),
+        calling(&["c"]),
+        compaction("s", "e3"),
+        result("c", "rc"),
+        result("gone", "r"),
+    ];
+    assert_eq!(
+        context(path),
+        [
+            "compactionSummary s",
+            "assistant [call<c>]",
+            "toolResult [rc]"
+        ]
+    );
+}
+
+#[test]
+fn model_and_thinking_level_are_the_last_of_the_whole_path() {
+    let level = |level: &str| json!({"type": "thinking_level_change", "thinkingLevel": level});
+    let model = |model: &str| json!({"type": "model_change", "provider": "p", "modelId": model});
+    let cases: [(Vec<Value>, Option<&str>, &str); 6] = [
+        (vec![], None, "off"),
+        (
+            vec![model("m"), level("high"), user("hi")],
+            Some("p/m"),
+            "high",
+        ),
+        (vec![model("m"), answer("a")], Some("mock/alpha"), "off"),
+        (
+            vec![answer("a"), model("m"), level("high"), level("odd")],
+            Some("p/m"),
+            "odd",
+        ),
+        (
+            vec![level("low"), answer("a"), user("u"), compaction("s", "e3")],
+            Some("mock/alpha"),
+            "low",
+        ),
+        (
+            vec![model("m"), answer("a"), omission("e1")],
+            Some("mock/alpha"),
+            "off",
+        ),
+    ];
+    for (entries, model, level) in cases {
+        let projection = Path::of(entries).projection();
+        let name = projection
+            .model
+            .map(|model| format!("{}/{}", model.provider, model.model_id));
+        assert_eq!(
+            (name.as_deref(), projection.thinking_level.as_str()),
+            (model, level)
+        );
+    }
+}
+
+#[test]
+fn the_tools_in_force_are_restored() {
+    let tool = |name: &str| json!({"name": name, "description": "", "parameters": {}});
+    let path = [
+        json!({"role": "system", "content": "", "toolsAdded": [tool("read"), tool("bash")]}),
+        user("hi"),
+        json!({"role": "system", "content": "", "toolsRemoved": [{"name": "read"}], "toolsAdded": [tool("ls")]}),
+    ];
+    let names = Path::of(path).projection().tool_names();
+    assert_eq!(names, Some(vec!["bash".to_owned(), "ls".to_owned()]));
+    let none_left = Path::of([json!({"role": "system", "content": "p"})]).projection();
+    assert_eq!(none_left.tool_names(), Some(Vec::new()));
+    assert_eq!(Path::of([user("hi")]).projection().tool_names(), None);
+}
+
+/// A store that notes what is read.
+struct Store {
+    entries: HashMap<EntryId, Arc<Entry>>,
+    read: RefCell<Vec<String>>,
+}
+
+impl Store {
+    fn of(path: &Path) -> Self {
+        let entries = path.entries.iter();
+        Self {
+            entries: entries
+                .map(|entry| (entry.id.clone(), Arc::clone(entry)))
+                .collect(),
+            read: RefCell::default(),
+        }
+    }
+}
+
+impl EntrySource for Store {
+    type Error = Infallible;
+
+    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+        self.entries.get(id).map(|entry| EntryOutline {
+            parent_id: entry.parent_id.as_ref(),
+            type_name: entry.body.type_name(),
+        })
+    }
+
+    fn entry(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, Infallible> {
+        self.read.borrow_mut().push(id.to_string());
+        Ok(self.entries.get(id).cloned())
+    }
+}
+
+#[test]
+fn only_what_takes_part_is_read() {
+    let mut path = Path::of([json!({"type": "thinking_level_change", "thinkingLevel": "high"})]);
+    for _ in 0..1000 {
+        path.push(user("long ago"));
+        path.push(answer("long ago"));
+    }
+    let kept = path.push(user("kept"));
+    path.push(answer("kept"));
+    path.push(compaction("s", kept.as_str()));
+    let leaf = path.push(user("now"));
+    let store = Store::of(&path);
+    let Ok(projection) = project(&store, Some(&leaf));
+    assert_eq!(projection, path.projection());
+    assert_eq!(projection.thinking_level, "high");
+    assert_eq!(
+        store.read.take(),
+        ["e2003", "e2001", "e2002", "e2004", "e0"]
+    );
+}
+
+#[test]
+fn paths_end_at_a_missing_parent_and_never_run_in_a_circle() {
+    let mut path = Path::of([user("0"), user("1"), user("2")]);
+    let store = Store::of(&path);
+    let at = |store: &Store, leaf: Option<&str>| {
+        let Ok(projection) = project(store, leaf.map(EntryId::from).as_ref());
+        described(projection.messages())
+    };
+    assert_eq!(at(&store, Some("e1")), ["user 0", "user 1"]);
+    assert_eq!(at(&store, Some("unknown")), [""; 0]);
+    assert_eq!(at(&store, None), [""; 0]);
+
+    Arc::make_mut(&mut path.entries[0]).parent_id = Some(EntryId::from("missing"));
+    assert_eq!(at(&Store::of(&path), Some("e1")), ["user 0", "user 1"]);
+    Arc::make_mut(&mut path.entries[0]).parent_id = Some(EntryId::from("e2"));
+    assert_eq!(
+        at(&Store::of(&path), Some("e1")),
+        ["user 2", "user 0", "user 1"]
+    );
+}
+
+#[test]
+fn the_leaf_is_known_behind_a_compaction() {
+    let leaf = |entries: Vec<Value>| {
+        let projection = Path::of(entries).projection();
+        projection.last_entry().map(|entry| entry.id.to_string())
+    };
+    assert_eq!(leaf(vec![]), None);
+    assert_eq!(leaf(vec![user("0")]).as_deref(), Some("e0"));
+    assert_eq!(
+        leaf(vec![user("0"), compaction("s", "e0")]).as_deref(),
+        Some("e1")
+    );
+    assert_eq!(
+        leaf(vec![user("0"), compaction("s", "e1")]).as_deref(),
+        Some("e1")
+    );
+    assert_eq!(
+        leaf(vec![user("0"), compaction("s", "e0"), metadata()]).as_deref(),
+        Some("e2")
+    );
+}

@@ -1,1 +1,143 @@
+//! Totals over every branch, and the size of the context.
 
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{
+    Path, answer, answer_of, calling, compaction, metadata, omission, result, user,
+};
+
+fn usage(input: u64, cost: f64) -> Value {
+    json!({"input": input, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 999,
+        "cost": {"total": cost}})
+}
+
+fn used(mut entry: Value, usage: Value) -> Value {
+    entry["usage"] = usage;
+    entry
+}
+
+#[test]
+fn everything_that_was_paid_for_counts() {
+    let mut routed = used(calling(&["a", "b"]), usage(10, 0.5));
+    routed["responseModel"] = json!("gamma");
+    let path = Path::of([
+        json!({"role": "system", "content": "p"}),
+        user("hi"),
+        routed,
+        result("a", "x"),
+        used(result("b", "x"), usage(20, 0.25)),
+        used(answer("done"), usage(30, 0.0)),
+        used(compaction("s", "e1"), usage(40, 2.0)),
+        used(
+            json!({"type": "branch_summary", "fromId": "root", "summary": "b"}),
+            usage(50, 0.0),
+        ),
+        json!({"type": "usage", "kind": "cache_warm", "provider": "mock", "model": "gamma", "usage": usage(60, 4.0)}),
+        answer("nothing reported"),
+        json!({"role": "assistant", "content": [], "provider": "idle", "model": "m"}),
+        metadata(),
+    ]);
+    let totals = SessionTotals::of(path.entries.iter().map(AsRef::as_ref));
+    let counts = [
+        totals.user_messages,
+        totals.assistant_messages,
+        totals.tool_calls,
+        totals.tool_results,
+        totals.total_messages,
+    ];
+    assert_eq!(counts, [1, 4, 2, 2, 8]);
+    let tokens = TokenTotals {
+        input: 210,
+        output: 12,
+        cache_read: 18,
+        cache_write: 24,
+        total: 264,
+    };
+    assert_eq!((totals.tokens, totals.cost), (tokens, 6.75));
+    let by_model: Vec<(&str, u64, f64)> = totals
+        .by_model()
+        .into_iter()
+        .map(|model| (model.name.as_str(), model.tokens, model.cost))
+        .collect();
+    assert_eq!(
+        by_model,
+        [
+            ("mock/gamma", 88, 4.5),
+            ("Tools/summaries", 137, 2.25),
+            ("mock/alpha", 39, 0.0),
+        ]
+    );
+    assert_eq!(
+        pi_ai::json::to_string(&totals.tokens).unwrap(),
+        r#"{"input":210,"output":12,"cacheRead":18,"cacheWrite":24,"total":264}"#
+    );
+}
+
+#[test]
+fn absurd_reports_do_not_overflow() {
+    let absurd = json!({"input": 1e300, "output": 1e300, "cacheRead": 1e300, "cacheWrite": 1e300});
+    let path = Path::of([
+        used(answer("a"), absurd.clone()),
+        used(answer("b"), absurd),
+        user("abcd"),
+    ]);
+    let totals = SessionTotals::of(path.entries.iter().map(AsRef::as_ref));
+    assert_eq!(totals.tokens.total, u64::MAX);
+    let usage = ContextUsage::of(&path.projection(), 200).unwrap();
+    assert_eq!(usage.tokens, Some(u64::MAX));
+}
+
+#[test]
+fn the_size_is_unknown_from_a_compaction_to_the_next_answer() {
+    let failed = used(
+        json!({"role": "assistant", "content": [], "stopReason": "error"}),
+        json!({"totalTokens": 5}),
+    );
+    let cases: [(&str, Vec<Value>, Option<u64>); 7] = [
+        ("empty", vec![], Some(0)),
+        (
+            "reported and estimated",
+            vec![answer_of("a", 100), user("abcd")],
+            Some(101),
+        ),
+        (
+            "compacted",
+            vec![answer_of("a", 100), compaction("s", "e0"), user("x")],
+            None,
+        ),
+        ("failed since", vec![compaction("s", "e0"), failed], None),
+        (
+            "zero since",
+            vec![compaction("s", "e0"), answer_of("a", 0)],
+            None,
+        ),
+        (
+            "answered since",
+            vec![compaction("s", "e0"), user("x"), answer_of("a", 50)],
+            Some(50),
+        ),
+        (
+            "answer omitted since",
+            vec![compaction("s", "e0"), answer_of("a", 50), omission("e1")],
+            None,
+        ),
+    ];
+    for (name, entries, tokens) in cases {
+        let projection = Path::of(entries).projection();
+        let usage = ContextUsage::of(&projection, 200).unwrap();
+        assert_eq!(usage.tokens, tokens, "{name}");
+    }
+    let projection = Path::of([answer_of("a", 71)]).projection();
+    assert_eq!(ContextUsage::of(&projection, 0), None);
+    assert_eq!(
+        pi_ai::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
+        r#"{"tokens":71,"contextWindow":200,"percent":35.5}"#
+    );
+    let compacted = Path::of([compaction("s", "e0")]).projection();
+    assert_eq!(
+        pi_ai::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
+        r#"{"tokens":null,"contextWindow":200,"percent":null}"#
+    );
+}

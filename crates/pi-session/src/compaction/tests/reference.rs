@@ -1,0 +1,234 @@
+//! Sessions that the TypeScript pi wrote, with what it summarized and what it showed to the model.
+//!
+//! `tests/fixtures/reference` holds session files of its runs and what its own code makes of them;
+//! prompts and tool descriptions are replaced by placeholders.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pretty_assertions::assert_eq;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{keeping, summarizer, summary, text};
+use crate::branch_summary::{BranchSummaryPlan, LeftBranch};
+use crate::compaction::prompt::SummaryInstructions;
+use crate::compaction::request::{SummaryPurpose, SummaryRequest};
+use crate::compaction::{CompactionPlan, SummaryAuthor};
+use crate::context::project_path;
+use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
+use crate::testing::model;
+
+const CASES: [&str; 14] = [
+    "compact-again",
+    "compact-between-turns",
+    "compact-files",
+    "compact-manual",
+    "compact-overflow",
+    "compact-split",
+    "compact-threshold",
+    "ext-compact",
+    "ext-tree",
+    "length-recovery",
+    "session-continue-model",
+    "session-v1",
+    "session-v2",
+    "session-v3-entries",
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Expected {
+    keep_recent_tokens: u64,
+    summaries: Vec<ExpectedSummary>,
+    context: Value,
+    model: Value,
+    thinking_level: String,
+}
+
+/// The conversations that one summary entry was made of.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExpectedSummary {
+    entry: String,
+    history: Option<String>,
+    turn_prefix: Option<String>,
+    previous: Option<String>,
+    branch: Option<String>,
+}
+
+struct Session {
+    entries: Vec<Arc<Entry>>,
+    expected: Expected,
+}
+
+impl Session {
+    fn read(name: &str) -> Self {
+        let file = |ending: &str| {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/reference");
+            std::fs::read_to_string(format!("{folder}/{name}.{ending}")).unwrap()
+        };
+        let entries = file("jsonl");
+        let entries = entries.lines().skip(1);
+        Self {
+            entries: entries
+                .map(|line| Arc::new(serde_json::from_str(line).unwrap()))
+                .collect(),
+            expected: serde_json::from_str(&file("expected.json")).unwrap(),
+        }
+    }
+
+    /// Returns the path to an entry, its root first.
+    fn path_to(&self, leaf: Option<&EntryId>) -> Vec<Arc<Entry>> {
+        let by_id: HashMap<&EntryId, &Arc<Entry>> = self
+            .entries
+            .iter()
+            .map(|entry| (&entry.id, entry))
+            .collect();
+        let mut path = Vec::new();
+        let mut next = leaf;
+        while let Some(entry) = next.and_then(|id| by_id.get(id)) {
+            path.push(Arc::clone(entry));
+            next = entry.parent_id.as_ref();
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// Spells numbers as the expectation does.
+fn as_javascript(value: &impl serde::Serialize) -> Value {
+    serde_json::from_str(&pi_ai::json::to_string(value).unwrap()).unwrap()
+}
+
+#[test]
+fn the_context_is_the_same() {
+    for name in CASES {
+        let session = Session::read(name);
+        let path = session.path_to(session.entries.last().map(|entry| &entry.id));
+        let projection = project_path(&path);
+        let messages: Vec<_> = projection.messages().collect();
+        assert_eq!(as_javascript(&messages), session.expected.context, "{name}");
+        assert_eq!(
+            projection.thinking_level, session.expected.thinking_level,
+            "{name}"
+        );
+        let model = projection.model.unwrap();
+        assert_eq!(
+            session.expected.model["provider"], *model.provider,
+            "{name}"
+        );
+        assert_eq!(session.expected.model["modelId"], *model.model_id, "{name}");
+    }
+}
+
+#[test]
+fn compactions_and_branch_summaries_are_the_same() {
+    let mut count = 0;
+    for name in CASES {
+        let session = Session::read(name);
+        for expected in &session.expected.summaries {
+            let id = EntryId::from(expected.entry.as_str());
+            let entry = session.entries.iter().find(|entry| entry.id == id).unwrap();
+            match &entry.body {
+                EntryBody::Compaction(written) => {
+                    check_compaction(name, &session, entry, written, expected);
+                }
+                EntryBody::BranchSummary(_) => check_branch(name, &session, entry, expected),
+                other => panic!("{name}: {other:?}"),
+            }
+            count += 1;
+        }
+    }
+    assert_eq!(count, 12);
+}
+
+/// Plans the compaction anew, answers its requests with what was answered then, and compares.
+fn check_compaction(
+    name: &str,
+    session: &Session,
+    entry: &Entry,
+    written: &CompactionEntry,
+    expected: &ExpectedSummary,
+) {
+    let path = session.path_to(entry.parent_id.as_ref());
+    let projection = project_path(&path);
+    let settings = keeping(session.expected.keep_recent_tokens);
+    let plan = CompactionPlan::new(&projection, &settings).unwrap();
+    assert_eq!(plan.previous_summary, expected.previous, "{name}");
+    let requests = plan.requests(&summarizer(&model()), None);
+    let asked = |purpose| {
+        let request = requests.iter().find(|request| request.purpose == purpose);
+        request.map(conversation)
+    };
+    assert_eq!(asked(SummaryPurpose::History), expected.history, "{name}");
+    assert_eq!(
+        asked(SummaryPurpose::TurnPrefix),
+        expected.turn_prefix,
+        "{name}"
+    );
+    if written.from_hook == Some(true) {
+        return;
+    }
+    let answers: Vec<_> = requests
+        .iter()
+        .map(|request| summary(request.purpose, answered(written, request.purpose), 1))
+        .collect();
+    let result = plan.finish(&answers).unwrap();
+    let now_ms = entry.timestamp_ms().unwrap();
+    let mut made = result.into_entry(&projection, SummaryAuthor::Pi, now_ms);
+    made.usage.clone_from(&written.usage);
+    assert_eq!(
+        as_javascript(&EntryBody::Compaction(made)),
+        as_javascript(&entry.body),
+        "{name}"
+    );
+}
+
+/// Returns the model's part of a summary.
+fn answered(written: &CompactionEntry, purpose: SummaryPurpose) -> &str {
+    let files = written
+        .summary
+        .find("\n\n<read-files>")
+        .unwrap_or(written.summary.len());
+    let (text, _) = written.summary.split_at(files);
+    let separator = "\n\n---\n\n**Turn Context (split turn):**\n\n";
+    match (text.split_once(separator), purpose) {
+        (Some((_, prefix)), SummaryPurpose::TurnPrefix) => prefix,
+        (Some((history, _)), _) => history,
+        (None, _) => text,
+    }
+}
+
+fn check_branch(name: &str, session: &Session, entry: &Entry, expected: &ExpectedSummary) {
+    let EntryBody::BranchSummary(written) = &entry.body else {
+        panic!("{name}: not a branch summary");
+    };
+    let old = session.path_to(Some(&written.from_id));
+    let target = session.path_to(entry.parent_id.as_ref());
+    let left = LeftBranch {
+        entries: old
+            .iter()
+            .filter(|entry| !target.contains(entry))
+            .cloned()
+            .collect(),
+        common_ancestor_id: entry.parent_id.clone(),
+        old_leaf_id: Some(written.from_id.clone()),
+    };
+    let model = model();
+    let plan = BranchSummaryPlan::new(&left, &model, 100).unwrap();
+    let request = plan.request(&summarizer(&model), SummaryInstructions::Usual);
+    assert_eq!(Some(conversation(&request)), expected.branch, "{name}");
+    let mut made = plan.finish(&summary(SummaryPurpose::Branch, &written.summary, 1));
+    // The words before the summary are ours.
+    assert!(made.summary.ends_with(&written.summary), "{name}");
+    made.summary.clone_from(&written.summary);
+    made.usage.clone_from(&written.usage);
+    assert_eq!(&made, written, "{name}");
+}
+
+fn conversation(request: &SummaryRequest) -> String {
+    let text = text(request);
+    let (_, rest) = text.split_once("<conversation>\n").unwrap();
+    rest.split_once("\n</conversation>").unwrap().0.to_owned()
+}

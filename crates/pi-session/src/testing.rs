@@ -1,0 +1,139 @@
+//! Paths for tests: entries one after the other, written as JSON like the files they stand for.
+
+use std::sync::Arc;
+
+use pi_ai::{AgentMessage, Model};
+use serde_json::{Value, json};
+
+use crate::context::{Projection, project_path};
+use crate::entry::{Entry, EntryId};
+use crate::moment::to_iso;
+
+/// When the first entry was appended; each later one is a second younger.
+pub(crate) const START_MS: i64 = 1_767_225_600_000;
+
+/// A path that grows at its leaf. The entries are called `e0`, `e1` and so on.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Path {
+    pub(crate) entries: Vec<Arc<Entry>>,
+}
+
+impl Path {
+    pub(crate) fn of(entries: impl IntoIterator<Item = Value>) -> Self {
+        let mut path = Self::default();
+        for entry in entries {
+            path.push(entry);
+        }
+        path
+    }
+
+    /// Appends an entry: the fields of its type, or a message by its role.
+    pub(crate) fn push(&mut self, mut fields: Value) -> EntryId {
+        let position = self.entries.len();
+        let now = START_MS + i64::try_from(position).unwrap() * 1000;
+        if fields.get("role").is_some() {
+            if fields.get("timestamp").is_none() {
+                fields["timestamp"] = json!(now);
+            }
+            fields = json!({"type": "message", "message": fields});
+        }
+        fields["id"] = json!(format!("e{position}"));
+        fields["timestamp"] = json!(to_iso(now));
+        fields["parentId"] = json!(self.entries.last().map(|entry| entry.id.as_str()));
+        let entry: Entry = serde_json::from_value(fields).unwrap();
+        self.entries.push(Arc::new(entry));
+        EntryId::from(format!("e{position}"))
+    }
+
+    pub(crate) fn projection(&self) -> Projection {
+        project_path(&self.entries)
+    }
+}
+
+pub(crate) fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+pub(crate) fn answer(text: &str) -> Value {
+    json!({"role": "assistant", "content": [{"type": "text", "text": text}], "api": "a",
+        "provider": "mock", "model": "alpha", "stopReason": "stop"})
+}
+
+/// An answer that reports so many tokens.
+pub(crate) fn answer_of(text: &str, tokens: u64) -> Value {
+    let mut answer = answer(text);
+    answer["usage"] = json!({"totalTokens": tokens});
+    answer
+}
+
+/// An answer that calls a tool once for every id.
+pub(crate) fn calling(ids: &[&str]) -> Value {
+    let mut answer = answer("call");
+    let calls = ids
+        .iter()
+        .map(|id| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {"path": id}}));
+    answer["content"].as_array_mut().unwrap().extend(calls);
+    answer["stopReason"] = json!("toolUse");
+    answer
+}
+
+pub(crate) fn result(call: &str, text: &str) -> Value {
+    json!({"role": "toolResult", "toolCallId": call, "toolName": "read",
+        "content": [{"type": "text", "text": text}], "isError": false})
+}
+
+pub(crate) fn custom_message(text: &str) -> Value {
+    json!({"type": "custom_message", "customType": "note", "content": text, "display": true})
+}
+
+pub(crate) fn metadata() -> Value {
+    json!({"type": "custom", "customType": "state"})
+}
+
+pub(crate) fn compaction(summary: &str, first_kept: &str) -> Value {
+    json!({"type": "compaction", "summary": summary, "firstKeptEntryId": first_kept,
+        "tokensBefore": 1})
+}
+
+pub(crate) fn omission(target: &str) -> Value {
+    json!({"type": "context_edit", "targetId": target, "replacement": null})
+}
+
+pub(crate) fn replacement(target: &str, content: &Value) -> Value {
+    json!({"type": "context_edit", "targetId": target, "replacement": {"content": content}})
+}
+
+/// A model with a window of 1000 tokens and answers of 100.
+pub(crate) fn model() -> Model {
+    serde_json::from_value(json!({
+        "id": "alpha", "name": "Alpha", "api": "a", "provider": "mock", "baseUrl": "",
+        "reasoning": true, "input": ["text"], "contextWindow": 1000, "maxTokens": 100,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
+    }))
+    .unwrap()
+}
+
+/// Describes messages in a word each: the role and the text.
+pub(crate) fn described<'messages>(
+    messages: impl IntoIterator<Item = &'messages AgentMessage>,
+) -> Vec<String> {
+    messages.into_iter().map(description).collect()
+}
+
+fn description(message: &AgentMessage) -> String {
+    let value = serde_json::to_value(message).unwrap();
+    let text = match (&value["content"], &value["summary"], &value["command"]) {
+        (Value::String(text), _, _) | (_, Value::String(text), _) | (_, _, Value::String(text)) => {
+            text.clone()
+        }
+        (Value::Array(blocks), _, _) => {
+            let texts = blocks.iter().map(|block| match block["type"].as_str() {
+                Some("text") => block["text"].as_str().unwrap_or_default().to_owned(),
+                _ => format!("<{}>", block["id"].as_str().unwrap_or_default()),
+            });
+            format!("[{}]", texts.collect::<String>())
+        }
+        _ => String::new(),
+    };
+    format!("{} {text}", value["role"].as_str().unwrap_or_default())
+}
