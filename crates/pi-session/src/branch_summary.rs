@@ -13,7 +13,7 @@ use crate::compaction::estimate::message_tokens;
 use crate::compaction::files::FileOperations;
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{Conversation, Summarizer, Summary, SummaryRequest};
-use crate::context::{Edits, EntrySource, ProjectedEntry, path_to_root};
+use crate::context::{Edits, EntrySource, PathWalk, ProjectedEntry};
 use crate::entry::{BranchSummaryEntry, Entry, EntryBody, EntryId};
 
 /// The most tokens a branch summary may have.
@@ -47,24 +47,23 @@ impl LeftBranch {
         old_leaf: Option<&EntryId>,
         target: &EntryId,
     ) -> Result<Self, Source::Error> {
-        let old_path = path_to_root(source, old_leaf);
-        let old_ids: HashSet<&EntryId> = old_path.iter().map(|step| &step.id).collect();
-        let target_path = path_to_root(source, Some(target));
-        let common = target_path
-            .into_iter()
-            .find(|step| old_ids.contains(&step.id));
-        let common_ancestor_id = common.map(|step| step.id);
-        let left = old_path
-            .iter()
-            .take_while(|step| Some(&step.id) != common_ancestor_id.as_ref());
-        let entries: Result<Vec<_>, _> = left
-            .filter_map(|step| source.entry(&step.id).transpose())
+        let old_path: Vec<&EntryId> = PathWalk::new(source, old_leaf)
+            .map(|step| step.id)
             .collect();
+        let old_ids: HashSet<&EntryId> = old_path.iter().copied().collect();
+        let common_ancestor_id = PathWalk::new(source, Some(target))
+            .map(|step| step.id)
+            .find(|id| old_ids.contains(id));
+        let left = old_path
+            .into_iter()
+            .take_while(|id| Some(*id) != common_ancestor_id);
+        let entries: Result<Vec<_>, _> =
+            left.filter_map(|id| source.entry(id).transpose()).collect();
         let mut entries = entries?;
         entries.reverse();
         Ok(Self {
             entries,
-            common_ancestor_id,
+            common_ancestor_id: common_ancestor_id.cloned(),
             old_leaf_id: old_leaf.cloned(),
         })
     }

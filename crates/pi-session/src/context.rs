@@ -6,6 +6,7 @@
 
 mod edit;
 mod selection;
+mod settings;
 mod shown;
 mod source;
 
@@ -18,11 +19,12 @@ use pi_ai::{AgentMessage, Message, SystemMessage};
 
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 
-use selection::{Selection, last_model, last_thinking_level};
+use selection::Selection;
+pub use settings::{ContextModel, PathSettings};
 pub(crate) use shown::Edits;
 use shown::{Shown, shows_messages};
 use source::PathEntries;
-pub(crate) use source::path_to_root;
+pub(crate) use source::PathWalk;
 pub use source::{EntryOutline, EntrySource};
 
 /// What the model sees at a leaf of the session, entry by entry.
@@ -34,19 +36,6 @@ pub struct Projection {
     entries: Vec<ProjectedEntry>,
     /// How many entries after the leading compaction come before it on the path.
     kept: usize,
-    /// The model that was chosen or answered last, on the whole path.
-    pub model: Option<ContextModel>,
-    /// The thinking level chosen last, on the whole path.
-    pub thinking_level: String,
-}
-
-/// A model by the names session files use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextModel {
-    /// The provider's id.
-    pub provider: String,
-    /// The model's id at that provider.
-    pub model_id: String,
 }
 
 /// An entry and what it contributes to the context.
@@ -156,24 +145,15 @@ pub fn project<Source: EntrySource>(
     source: &Source,
     leaf: Option<&EntryId>,
 ) -> Result<Projection, Source::Error> {
-    let steps = path_to_root(source, leaf);
-    let selected = Selection::read(source, &steps)?;
-    let model = last_model(source, &steps, &selected)?;
-    let thinking_level = last_thinking_level(source, &steps)?;
-    Ok(selected.projection(model, thinking_level))
+    Ok(Selection::read(source, leaf)?.projection())
 }
 
 /// Projects a path that is at hand, its root first.
 pub fn project_path(path: &[Arc<Entry>]) -> Projection {
     let source = PathEntries::new(path);
-    match project(&source, path.last().map(|entry| &entry.id)) {
-        Ok(projection) => projection,
-        Err(error) => never(error),
-    }
-}
-
-fn never(error: Infallible) -> Projection {
-    match error {}
+    let leaf = path.last().map(|entry| &entry.id);
+    let Ok::<_, Infallible>(projection) = project(&source, leaf);
+    projection
 }
 
 #[cfg(test)]

@@ -65,7 +65,8 @@ pub use compaction::trigger::{
 };
 pub use compaction::{CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor};
 pub use context::{
-    ContextModel, EntryOutline, EntrySource, ProjectedEntry, Projection, project, project_path,
+    ContextModel, EntryOutline, EntrySource, PathSettings, ProjectedEntry, Projection, project,
+    project_path,
 };
 pub use directory::{SessionDirectory, sessions_root};
 pub use entry::{

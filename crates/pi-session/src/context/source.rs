@@ -31,30 +31,41 @@ pub struct EntryOutline<'source> {
 }
 
 /// One entry on the way from a leaf to the root.
-pub(crate) struct Step<'source> {
-    pub(crate) id: EntryId,
-    pub(crate) type_name: &'source str,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step<'path> {
+    pub(crate) id: &'path EntryId,
+    pub(crate) type_name: &'path str,
 }
 
-/// Walks from a leaf to the root; a path that runs in a circle ends where it would repeat.
-pub(crate) fn path_to_root<'source, Source: EntrySource>(
-    source: &'source Source,
-    leaf: Option<&EntryId>,
-) -> Vec<Step<'source>> {
-    let mut steps = Vec::new();
-    let mut seen = HashSet::new();
-    let mut next = leaf.cloned();
-    while let Some(id) = next
-        && seen.insert(id.clone())
-        && let Some(outline) = source.outline(&id)
-    {
-        next = outline.parent_id.cloned();
-        steps.push(Step {
+/// Walks from a leaf to the root. A path that runs in a circle ends where it would repeat.
+pub(crate) struct PathWalk<'path, Source> {
+    source: &'path Source,
+    next: Option<&'path EntryId>,
+    seen: HashSet<&'path EntryId>,
+}
+
+impl<'path, Source: EntrySource> PathWalk<'path, Source> {
+    pub(crate) fn new(source: &'path Source, leaf: Option<&'path EntryId>) -> Self {
+        Self {
+            source,
+            next: leaf,
+            seen: HashSet::new(),
+        }
+    }
+}
+
+impl<'path, Source: EntrySource> Iterator for PathWalk<'path, Source> {
+    type Item = Step<'path>;
+
+    fn next(&mut self) -> Option<Step<'path>> {
+        let id = self.next.filter(|id| self.seen.insert(id))?;
+        let outline = self.source.outline(id)?;
+        self.next = outline.parent_id;
+        Some(Step {
             id,
             type_name: outline.type_name,
-        });
+        })
     }
-    steps
 }
 
 /// A path that is in memory, its root first.

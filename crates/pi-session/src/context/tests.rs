@@ -322,12 +322,12 @@ fn model_and_thinking_level_are_the_last_of_the_whole_path() {
         ),
     ];
     for (entries, model, level) in cases {
-        let projection = Path::of(entries).projection();
-        let name = projection
+        let settings = PathSettings::of_path(&Path::of(entries).entries);
+        let name = settings
             .model
             .map(|model| format!("{}/{}", model.provider, model.model_id));
         assert_eq!(
-            (name.as_deref(), projection.thinking_level.as_str()),
+            (name.as_deref(), settings.thinking_level.as_str()),
             (model, level)
         );
     }
@@ -352,6 +352,7 @@ fn the_tools_in_force_are_restored() {
 struct Store {
     entries: HashMap<EntryId, Arc<Entry>>,
     read: RefCell<Vec<String>>,
+    outlined: RefCell<usize>,
 }
 
 impl Store {
@@ -362,6 +363,7 @@ impl Store {
                 .map(|entry| (entry.id.clone(), Arc::clone(entry)))
                 .collect(),
             read: RefCell::default(),
+            outlined: RefCell::default(),
         }
     }
 }
@@ -370,6 +372,7 @@ impl EntrySource for Store {
     type Error = Infallible;
 
     fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+        *self.outlined.borrow_mut() += 1;
         self.entries.get(id).map(|entry| EntryOutline {
             parent_id: entry.parent_id.as_ref(),
             type_name: entry.body.type_name(),
@@ -396,11 +399,13 @@ fn only_what_takes_part_is_read() {
     let store = Store::of(&path);
     let Ok(projection) = project(&store, Some(&leaf));
     assert_eq!(projection, path.projection());
-    assert_eq!(projection.thinking_level, "high");
-    assert_eq!(
-        store.read.take(),
-        ["e2003", "e2001", "e2002", "e2004", "e0"]
-    );
+    assert_eq!(store.read.take(), ["e2004", "e2003", "e2001", "e2002"]);
+    assert_eq!(store.outlined.take(), 4);
+
+    let Ok(settings) = PathSettings::read(&store, Some(&leaf));
+    assert_eq!(settings, PathSettings::of_path(&path.entries));
+    assert_eq!(settings.thinking_level, "high");
+    assert_eq!(store.read.take(), ["e2004", "e2002", "e0"]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::branch_summary::{BranchSummaryPlan, LeftBranch};
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{SummaryPurpose, SummaryRequest};
 use crate::compaction::{CompactionPlan, SummaryAuthor};
-use crate::context::project_path;
+use crate::context::{PathSettings, project_path};
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 use crate::testing::model;
 
@@ -109,11 +109,12 @@ fn the_context_is_the_same() {
         let projection = project_path(&path);
         let messages: Vec<_> = projection.messages().collect();
         assert_eq!(as_javascript(&messages), session.expected.context, "{name}");
+        let settings = PathSettings::of_path(&path);
         assert_eq!(
-            projection.thinking_level, session.expected.thinking_level,
+            settings.thinking_level, session.expected.thinking_level,
             "{name}"
         );
-        let model = projection.model.unwrap();
+        let model = settings.model.unwrap();
         assert_eq!(
             session.expected.model["provider"], *model.provider,
             "{name}"
