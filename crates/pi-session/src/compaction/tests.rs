@@ -254,6 +254,23 @@ fn a_plan_starts_behind_the_previous_compaction_and_updates_its_summary() {
 }
 
 #[test]
+fn a_compaction_that_was_edited_out_has_no_summary_to_update() {
+    let entries = vec![
+        user("0"),
+        compaction("hidden", "e0"),
+        omission("e1"),
+        answer("a"),
+        user(&words(20)),
+    ];
+    let planned = plan(entries, 10).unwrap();
+    assert_eq!(planned.previous_summary, None);
+    assert_eq!(
+        described(planned.history_messages()),
+        ["user 0", "assistant [a]"]
+    );
+}
+
+#[test]
 fn a_split_turn_has_a_beginning_of_its_own() {
     let entries = vec![
         user("before"),
