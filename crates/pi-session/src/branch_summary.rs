@@ -14,7 +14,8 @@ use crate::compaction::files::FileOperations;
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{Conversation, Summarizer, Summary, SummaryRequest};
 use crate::context::{Edits, EntrySource, PathWalk, ProjectedEntry};
-use crate::entry::{BranchSummaryEntry, Entry, EntryBody, EntryId};
+use crate::entry::{Entry, EntryBody, EntryId};
+use crate::tree::BranchSummary;
 
 /// The most tokens a branch summary may have.
 const SUMMARY_TOKENS: u64 = 4096;
@@ -36,8 +37,6 @@ pub struct LeftBranch {
     pub entries: Vec<Arc<Entry>>,
     /// The last entry that both paths share.
     pub common_ancestor_id: Option<EntryId>,
-    /// The leaf that is left; none before the first entry.
-    pub old_leaf_id: Option<EntryId>,
 }
 
 impl LeftBranch {
@@ -64,7 +63,6 @@ impl LeftBranch {
         Ok(Self {
             entries,
             common_ancestor_id: common_ancestor_id.cloned(),
-            old_leaf_id: old_leaf.cloned(),
         })
     }
 }
@@ -114,7 +112,6 @@ pub struct BranchSummaryPlan {
     pub files: FileOperations,
     /// The tokens of what is summarized.
     pub tokens: u64,
-    old_leaf_id: Option<EntryId>,
     entries: Vec<ProjectedEntry>,
 }
 
@@ -128,7 +125,6 @@ impl BranchSummaryPlan {
         let mut plan = Self {
             files: FileOperations::default(),
             tokens: 0,
-            old_leaf_id: branch.old_leaf_id.clone(),
             entries: Vec::new(),
         };
         for entry in &branch.entries {
@@ -184,16 +180,12 @@ impl BranchSummaryPlan {
         SummaryRequest::branch(summarizer, SUMMARY_TOKENS, &conversation, instructions)
     }
 
-    /// Makes the entry of the summary that was asked for; it is appended below the [`Landing`]. A
-    /// label of the move goes to this entry, or to the target where there is no summary.
-    pub fn finish(&self, summary: &Summary) -> BranchSummaryEntry {
+    /// Makes what is stored of the summary that was asked for, with
+    /// [`crate::Session::branch_with_summary`] below the [`Landing`]. A label of the move goes to that
+    /// entry, or to the target where there is no summary.
+    pub fn finish(&self, summary: &Summary) -> BranchSummary {
         let files = self.files.lists();
-        let from_id = match &self.old_leaf_id {
-            Some(id) => id.clone(),
-            None => EntryId::from(BranchSummaryEntry::FROM_ROOT),
-        };
-        BranchSummaryEntry {
-            from_id,
+        BranchSummary {
             summary: format!("{LEAD}{}{}", summary.text, files.summary_suffix()),
             details: Some(files.details()),
             usage: Some(summary.usage.clone()),

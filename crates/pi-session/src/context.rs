@@ -18,6 +18,8 @@ use pi_ai::transcript::current_system_message;
 use pi_ai::{AgentMessage, Message, SystemMessage};
 
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
+use crate::error::SessionError;
+use crate::store::Session;
 
 use selection::Selection;
 pub use settings::{ContextModel, PathSettings};
@@ -146,6 +148,13 @@ pub fn project<Source: EntrySource>(
     leaf: Option<&EntryId>,
 ) -> Result<Projection, Source::Error> {
     Ok(Selection::read(source, leaf)?.projection())
+}
+
+impl Session {
+    /// Projects the path to the leaf: what the model sees now.
+    pub fn projection(&self) -> Result<Projection, SessionError> {
+        project(self, self.leaf_id())
+    }
 }
 
 /// Projects a path that is at hand, its root first.

@@ -4,6 +4,9 @@
 //! point to their parents, so one file holds every branch of a conversation, and nothing written is
 //! ever changed. [`Session`] opens, reads and appends; [`listing`] finds.
 //!
+//! What of it the model sees is a [`Projection`]; when that grows too large, a [`CompactionPlan`]
+//! says what is summarized and what stays. Both are data: nothing here asks a model.
+//!
 //! ```
 //! use std::path::Path;
 //!

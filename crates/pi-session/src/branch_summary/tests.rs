@@ -24,7 +24,6 @@ fn branch(entries: Vec<Value>) -> LeftBranch {
     LeftBranch {
         entries: Path::of(entries).entries,
         common_ancestor_id: None,
-        old_leaf_id: Some(EntryId::from("leaf")),
     }
 }
 
@@ -42,7 +41,7 @@ impl EntrySource for Tree {
     fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
         self.0.get(id).map(|entry| EntryOutline {
             parent_id: entry.parent_id.as_ref(),
-            type_name: entry.body.type_name(),
+            kind: entry.body.kind(),
         })
     }
 
@@ -93,7 +92,6 @@ fn the_branch_goes_from_below_the_common_ancestor_to_the_old_leaf() {
         let ids: Vec<&str> = left.entries.iter().map(|entry| entry.id.as_str()).collect();
         assert_eq!(ids, expected, "to {target}");
         assert_eq!(left.common_ancestor_id, ancestor.map(EntryId::from));
-        assert_eq!(left.old_leaf_id, old_leaf);
     }
 }
 
@@ -224,34 +222,26 @@ fn the_request_is_short_uncached_and_without_thinking() {
 }
 
 #[test]
-fn the_entry_leads_with_where_the_summary_comes_from() {
-    let mut left = branch(vec![calling(&["f"])]);
+fn what_is_stored_leads_with_where_it_comes_from() {
     let read: AssistantMessage = serde_json::from_value(json!({"stopReason": "stop",
         "content": [{"type": "text", "text": "## Goal"}], "usage": {"input": 3}}))
     .unwrap();
-    for (leaf, from_id) in [(Some(EntryId::from("x")), "x"), (None, "root")] {
-        left.old_leaf_id = leaf;
-        let plan = BranchSummaryPlan::new(&left, &model(), 100).unwrap();
-        let request = plan.request(&summarizer(&model()), SummaryInstructions::Usual);
-        let entry = plan.finish(&request.read(&read).unwrap());
-        assert_eq!(entry.from_id, from_id);
-        assert_eq!(
-            entry.summary,
-            format!("{LEAD}## Goal\n\n<read-files>\nf\n</read-files>")
-        );
-        assert_eq!(
-            entry.details,
-            Some(json!({"readFiles": ["f"], "modifiedFiles": []}))
-        );
-        assert_eq!(entry.usage, Some(read.usage.clone()));
-        assert_eq!(entry.from_hook, Some(false));
-        let cancelled = AssistantMessage {
-            stop_reason: pi_ai::StopReason::Aborted,
-            ..read.clone()
-        };
-        assert_eq!(request.read(&cancelled), Err(SummaryFailure::Aborted));
-    }
-    assert!(LEAD.ends_with(":\n\n"));
+    let plan = BranchSummaryPlan::new(&branch(vec![calling(&["f"])]), &model(), 100).unwrap();
+    let request = plan.request(&summarizer(&model()), SummaryInstructions::Usual);
+    assert_eq!(
+        plan.finish(&request.read(&read).unwrap()),
+        BranchSummary {
+            summary: format!("{LEAD}## Goal\n\n<read-files>\nf\n</read-files>"),
+            details: Some(json!({"readFiles": ["f"], "modifiedFiles": []})),
+            usage: Some(read.usage.clone()),
+            from_hook: Some(false),
+        }
+    );
+    let cancelled = AssistantMessage {
+        stop_reason: pi_ai::StopReason::Aborted,
+        ..read
+    };
+    assert_eq!(request.read(&cancelled), Err(SummaryFailure::Aborted));
 }
 
 #[test]

@@ -7,6 +7,9 @@ use pi_ai::AgentMessage;
 
 use super::source::{EntrySource, PathEntries, PathWalk};
 use crate::entry::{Entry, EntryBody, EntryId};
+use crate::error::SessionError;
+use crate::kind::EntryKind;
+use crate::store::Session;
 
 /// The thinking level of a session that never chose one.
 const DEFAULT_THINKING_LEVEL: &str = "off";
@@ -41,9 +44,9 @@ impl PathSettings {
         let mut model = None;
         let mut thinking_level = None;
         for step in PathWalk::new(source, leaf) {
-            let may_choose = match step.type_name {
-                "message" | "model_change" => model.is_none(),
-                "thinking_level_change" => thinking_level.is_none(),
+            let may_choose = match step.kind {
+                EntryKind::ASSISTANT | EntryKind::ModelChange => model.is_none(),
+                EntryKind::ThinkingLevelChange => thinking_level.is_none(),
                 _ => false,
             };
             if may_choose && let Some(entry) = source.entry(step.id)? {
@@ -66,6 +69,13 @@ impl PathSettings {
         let leaf = path.last().map(|entry| &entry.id);
         let Ok::<_, Infallible>(settings) = Self::read(&source, leaf);
         settings
+    }
+}
+
+impl Session {
+    /// Returns the model and the thinking level chosen on the way to the leaf.
+    pub fn path_settings(&self) -> Result<PathSettings, SessionError> {
+        PathSettings::read(self, self.leaf_id())
     }
 }
 

@@ -8,6 +8,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::entry::{Entry, EntryId};
+use crate::error::SessionError;
+use crate::kind::EntryKind;
+use crate::store::Session;
 
 /// Gives the entries of a session by id.
 pub trait EntrySource {
@@ -26,15 +29,33 @@ pub trait EntrySource {
 pub struct EntryOutline<'source> {
     /// The entry it follows; none for a root.
     pub parent_id: Option<&'source EntryId>,
-    /// Its type as the file spells it.
-    pub type_name: &'source str,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+impl EntrySource for Session {
+    type Error = SessionError;
+
+    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+        let record = self.index.record(self.index.find(id.as_str())?)?;
+        let parent = record.parent.slot();
+        Some(EntryOutline {
+            parent_id: parent.and_then(|slot| Some(&self.index.record(slot)?.id)),
+            kind: record.kind,
+        })
+    }
+
+    fn entry(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, SessionError> {
+        let is_known = self.contains(id.as_str());
+        is_known.then(|| Self::entry(self, id.as_str())).transpose()
+    }
 }
 
 /// One entry on the way from a leaf to the root.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step<'path> {
     pub(crate) id: &'path EntryId,
-    pub(crate) type_name: &'path str,
+    pub(crate) kind: EntryKind,
 }
 
 /// Walks from a leaf to the root. A path that runs in a circle ends where it would repeat.
@@ -63,7 +84,7 @@ impl<'path, Source: EntrySource> Iterator for PathWalk<'path, Source> {
         self.next = outline.parent_id;
         Some(Step {
             id,
-            type_name: outline.type_name,
+            kind: outline.kind,
         })
     }
 }
@@ -95,7 +116,7 @@ impl EntrySource for PathEntries<'_> {
         let parent = position.checked_sub(1).and_then(|at| self.path.get(at));
         Some(EntryOutline {
             parent_id: parent.map(|entry| &entry.id),
-            type_name: self.path.get(position)?.body.type_name(),
+            kind: self.path.get(position)?.body.kind(),
         })
     }
 

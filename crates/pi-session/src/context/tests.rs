@@ -375,7 +375,7 @@ impl EntrySource for Store {
         *self.outlined.borrow_mut() += 1;
         self.entries.get(id).map(|entry| EntryOutline {
             parent_id: entry.parent_id.as_ref(),
-            type_name: entry.body.type_name(),
+            kind: entry.body.kind(),
         })
     }
 
@@ -405,7 +405,7 @@ fn only_what_takes_part_is_read() {
     let Ok(settings) = PathSettings::read(&store, Some(&leaf));
     assert_eq!(settings, PathSettings::of_path(&path.entries));
     assert_eq!(settings.thinking_level, "high");
-    assert_eq!(store.read.take(), ["e2004", "e2002", "e0"]);
+    assert_eq!(store.read.take(), ["e2002", "e0"]);
 }
 
 #[test]

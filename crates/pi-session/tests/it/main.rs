@@ -10,6 +10,7 @@ mod forking;
 mod listing;
 mod migration;
 mod opening;
+mod planning;
 mod processes;
 mod reference;
 mod scratch;
