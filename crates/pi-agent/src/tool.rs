@@ -165,8 +165,8 @@ impl UpdateSink {
         }
     }
 
-    /// Takes a partial result that is already there.
-    pub(crate) fn take(&self) -> Option<ToolOutput> {
+    /// Takes a partial result that is already there, for those who run a tool without an agent.
+    pub fn take(&self) -> Option<ToolOutput> {
         self.0
             .state
             .lock()
