@@ -33,11 +33,19 @@ mod line_endings;
 mod ls;
 mod mutation_queue;
 mod operations;
+mod output_spool;
 mod paths;
+mod plain_text;
+mod process_tree;
 mod read;
+mod shell;
+mod shell_run;
 mod truncate;
+mod user_shell;
+mod utf8_stream;
 mod write;
 
+pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
 pub use context::{SharedImagePolicy, ToolContext, ToolPrompt};
 pub use edit::{EDIT_PROMPT, EditTool};
 pub use images::{
@@ -52,8 +60,10 @@ pub use operations::{
 };
 pub use paths::{PathBase, PathError};
 pub use read::{READ_PROMPT, ReadTool};
+pub use shell::{LocalShell, SessionVariables, SharedSessionVariables, ShellEnvironment};
 pub use truncate::{
     MAX_BYTES, MAX_LINES, TextSize, TruncatedBy, Truncation, TruncationLimits, UNLIMITED_LINES,
     size_text, truncate_head, truncate_head_of, truncate_tail, truncate_tail_of,
 };
+pub use user_shell::{ShellResult, UserShell};
 pub use write::{WRITE_PROMPT, WriteTool};

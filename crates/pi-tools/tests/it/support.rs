@@ -19,13 +19,23 @@ pub(crate) fn context(directory: &Path) -> ToolContext {
 
 /// Prepares and checks the arguments, then runs the tool.
 pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
+    let cancel = CancellationToken::new();
+    call_until(tool, arguments, &UpdateSink::default(), cancel).await
+}
+
+/// The same, with a place for updates and a token.
+pub(crate) async fn call_until(
+    tool: &dyn Tool,
+    arguments: Value,
+    updates: &UpdateSink,
+    cancel: CancellationToken,
+) -> Result<ToolOutput, ToolError> {
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object")
     };
     let arguments = check_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
-    let cancel = CancellationToken::new();
-    let run = tool.execute("call_1", arguments, UpdateSink::default(), cancel);
+    let run = tool.execute("call_1", arguments, updates.clone(), cancel);
     tokio::time::timeout(PATIENCE, run)
         .await
         .unwrap_or_else(|_| panic!("the tool blocks"))

@@ -1,0 +1,163 @@
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, truncate_tail};
+
+fn spool(form: OutputForm) -> (OutputSpool, TempDir) {
+    let folder = TempDir::new().unwrap();
+    let place = SpillPlace {
+        directory: folder.path().to_owned(),
+        prefix: "pi-bash",
+    };
+    (OutputSpool::new(form, place), folder)
+}
+
+fn numbers(range: std::ops::RangeInclusive<u32>) -> String {
+    let lines: Vec<_> = range.map(|number| number.to_string()).collect();
+    lines.join("\n") + "\n"
+}
+
+#[tokio::test]
+async fn short_output_stays_in_memory() {
+    let (mut spool, folder) = spool(OutputForm::Raw);
+    let text = numbers(1..=2000);
+    for piece in text.as_bytes().chunks(7) {
+        spool.push(piece).await;
+    }
+    spool.finish().await;
+    let snapshot = spool.snapshot();
+    assert_eq!(
+        snapshot.truncation,
+        truncate_tail(&text, TruncationLimits::default())
+    );
+    assert!(!snapshot.truncation.truncated);
+    assert_eq!(snapshot.full_output_path, None);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn long_output_goes_to_a_private_file() {
+    let (mut spool, folder) = spool(OutputForm::Raw);
+    let mut bytes = numbers(1..=3000).into_bytes();
+    bytes.extend_from_slice(b"\xff\x1b[0m end");
+    for piece in bytes.chunks(1000) {
+        spool.push(piece).await;
+    }
+    spool.finish().await;
+    let snapshot = spool.snapshot();
+    assert_eq!(
+        (
+            snapshot.truncation.total_lines,
+            snapshot.truncation.output_lines
+        ),
+        (3001, MAX_LINES)
+    );
+    let path = snapshot.full_output_path.unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let hex = name
+        .strip_prefix("pi-bash-")
+        .unwrap()
+        .strip_suffix(".log")
+        .unwrap();
+    assert_eq!(path.parent(), Some(folder.path()));
+    assert!(
+        hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()),
+        "{name}"
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[tokio::test]
+async fn the_last_line_is_measured_whole() {
+    for (text, last_line) in [
+        ("x".repeat(70_000), 70_000),
+        ("x".repeat(70_000) + "\n", 70_000),
+        ("x".repeat(70_000) + "\n\n", 0),
+        ("first\n".to_owned() + &"x".repeat(300_000), 300_000),
+    ] {
+        let (mut spool, _folder) = spool(OutputForm::Raw);
+        for piece in text.as_bytes().chunks(4096) {
+            spool.push(piece).await;
+        }
+        spool.finish().await;
+        assert_eq!(spool.last_line_bytes(), last_line);
+    }
+}
+
+#[tokio::test]
+async fn memory_does_not_grow_with_the_output() {
+    let (mut spool, _folder) = spool(OutputForm::Raw);
+    let piece = "line of some length\n".repeat(3000);
+    for _ in 0..400 {
+        spool.push(piece.as_bytes()).await;
+        assert!(
+            spool.tail.capacity() < 16 * MAX_BYTES,
+            "{}",
+            spool.tail.capacity()
+        );
+        assert!(matches!(spool.spill, Spill::File { .. }));
+    }
+    let cut = spool.snapshot().truncation;
+    assert_eq!(
+        (cut.total_lines, cut.total_bytes, cut.truncated_by),
+        (400 * 3000, 400 * piece.len(), Some(TruncatedBy::Lines))
+    );
+}
+
+#[tokio::test]
+async fn plain_output_is_saved_plain() {
+    let (mut spool, _folder) = spool(OutputForm::Plain);
+    let mut shown = String::new();
+    for _ in 0..3000 {
+        for piece in [&b"\x1b[3"[..], b"1mr\xc3", b"\xa9d\x1b[0m\r\n"] {
+            shown.push_str(spool.push(piece).await);
+        }
+    }
+    shown.push_str(spool.finish().await);
+    assert_eq!(shown, "réd\n".repeat(3000));
+    let path = spool.snapshot().full_output_path.unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), shown);
+}
+
+#[tokio::test]
+async fn output_that_cannot_be_saved_is_still_shown() {
+    let (mut spool, folder) = spool(OutputForm::Raw);
+    drop(folder);
+    spool.push(numbers(1..=3000).as_bytes()).await;
+    spool.push(b"3001\n").await;
+    spool.finish().await;
+    let snapshot = spool.snapshot();
+    assert_eq!(snapshot.full_output_path, None);
+    assert!(snapshot.truncation.content.ends_with("\n3001"));
+    assert_eq!(spool.failure().unwrap().kind(), io::ErrorKind::NotFound);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn pieces_do_not_matter(
+        lines in prop::collection::vec("[a日]{0,9}|x{2000}|y{60000}", 0..40),
+        size in 300..70_000usize,
+    ) {
+        let text = lines.join("\n");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let snapshot = runtime.block_on(async {
+            let (mut spool, _folder) = spool(OutputForm::Raw);
+            for piece in text.as_bytes().chunks(size) {
+                spool.push(piece).await;
+            }
+            spool.finish().await;
+            spool.snapshot()
+        });
+        prop_assert_eq!(snapshot.truncation, truncate_tail(&text, TruncationLimits::default()));
+    }
+}

@@ -1,0 +1,80 @@
+//! The process table of Unix systems without `/proc`, asked from `ps`.
+//!
+//! There is no way to tell who holds a pipe, and no subreaper: a descendant that forked twice and
+//! left the session is out of reach.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal};
+
+/// Tells a pipe from all others; not possible here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PipeId;
+
+/// Returns the identity of a pipe.
+#[expect(clippy::unnecessary_wraps, reason = "other systems may fail")]
+pub(super) fn pipe_id(_end: &impl AsFd) -> io::Result<PipeId> {
+    Ok(PipeId)
+}
+
+/// A process as it was when the table was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) id: i32,
+    pub(super) parent: i32,
+    pub(super) session: i32,
+    /// Not a zombie.
+    pub(super) alive: bool,
+}
+
+/// Returns the processes there are.
+pub(super) fn processes() -> Vec<Process> {
+    let listed = Command::new("/bin/ps")
+        .args(["-A", "-o", "pid=,ppid=,state="])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    match listed {
+        Ok(output) => String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .filter_map(parse)
+            .collect(),
+        Err(error) => {
+            tracing::debug!(%error, "ps could not be run");
+            Vec::new()
+        }
+    }
+}
+
+fn parse(line: &str) -> Option<Process> {
+    let mut fields = line.split_ascii_whitespace();
+    let id = fields.next()?.parse().ok()?;
+    let parent = fields.next()?.parse().ok()?;
+    let alive = !fields.next()?.starts_with('Z');
+    let session = rustix::process::getsid(Some(Pid::from_raw(id)?)).ok()?;
+    Some(Process {
+        id,
+        parent,
+        session: session.as_raw_pid(),
+        alive,
+    })
+}
+
+impl Process {
+    /// Signals the process.
+    pub(super) fn signal(&self, signal: Signal) {
+        let signalled =
+            Pid::from_raw(self.id).map(|pid| rustix::process::kill_process(pid, signal));
+        if let Some(Err(error)) = signalled {
+            tracing::debug!(%error, pid = self.id, "a process could not be signalled");
+        }
+    }
+
+    /// Tells whether the process holds the writing end of a pipe.
+    #[expect(clippy::unused_self, reason = "other systems can tell")]
+    pub(super) fn can_write(&self, _pipe: PipeId) -> bool {
+        false
+    }
+}

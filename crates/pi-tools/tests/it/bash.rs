@@ -1,0 +1,419 @@
+//! The bash tool with a real shell; what the reference answers is written down as tables.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt, ready};
+use pi_agent::{ToolError, ToolOutput, UpdateSink};
+use pi_tools::{
+    LocalShell, SessionVariables, SharedSessionVariables, ShellCommand, ShellEnvironment,
+    ShellTool, ShellToolOptions, SpawnHook,
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{call, call_until, text};
+
+struct Place {
+    project: TempDir,
+    spill: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            project: TempDir::new().unwrap(),
+            spill: TempDir::new().unwrap(),
+        }
+    }
+
+    fn options(&self) -> ShellToolOptions {
+        ShellToolOptions {
+            spill_directory: self.spill.path().to_owned(),
+            ..ShellToolOptions::local(self.project.path(), LocalShell::default())
+        }
+    }
+
+    fn tool(&self) -> ShellTool {
+        ShellTool::bash(self.options())
+    }
+}
+
+/// The paragraphs before the last, and the last.
+fn parted(error: &ToolError) -> (&str, &str) {
+    error.0.rsplit_once("\n\n").unwrap_or(("", &error.0))
+}
+
+#[tokio::test]
+async fn commands_that_succeed_give_their_output() {
+    let place = Place::new();
+    std::fs::File::create(place.project.path().join("f.txt")).unwrap();
+    let project = place.project.path().canonicalize().unwrap();
+    let project = project.display();
+    for (command, output) in [
+        ("echo out", "out\n".to_owned()),
+        ("true", "(no output)".to_owned()),
+        ("echo o; echo e >&2; echo o2", "o\ne\no2\n".to_owned()),
+        ("cat; echo eof", "eof\n".to_owned()),
+        ("pwd; ls", format!("{project}\nf.txt\n")),
+        ("printf 'no newline'", "no newline".to_owned()),
+        (
+            r"printf '\033[31mred\033[0m\r\nnext\000nul\n'",
+            "\u{1b}[31mred\u{1b}[0m\r\nnext\0nul\n".to_owned(),
+        ),
+        (
+            r"printf '\xff\xfe bytes\n'",
+            "\u{fffd}\u{fffd} bytes\n".to_owned(),
+        ),
+        ("cd / && pwd", "/\n".to_owned()),
+        ("pwd", format!("{project}\n")),
+        ("tty || true", "not a tty\n".to_owned()),
+        (
+            "(: < /dev/tty) 2>/dev/null || echo no terminal",
+            "no terminal\n".to_owned(),
+        ),
+    ] {
+        let result = call(&place.tool(), json!({"command": command}))
+            .await
+            .unwrap();
+        assert_eq!(
+            (text(&result), &result.details),
+            (output.as_str(), &None),
+            "{command}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn commands_that_fail_say_so_in_the_last_paragraph() {
+    let place = Place::new();
+    for (command, output, code) in [
+        ("echo out; exit 3", "out\n", " 3."),
+        ("exit 1", "(no output)", " 1."),
+        (
+            "no_such_command_here",
+            "/bin/bash: line 1: no_such_command_here: command not found\n",
+            " 127.",
+        ),
+        ("kill -9 $$", "(no output)", " 137."),
+    ] {
+        let error = call(&place.tool(), json!({"command": command}))
+            .await
+            .unwrap_err();
+        let (shown, status) = parted(&error);
+        assert_eq!(shown, output, "{command}");
+        assert!(status.ends_with(code), "{command}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn both_streams_keep_their_order() {
+    let command = "for i in $(seq 1 500); do echo $i; echo $((i + 1000)) >&2; done";
+    let result = call(&Place::new().tool(), json!({"command": command}))
+        .await
+        .unwrap();
+    let lines: Vec<_> = (1..=500).flat_map(|i| [i, i + 1000]).collect();
+    let shown: Result<Vec<i32>, _> = text(&result).lines().map(str::parse).collect();
+    assert_eq!(shown.unwrap(), lines);
+}
+
+#[tokio::test]
+async fn updates_begin_empty_and_end_with_everything() {
+    let updates = UpdateSink::default();
+    let arguments = json!({"command": "echo out"});
+    let result = call_until(
+        &Place::new().tool(),
+        arguments,
+        &updates,
+        CancellationToken::new(),
+    )
+    .await;
+    assert_eq!(text(&result.unwrap()), "out\n");
+    let sent: Vec<_> = std::iter::from_fn(|| updates.take()).collect();
+    let last = ToolOutput {
+        details: Some(json!({})),
+        ..ToolOutput::text("out\n")
+    };
+    assert_eq!(sent, [ToolOutput::default(), last]);
+}
+
+#[tokio::test]
+async fn a_time_limit_stops_the_command() {
+    let place = Place::new();
+    for (command, limit, output, status) in [
+        (
+            "echo before; sleep 300",
+            json!(1),
+            "before\n",
+            " 1 seconds.",
+        ),
+        ("sleep 300", json!(0.5), "", " 0.5 seconds."),
+    ] {
+        let arguments = json!({"command": command, "timeout": limit});
+        let error = call(&place.tool(), arguments).await.unwrap_err();
+        assert_eq!(parted(&error).0, output);
+        assert!(error.0.ends_with(status), "{error}");
+    }
+    let in_time = call(&place.tool(), json!({"command": "echo x", "timeout": 60})).await;
+    assert_eq!(text(&in_time.unwrap()), "x\n");
+}
+
+#[tokio::test]
+async fn impossible_time_limits_are_refused() {
+    let place = Place::new();
+    let marker = place.project.path().join("ran");
+    for limit in [
+        json!(0),
+        json!(-1),
+        json!(99_999_999),
+        json!(1e300),
+        json!(1e-12),
+    ] {
+        let arguments = json!({"command": "touch ran", "timeout": limit});
+        let error = call(&place.tool(), arguments).await.unwrap_err();
+        assert!(error.0.starts_with("The timeout"), "{error}");
+    }
+    assert!(!marker.exists());
+}
+
+#[tokio::test]
+async fn aborting_keeps_what_was_written() {
+    let place = Place::new();
+    let tool = place.tool();
+    let updates = UpdateSink::default();
+    let cancel = CancellationToken::new();
+    let arguments = json!({"command": "echo begin; exec sleep 300"});
+    let running = call_until(&tool, arguments, &updates, cancel.clone());
+    let watching = async {
+        let begun = ToolOutput::text("begin\n").content;
+        while updates.take().is_none_or(|update| update.content != begun) {
+            tokio::task::yield_now().await;
+        }
+        cancel.cancel();
+    };
+    let (result, ()) = tokio::join!(running, watching);
+    let error = result.unwrap_err();
+    assert_eq!(parted(&error), ("begin\n", "The command was aborted."));
+}
+
+#[tokio::test]
+async fn long_output_is_cut_from_the_front_and_saved() {
+    let place = Place::new();
+    let rows = r#"for i in $(seq 1 1500); do echo "row $i ................................................"; done"#;
+    let record = |cut: [usize; 4], by: &str, partial: bool| {
+        let [total_lines, total_bytes, lines, bytes] = cut;
+        json!({
+            "truncated": true, "truncatedBy": by, "totalLines": total_lines,
+            "totalBytes": total_bytes, "outputLines": lines, "outputBytes": bytes,
+            "lastLinePartial": partial, "firstLineExceedsLimit": false,
+            "maxLines": 2000, "maxBytes": 51200,
+        })
+    };
+    for (command, first, last, cut, notice) in [
+        (
+            "seq 1 3000",
+            "1001",
+            "3000",
+            record([3000, 13893, 2000, 9999], "lines", false),
+            "[Lines 1001-3000 of 3000 are shown. All of it: ",
+        ),
+        (
+            rows,
+            "row 612 ................................................",
+            "row 1500 ................................................",
+            record([1500, 85893, 889, 51173], "bytes", false),
+            "[Lines 612-1500 of 1500 are shown (50.0KB limit). All of it: ",
+        ),
+        (
+            r"head -c 70000 /dev/zero | tr '\0' x",
+            &"x".repeat(51200),
+            &"x".repeat(51200),
+            record([1, 70000, 1, 51200], "bytes", true),
+            "[The last 50.0KB of line 1 (68.4KB) are shown. All of it: ",
+        ),
+    ] {
+        let result = call(&place.tool(), json!({"command": command}))
+            .await
+            .unwrap();
+        let (shown, said) = text(&result).rsplit_once("\n\n").unwrap();
+        assert_eq!(shown.lines().next(), Some(first));
+        assert_eq!(shown.lines().last(), Some(last));
+        assert!(said.starts_with(notice), "{said}");
+        let mut details = result.details.clone().unwrap();
+        let path = details["fullOutputPath"].as_str().unwrap().to_owned();
+        assert!(said.ends_with(&format!("{path}]")), "{said}");
+        assert_eq!(
+            std::fs::metadata(path).unwrap().len(),
+            cut["totalBytes"].as_u64().unwrap()
+        );
+        let truncation = details["truncation"].as_object_mut().unwrap();
+        assert_eq!(truncation.shift_remove("content"), Some(json!(shown)));
+        assert_eq!(json!(truncation), cut);
+    }
+}
+
+#[tokio::test]
+async fn the_limits_themselves_cut_nothing() {
+    let place = Place::new();
+    let result = call(&place.tool(), json!({"command": "seq 1 2000"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        (text(&result).lines().count(), result.details),
+        (2000, None)
+    );
+    let error = call(&place.tool(), json!({"command": "seq 1 3000; exit 2"}))
+        .await
+        .unwrap_err();
+    let (shown, status) = parted(&error);
+    assert!(status.ends_with(" 2."), "{status}");
+    assert!(
+        shown.contains("3000\n\n[Lines 1001-3000 of 3000 are shown. "),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn the_shell_and_the_prefix_can_be_chosen() {
+    let place = Place::new();
+    let options = ShellToolOptions {
+        command_prefix: Some("PREFIXED=yes".to_owned()),
+        processes: Arc::new(LocalShell::at("/bin/sh")),
+        ..place.options()
+    };
+    let result = call(
+        &ShellTool::bash(options),
+        json!({"command": "echo $PREFIXED $0"}),
+    )
+    .await;
+    assert_eq!(text(&result.unwrap()), "yes /bin/sh\n");
+
+    let options = ShellToolOptions {
+        processes: Arc::new(LocalShell::at("/no/such/shell")),
+        ..place.options()
+    };
+    let error = call(&ShellTool::bash(options), json!({"command": "true"}))
+        .await
+        .unwrap_err();
+    assert!(error.0.contains("/no/such/shell does not exist"), "{error}");
+}
+
+#[tokio::test]
+async fn commands_learn_of_the_session() {
+    let place = Place::new();
+    let variables: [(OsString, OsString); 3] = [
+        ("PATH".into(), "/usr/bin:/bin".into()),
+        ("PI_MODEL".into(), "outer".into()),
+        ("PI_PROVIDER".into(), "outer".into()),
+    ];
+    let session = SharedSessionVariables::default();
+    session.set(Some(SessionVariables {
+        session_id: "s1".to_owned(),
+        session_file: Some("/sessions/s1.jsonl".into()),
+        model: Some("m".to_owned()),
+        ..SessionVariables::default()
+    }));
+    let options = ShellToolOptions {
+        environment: ShellEnvironment::new(variables, Some(Path::new("/agent/bin"))),
+        session: Some(session),
+        ..place.options()
+    };
+    let tool = ShellTool::bash(options.clone());
+    assert_eq!(tool.prompt().guidelines.len(), 1);
+    let command = "env | grep ^PI_ | sort; echo $PATH";
+    let result = call(&tool, json!({"command": command})).await.unwrap();
+    let expected = "PI_MODEL=m\nPI_SESSION_FILE=/sessions/s1.jsonl\nPI_SESSION_ID=s1\n\
+                    /agent/bin:/usr/bin:/bin\n";
+    assert_eq!(text(&result), expected);
+
+    let hidden = ShellTool::bash(ShellToolOptions {
+        session: None,
+        ..options
+    });
+    let result = call(&hidden, json!({"command": "env | grep -c ^PI_"}))
+        .await
+        .unwrap_err();
+    assert_eq!(parted(&result).0, "0\n");
+    assert_eq!(hidden.prompt().guidelines.len(), 0);
+}
+
+struct Wrapper;
+
+impl SpawnHook for Wrapper {
+    fn adjust(&self, command: ShellCommand) -> BoxFuture<'_, Result<ShellCommand, ToolError>> {
+        let adjusted = match command.command.as_str() {
+            "forbidden" => Err(ToolError::new("not this one")),
+            _ => Ok(ShellCommand {
+                command: format!("echo wrapped; {}", command.command),
+                cwd: "/".into(),
+                ..command
+            }),
+        };
+        ready(adjusted).boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_hook_may_change_the_command() {
+    let place = Place::new();
+    let tool = ShellTool::bash(ShellToolOptions {
+        spawn_hook: Some(Arc::new(Wrapper)),
+        ..place.options()
+    });
+    let result = call(&tool, json!({"command": "pwd"})).await.unwrap();
+    assert_eq!(text(&result), "wrapped\n/\n");
+    let error = call(&tool, json!({"command": "forbidden"}))
+        .await
+        .unwrap_err();
+    assert_eq!(error, ToolError::new("not this one"));
+}
+
+#[tokio::test]
+async fn a_deleted_working_directory_is_named() {
+    let place = Place::new();
+    let tool = place.tool();
+    let path = place.project.path().to_owned();
+    place.project.close().unwrap();
+    let error = call(&tool, json!({"command": "true"})).await.unwrap_err();
+    assert!(
+        error
+            .0
+            .contains(&format!("{} does not exist", path.display())),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_explained() {
+    let place = Place::new();
+    let error = call(&place.tool(), json!({"command": "echo \u{0}"}))
+        .await
+        .unwrap_err();
+    assert!(error.0.contains("could not be started"), "{error}");
+    let long = "x".repeat(4 << 20);
+    let error = call(&place.tool(), json!({"command": long}))
+        .await
+        .unwrap_err();
+    assert!(error.0.contains("could not be started"), "{error}");
+}
+
+#[tokio::test]
+async fn a_background_child_does_not_hold_the_tool() {
+    let command = "(exec sleep 300) & echo $!";
+    let place = Place::new();
+    let tool = place.tool();
+    let running = call(&tool, json!({"command": command}));
+    let result = tokio::time::timeout(Duration::from_mins(1), running)
+        .await
+        .unwrap();
+    let result = result.unwrap();
+    let process = text(&result).trim();
+    let kill = format!("kill {process}");
+    call(&Place::new().tool(), json!({"command": kill}))
+        .await
+        .expect("the child lives on");
+}
