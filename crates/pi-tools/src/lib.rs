@@ -38,16 +38,20 @@ mod paths;
 mod plain_text;
 mod process_tree;
 mod read;
+mod search_report;
 mod shell;
 mod shell_run;
 mod truncate;
 mod user_shell;
 mod utf8_stream;
+mod walk;
 mod write;
 
 pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
 pub use context::{SharedImagePolicy, ToolContext, ToolPrompt};
 pub use edit::{EDIT_PROMPT, EditTool};
+pub use find::{FIND_PROMPT, FindTool};
+pub use grep::{GREP_PROMPT, GrepTool};
 pub use images::{
     FittedImage, ImageFailure, ImageLimits, ImagePolicy, fit_image, fit_result_images, sniff_image,
 };

@@ -11,6 +11,7 @@ mod bash;
 mod files;
 #[cfg(target_os = "linux")]
 mod process_tree;
+mod search;
 mod support;
 #[cfg(unix)]
 mod unix_files;

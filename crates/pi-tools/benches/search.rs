@@ -1,0 +1,162 @@
+//! grep and find over a repository of 30,000 files, beside `rg` and `fd` as they would be called.
+//!
+//! The programs are taken from the PATH, or from where `PI_BENCH_RG` and `PI_BENCH_FD` say; without
+//! them only ours are measured. `PI_BENCH_TREE` names a tree to use instead of a made one.
+
+#![expect(
+    clippy::expect_used,
+    reason = "a bench without its files has nothing to measure"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use divan::Bencher;
+use pi_agent::{Tool, UpdateSink};
+use pi_tools::{FindTool, GrepTool, ToolContext};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+const PACKAGES: usize = 200;
+const FILES_PER_PACKAGE: usize = 150;
+const NEEDLE: &str = "needle_7f3a";
+const ABSENT: &str = "no_such_needle_7f3a";
+
+/// Written last: the tree is made once.
+const COMPLETE: &str = ".git/HEAD";
+
+fn main() {
+    // Made before anything is measured.
+    LazyLock::force(&TREE);
+    divan::main();
+}
+
+static TREE: LazyLock<PathBuf> = LazyLock::new(|| match std::env::var_os("PI_BENCH_TREE") {
+    Some(tree) => tree.into(),
+    None => {
+        let tree = Path::new(env!("CARGO_TARGET_TMPDIR")).join("search-tree");
+        if !tree.join(COMPLETE).exists() {
+            make_tree(&tree);
+        }
+        tree
+    }
+});
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime"));
+
+fn make_tree(root: &Path) {
+    put(
+        &root.join(".gitignore"),
+        "build/\n*.log\n*.tmp\n!keep.log\n",
+    );
+    let folders = [
+        "src",
+        "src/core",
+        "src/ui",
+        "tests",
+        "docs",
+        ".config",
+        "build",
+        "generated",
+    ];
+    let suffixes = ["rs", "ts", "py", "md", "json"];
+    for package in 0..PACKAGES {
+        let folder = root.join(format!("group{}/package{package:03}", package % 10));
+        put(&folder.join(".gitignore"), "/generated/\n");
+        put(&folder.join("package.toml"), "version = 1\n");
+        let needle = if package < 60 { NEEDLE } else { "nothing" };
+        put(
+            &folder.join("src/marked.rs"),
+            &format!("{}{needle}\n", words(package)),
+        );
+        for file in 0..FILES_PER_PACKAGE - 3 {
+            let place = folders.iter().cycle().nth(file).expect("a folder");
+            let suffix = suffixes.iter().cycle().nth(file / 7).expect("a suffix");
+            let path = folder.join(place).join(format!("file_{file}.{suffix}"));
+            put(&path, &words(package + file));
+        }
+    }
+    put(&root.join(COMPLETE), "ref: refs/heads/main\n");
+}
+
+fn words(seed: usize) -> String {
+    let line = "state parse value return width render entry index token buffer\n";
+    line.repeat(5 + seed % 25)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a file nobody else reads yet")]
+fn put(path: &Path, contents: &str) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a writable folder");
+    fs::write(path, contents).expect("a writable file");
+}
+
+fn call(tool: &dyn Tool, arguments: &Value) -> usize {
+    let arguments = arguments.as_object().cloned().expect("an object");
+    let running = tool.execute(
+        "call",
+        arguments,
+        UpdateSink::default(),
+        CancellationToken::new(),
+    );
+    RUNTIME.block_on(running).expect("a result").content.len()
+}
+
+fn program(variable: &str, name: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    named.or_else(|| which::which(name).ok())
+}
+
+fn bench_program(bencher: Bencher<'_, '_>, program: Option<PathBuf>, arguments: &[&str]) {
+    let Some(program) = program else { return };
+    bencher.bench_local(|| {
+        let mut command = Command::new(&program);
+        command.args(arguments).arg(&*TREE).stdin(Stdio::null());
+        command.output().expect("a result").stdout.len()
+    });
+}
+
+#[divan::bench(args = [NEEDLE, ABSENT])]
+fn grep(bencher: Bencher<'_, '_>, pattern: &str) {
+    let tool = GrepTool::new(ToolContext::local(&*TREE));
+    bencher.bench_local(|| call(&tool, &json!({"pattern": pattern})));
+}
+
+#[divan::bench(args = [NEEDLE, ABSENT])]
+fn grep_by_rg(bencher: Bencher<'_, '_>, pattern: &str) {
+    let arguments = [
+        "--json",
+        "--line-number",
+        "--color=never",
+        "--hidden",
+        "--",
+        pattern,
+    ];
+    bench_program(bencher, program("PI_BENCH_RG", "rg"), &arguments);
+}
+
+#[divan::bench(args = ["*.toml", "src/**/*.rs", "*.absent"])]
+fn find(bencher: Bencher<'_, '_>, pattern: &str) {
+    let tool = FindTool::new(ToolContext::local(&*TREE));
+    bencher.bench_local(|| call(&tool, &json!({"pattern": pattern})));
+}
+
+#[divan::bench(args = ["*.toml", "src/**/*.rs", "*.absent"])]
+fn find_by_fd(bencher: Bencher<'_, '_>, pattern: &str) {
+    let whole_path = format!("**/{pattern}");
+    let mut arguments = vec![
+        "--glob",
+        "--color=never",
+        "--hidden",
+        "--max-results",
+        "1000",
+    ];
+    if pattern.contains('/') {
+        arguments.extend(["--full-path", "--", &whole_path]);
+    } else {
+        arguments.extend(["--", pattern]);
+    }
+    bench_program(bencher, program("PI_BENCH_FD", "fd"), &arguments);
+}

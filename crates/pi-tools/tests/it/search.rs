@@ -1,0 +1,484 @@
+//! grep and find on real files; what the reference answers is written down as tables.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::{ConstrainedSampling, Strictness};
+use pi_tools::{FindTool, GrepTool, LocalShell, ShellTool, ShellToolOptions, ToolContext};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+#[cfg(unix)]
+use crate::support::is_alone;
+use crate::support::{call, call_until, text};
+
+fn tree(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, contents) in files {
+        put(folder.path(), name, contents.as_bytes());
+    }
+    folder
+}
+
+#[expect(clippy::disallowed_methods, reason = "a file nobody else reads yet")]
+fn put(folder: &Path, name: &str, contents: &[u8]) {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, contents).unwrap();
+}
+
+fn project() -> TempDir {
+    tree(&[
+        ("a.txt", "alpha\nbeta\ngamma\n"),
+        ("src/b.ts", "const beta = 1;\nlet x;\n"),
+        ("src/c.ts", "BETA\n"),
+        (".hidden", "beta hidden\n"),
+        ("ignored/i.txt", "beta ignored\n"),
+        (".gitignore", "ignored/\n"),
+        ("re.txt", "a.c\nabc\n(paren\n"),
+        (".git/HEAD", "ref: refs/heads/main\n"),
+    ])
+}
+
+async fn grep(folder: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
+    call(&GrepTool::new(ToolContext::local(folder.path())), arguments).await
+}
+
+async fn find(folder: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
+    call(&FindTool::new(ToolContext::local(folder.path())), arguments).await
+}
+
+#[tokio::test]
+async fn grep_answers_as_the_reference_does() {
+    let project = project();
+    for (arguments, expected) in [
+        (
+            json!({"pattern": "beta"}),
+            ".hidden:1: beta hidden\na.txt:2: beta\nsrc/b.ts:1: const beta = 1;",
+        ),
+        (
+            json!({"pattern": "beta", "ignoreCase": true, "glob": "*.ts"}),
+            "src/b.ts:1: const beta = 1;\nsrc/c.ts:1: BETA",
+        ),
+        (
+            json!({"pattern": "a.c", "path": "re.txt"}),
+            "re.txt:1: a.c\nre.txt:2: abc",
+        ),
+        (
+            json!({"pattern": "a.c", "path": "re.txt", "literal": true}),
+            "re.txt:1: a.c",
+        ),
+        (
+            json!({"pattern": "(paren", "path": "re.txt", "literal": true}),
+            "re.txt:3: (paren",
+        ),
+        (
+            json!({"pattern": "beta", "path": "a.txt", "context": 1}),
+            "a.txt-1- alpha\na.txt:2: beta\na.txt-3- gamma",
+        ),
+        (json!({"pattern": "nothing_here"}), "(no matches)"),
+        (
+            json!({"pattern": "beta", "path": "src"}),
+            "b.ts:1: const beta = 1;",
+        ),
+        (
+            json!({"pattern": "beta", "path": "ignored"}),
+            "i.txt:1: beta ignored",
+        ),
+        (
+            json!({"pattern": "beta", "glob": "src/*.ts"}),
+            "src/b.ts:1: const beta = 1;",
+        ),
+        (
+            json!({"pattern": "beta", "glob": "!*.ts", "path": "src"}),
+            "(no matches)",
+        ),
+        (
+            json!({"pattern": "refs/heads"}),
+            ".git/HEAD:1: ref: refs/heads/main",
+        ),
+        (
+            json!({"pattern": "beta", "path": "", "glob": ""}),
+            ".hidden:1: beta hidden\na.txt:2: beta\nsrc/b.ts:1: const beta = 1;",
+        ),
+    ] {
+        let result = grep(&project, arguments.clone()).await.unwrap();
+        assert_eq!(
+            (text(&result), &result.details),
+            (expected, &None),
+            "{arguments}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn grep_stops_at_its_limit() {
+    let project = project();
+    let arguments = json!({"pattern": "a", "path": "a.txt", "limit": 1});
+    let result = grep(&project, arguments).await.unwrap();
+    let (shown, notice) = text(&result).split_once("\n\n").unwrap();
+    assert_eq!(shown, "a.txt:1: alpha");
+    assert!(
+        notice.starts_with('[') && notice.contains("limit=2 "),
+        "{notice}"
+    );
+    assert_eq!(result.details, Some(json!({"matchLimitReached": 1})));
+
+    let many = tree(&[]);
+    for number in 0..50 {
+        put(many.path(), &format!("{number}.txt"), b"x\nx\nx\nx\n");
+    }
+    let result = grep(&many, json!({"pattern": "x"})).await.unwrap();
+    let shown = text(&result).split_once("\n\n").unwrap().0;
+    assert_eq!(shown.lines().count(), 100);
+    assert_eq!(result.details, Some(json!({"matchLimitReached": 100})));
+    let all = grep(&many, json!({"pattern": "x", "limit": 1000}))
+        .await
+        .unwrap();
+    assert_eq!((text(&all).lines().count(), all.details), (200, None));
+}
+
+#[tokio::test]
+async fn each_match_is_shown_with_its_own_context() {
+    let file = tree(&[("f", "1\nm2\n3\nm4\n5\n6\n7\nm8\n")]);
+    let context =
+        |lines: Value, limit: usize| json!({"pattern": "m", "context": lines, "limit": limit});
+    for (arguments, expected) in [
+        (
+            context(json!(1), 9),
+            "f-1- 1\nf:2: m2\nf-3- 3\nf-3- 3\nf:4: m4\nf-5- 5\nf-7- 7\nf:8: m8",
+        ),
+        (context(json!(-3), 9), "f:2: m2\nf:4: m4\nf:8: m8"),
+        (context(json!(2), 1), "f-1- 1\nf:2: m2\nf-3- 3\nf-4- m4"),
+        (
+            context(json!(1e12), 1),
+            "f-1- 1\nf:2: m2\nf-3- 3\nf-4- m4\nf-5- 5\nf-6- 6\nf-7- 7\nf-8- m8",
+        ),
+    ] {
+        let result = grep(&file, arguments.clone()).await.unwrap();
+        let shown = text(&result).split("\n\n").next().unwrap();
+        assert_eq!(shown, expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn patterns_that_look_like_flags_are_patterns() {
+    let files = tree(&[("-f.txt", "--files\n-v\nx\n"), ("b", "other\n")]);
+    for pattern in ["--files", "-v", "-"] {
+        let result = grep(&files, json!({"pattern": pattern, "literal": true}))
+            .await
+            .unwrap();
+        assert!(text(&result).starts_with("-f.txt:"), "{pattern}");
+    }
+    let result = find(&files, json!({"pattern": "-f*"})).await.unwrap();
+    assert_eq!(text(&result), "-f.txt");
+    let result = find(&files, json!({"pattern": "--help"})).await.unwrap();
+    assert_eq!(text(&result), "(no files found)");
+}
+
+#[tokio::test]
+async fn lines_are_cut_and_cleaned() {
+    let files = tree(&[]);
+    put(files.path(), "crlf", b"one needle\r\ntwo\r\n");
+    put(files.path(), "latin1", b"needle \xe9\n");
+    let long = format!("{}needle\n", "é".repeat(499));
+    put(files.path(), "long", long.as_bytes());
+    let pairs = format!("needle{}\n", "😀".repeat(247));
+    put(files.path(), "pairs", pairs.as_bytes());
+    let result = grep(&files, json!({"pattern": "needle"})).await.unwrap();
+    let (shown, notice) = text(&result).split_once("\n\n").unwrap();
+    let expected = format!(
+        "crlf:1: one needle\nlatin1:1: needle \u{fffd}\nlong:1: {}n... [truncated]\npairs:1: {}",
+        "é".repeat(499),
+        pairs.trim_end(),
+    );
+    assert_eq!(shown, expected);
+    assert!(notice.contains("500 characters"), "{notice}");
+    assert_eq!(result.details, Some(json!({"linesTruncated": true})));
+}
+
+#[tokio::test]
+async fn long_results_are_cut_at_whole_lines() {
+    let line = format!("needle {}\n", "x".repeat(400));
+    let files = tree(&[("f", &line.repeat(1000))]);
+    let result = grep(&files, json!({"pattern": "needle", "limit": 500}))
+        .await
+        .unwrap();
+    let details = result.details.as_ref().unwrap();
+    assert_eq!(details["matchLimitReached"], json!(500));
+    let truncation = &details["truncation"];
+    assert_eq!(truncation["totalLines"], json!(500));
+    assert_eq!(truncation["truncatedBy"], json!("bytes"));
+    assert!(truncation["outputBytes"].as_u64().unwrap() <= 51200);
+    let (shown, notice) = text(&result).split_once("\n\n").unwrap();
+    assert_eq!(json!(shown), truncation["content"]);
+    assert!(notice.contains("50.0KB"), "{notice}");
+
+    // Context repeats lines; what cannot be shown is not kept either.
+    let arguments = json!({"pattern": "needle", "limit": 1000, "context": 1000});
+    let result = grep(&files, arguments).await.unwrap();
+    assert_eq!(
+        result.details.unwrap()["truncation"]["totalLines"],
+        json!(1_000_000)
+    );
+}
+
+#[tokio::test]
+async fn binary_files_are_skipped_unless_named() {
+    let files = tree(&[("text", "needle\n")]);
+    put(files.path(), "binary", b"\0\0needle\n");
+    put(files.path(), "utf16", b"\xff\xfen\0e\0e\0d\0l\0e\0\n\0");
+    let result = grep(&files, json!({"pattern": "needle"})).await.unwrap();
+    assert_eq!(text(&result), "text:1: needle\nutf16:1: needle");
+    let result = grep(&files, json!({"pattern": "needle", "path": "binary"}))
+        .await
+        .unwrap();
+    assert!(text(&result).contains("needle"), "{}", text(&result));
+}
+
+#[tokio::test]
+async fn bad_searches_are_explained() {
+    let files = tree(&[("re.txt", "x\n")]);
+    for (arguments, words) in [
+        (
+            json!({"pattern": "(paren", "path": "re.txt"}),
+            "set literal",
+        ),
+        (json!({"pattern": "a\nb"}), "cannot be used"),
+        (json!({"pattern": "x", "path": "nope"}), "no such file"),
+        (json!({"pattern": "x", "glob": "a["}), "glob cannot be used"),
+    ] {
+        let error = grep(&files, arguments.clone()).await.unwrap_err();
+        assert!(error.0.contains(words), "{arguments}: {error}");
+    }
+    for (arguments, words) in [
+        (json!({"pattern": "*", "path": "nope"}), "no such file"),
+        (json!({"pattern": "*", "path": "re.txt"}), "not a directory"),
+        (json!({"pattern": "a["}), "cannot be used"),
+    ] {
+        let error = find(&files, arguments.clone()).await.unwrap_err();
+        assert!(error.0.contains(words), "{arguments}: {error}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn pipes_and_links_do_not_hold_a_search() {
+    let files = tree(&[("f", "needle\n")]);
+    let pipe = files.path().join("pipe");
+    let made = std::process::Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    std::os::unix::fs::symlink("..", files.path().join("loop")).unwrap();
+    std::os::unix::fs::symlink("f", files.path().join("link")).unwrap();
+    let result = grep(&files, json!({"pattern": "needle"})).await.unwrap();
+    assert_eq!(text(&result), "f:1: needle");
+    let result = grep(&files, json!({"pattern": "needle", "path": "link"}))
+        .await
+        .unwrap();
+    assert_eq!(text(&result), "link:1: needle");
+    let error = grep(&files, json!({"pattern": "x", "path": "pipe"}))
+        .await
+        .unwrap_err();
+    assert!(error.0.contains("a named pipe"), "{error}");
+    let result = find(&files, json!({"pattern": "*"})).await.unwrap();
+    assert_eq!(text(&result), "f\nlink\nloop\npipe");
+}
+
+#[tokio::test]
+async fn find_answers_as_the_reference_does() {
+    let project = project();
+    for (arguments, expected) in [
+        (json!({"pattern": "*.ts"}), "src/b.ts\nsrc/c.ts"),
+        (json!({"pattern": "**/*.txt"}), "a.txt\nre.txt"),
+        (json!({"pattern": "src/*.ts"}), "src/b.ts\nsrc/c.ts"),
+        (json!({"pattern": "*.ts", "path": "src"}), "b.ts\nc.ts"),
+        (json!({"pattern": "*.zzz"}), "(no files found)"),
+        (json!({"pattern": "src"}), "src/"),
+        (json!({"pattern": "i.txt"}), "(no files found)"),
+        (json!({"pattern": ".hidden"}), ".hidden"),
+        (json!({"pattern": "HEAD"}), ".git/HEAD"),
+        (json!({"pattern": "head"}), ".git/HEAD"),
+        (json!({"pattern": "B.ts"}), "(no files found)"),
+        (json!({"pattern": "{b,re}.*"}), "re.txt\nsrc/b.ts"),
+        (json!({"pattern": "**", "path": "src"}), "b.ts\nc.ts"),
+        (json!({"pattern": "?.ts"}), "src/b.ts\nsrc/c.ts"),
+    ] {
+        let result = find(&project, arguments.clone()).await.unwrap();
+        assert_eq!(
+            (text(&result), &result.details),
+            (expected, &None),
+            "{arguments}"
+        );
+    }
+    let absolute = format!("{}/*.txt", project.path().display());
+    let result = find(&project, json!({"pattern": absolute})).await.unwrap();
+    assert_eq!(text(&result), "a.txt\nre.txt");
+}
+
+#[tokio::test]
+async fn find_stops_at_its_limit() {
+    let files = tree(&[("a1.txt", ""), ("only/a2.txt", "")]);
+    for (arguments, expected, limit, hint) in [
+        (
+            json!({"pattern": "*.txt", "limit": 2}),
+            "a1.txt\nonly/a2.txt",
+            2,
+            "limit=4 ",
+        ),
+        (
+            json!({"pattern": "a2*", "limit": 1}),
+            "only/a2.txt",
+            1,
+            "limit=2 ",
+        ),
+    ] {
+        let result = find(&files, arguments).await.unwrap();
+        let (shown, notice) = text(&result).split_once("\n\n").unwrap();
+        assert_eq!(shown, expected);
+        assert!(notice.contains(hint), "{notice}");
+        assert_eq!(result.details, Some(json!({"resultLimitReached": limit})));
+    }
+}
+
+#[tokio::test]
+async fn ignore_rules_hold_where_git_would_apply_them() {
+    // Without a repository find heeds .gitignore and grep does not, as `fd` and `rg` are called.
+    let files = tree(&[
+        (".gitignore", "*.log\n"),
+        (".ignore", "left\n"),
+        ("a.log", "needle\n"),
+        ("left", "needle\n"),
+        ("kept", "needle\n"),
+    ]);
+    let found = find(&files, json!({"pattern": "*"})).await.unwrap();
+    assert_eq!(text(&found), ".gitignore\n.ignore\nkept");
+    let found = grep(&files, json!({"pattern": "needle"})).await.unwrap();
+    assert_eq!(text(&found), "a.log:1: needle\nkept:1: needle");
+    // Rules of an outer repository end at a nested one.
+    put(files.path(), ".git/HEAD", b"");
+    put(files.path(), "nested/.git/HEAD", b"");
+    put(files.path(), "nested/b.log", b"needle\n");
+    let found = find(&files, json!({"pattern": "*.log"})).await.unwrap();
+    assert_eq!(text(&found), "nested/b.log");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn an_unreadable_folder_does_not_spoil_the_search() {
+    use std::os::unix::fs::PermissionsExt;
+    if !is_alone("search::an_unreadable_folder_does_not_spoil_the_search") {
+        return;
+    }
+    let files = tree(&[("closed/f", "needle\n"), ("open", "needle\n")]);
+    let closed = files.path().join("closed");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let results = [
+        grep(&files, json!({"pattern": "needle"})).await.unwrap(),
+        find(&files, json!({"pattern": "open"})).await.unwrap(),
+    ];
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    for result in results {
+        let (shown, notice) = text(&result).split_once("\n\n").unwrap();
+        assert!(shown.starts_with("open"), "{shown}");
+        assert!(
+            notice.starts_with("[Could not be read: ") && notice.contains("closed"),
+            "{notice}"
+        );
+    }
+}
+
+/// How long a cancelled search may go on: far less than it would take.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_ends_when_it_is_cancelled() {
+    // A sparse file takes long to read and no room on the disk.
+    let files = tree(&[]);
+    let huge = fs::File::create(files.path().join("huge")).unwrap();
+    huge.set_len(1 << 40).unwrap();
+    let tool = GrepTool::new(ToolContext::local(files.path()));
+    let cancel = CancellationToken::new();
+    // Named, so that its zeros are searched.
+    let arguments = json!({"pattern": "needle", "path": "huge"});
+    let updates = UpdateSink::default();
+    let searching = call_until(&tool, arguments, &updates, cancel.clone());
+    let cancelling = async {
+        tokio::task::yield_now().await;
+        cancel.cancel();
+        Instant::now()
+    };
+    let (result, cancelled) = tokio::join!(searching, cancelling);
+    assert_eq!(result.unwrap_err(), ToolError::new("Operation aborted"));
+    assert!(cancelled.elapsed() < AT_ONCE, "{:?}", cancelled.elapsed());
+    let tools: [&dyn Tool; 2] = [&tool, &FindTool::new(ToolContext::local(files.path()))];
+    for tool in tools {
+        let arguments = json!({"pattern": "x"});
+        let result = call_until(tool, arguments, &updates, cancel.clone()).await;
+        assert_eq!(result.unwrap_err(), ToolError::new("Operation aborted"));
+    }
+}
+
+#[test]
+fn the_tools_are_declared_as_models_know_them() {
+    let place = TempDir::new().unwrap();
+    let context = ToolContext::local(place.path());
+    let shell = ShellToolOptions::local(place.path(), LocalShell::default());
+    let cases: [(Box<dyn Tool>, &str, &[(&str, &str)], &str); 3] = [
+        (
+            Box::new(ShellTool::bash(shell)),
+            "bash",
+            &[("command", "string"), ("timeout", "number")],
+            "command",
+        ),
+        (
+            Box::new(GrepTool::new(context.clone())),
+            "grep",
+            &[
+                ("pattern", "string"),
+                ("path", "string"),
+                ("glob", "string"),
+                ("ignoreCase", "boolean"),
+                ("literal", "boolean"),
+                ("context", "number"),
+                ("limit", "number"),
+            ],
+            "pattern",
+        ),
+        (
+            Box::new(FindTool::new(context)),
+            "find",
+            &[
+                ("pattern", "string"),
+                ("path", "string"),
+                ("limit", "number"),
+            ],
+            "pattern",
+        ),
+    ];
+    for (tool, name, properties, required) in cases {
+        let declaration = tool.declaration();
+        assert_eq!(declaration.name, name);
+        let strict =
+            (name == "bash").then_some(ConstrainedSampling::JsonSchema(Strictness::Prefer));
+        assert_eq!(declaration.constrained_sampling, strict);
+        let schema = &declaration.parameters;
+        assert_eq!(
+            (&schema["type"], &schema["required"]),
+            (&json!("object"), &json!([required]))
+        );
+        let declared: Vec<_> = schema["properties"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, property)| (name.as_str(), property["type"].as_str().unwrap()))
+            .collect();
+        assert_eq!(declared, properties);
+    }
+}
