@@ -54,9 +54,9 @@ impl AgentHooks for Guard {
 #[tokio::test]
 async fn calls_can_be_blocked_changed_and_reworded() {
     let calls = vec![("blocked", "echo"), ("broken", "echo"), ("runs", "echo")];
-    let agent = Script::new([Answer::Calls(calls)])
-        .agent_with(vec![TestTool::echo("echo")], |options| {
-            options.hooks = Arc::new(Guard)
+    let agent =
+        Script::new([Answer::Calls(calls)]).agent_with(vec![TestTool::echo("echo")], |options| {
+            options.hooks = Arc::new(Guard);
         });
     agent.prompt_text("go", Vec::new()).await.unwrap();
     assert_eq!(

@@ -430,7 +430,8 @@ fn the_tools_are_declared_as_models_know_them() {
     let place = TempDir::new().unwrap();
     let context = ToolContext::local(place.path());
     let shell = ShellToolOptions::local(place.path(), LocalShell::default());
-    let cases: [(Box<dyn Tool>, &str, &[(&str, &str)], &str); 3] = [
+    type Case<'a> = (Box<dyn Tool>, &'a str, &'a [(&'a str, &'a str)], &'a str);
+    let cases: [Case<'_>; 3] = [
         (
             Box::new(ShellTool::bash(shell)),
             "bash",
