@@ -23,7 +23,7 @@ const BLACK_FLAG: char = '\u{1f3f4}';
 ///
 /// Line feeds and tabs stay; other line ends become line feeds. See [`Sanitizer`].
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_harmless) {
+    if harmless_length(text) == text.len() {
         return Cow::Borrowed(text);
     }
     let mut clean = String::with_capacity(text.len());
@@ -39,6 +39,20 @@ fn is_harmless(character: char) -> bool {
         '\n' | '\t' => true,
         BLACK_FLAG | '\u{2028}' | '\u{2029}' => false,
         other => !other.is_control() && !is_deceptive(other),
+    }
+}
+
+/// Returns how many bytes at the start may be passed on as they are.
+fn harmless_length(text: &str) -> usize {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let mut length = 0;
+    loop {
+        let rest = text.as_bytes().get(length..).unwrap_or_default();
+        length += rest.iter().take_while(|byte| is_plain(byte)).count();
+        match text.get(length..).and_then(|rest| rest.chars().next()) {
+            Some(character) if is_harmless(character) => length += character.len_utf8(),
+            Some(_) | None => return length,
+        }
     }
 }
 
@@ -91,9 +105,7 @@ impl Sanitizer {
         let mut rest = piece;
         while !rest.is_empty() {
             if self.state == State::Text {
-                let end = rest
-                    .find(|character| !is_harmless(character))
-                    .unwrap_or(rest.len());
+                let end = harmless_length(rest);
                 let (harmless, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
                 out.push_str(harmless);
                 rest = following;

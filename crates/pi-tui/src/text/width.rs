@@ -57,16 +57,18 @@ impl<'a> Iterator for Graphemes<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let length = match self.rest.as_bytes() {
-            [] => return None,
-            [b'\r', b'\n', ..] => 2,
-            // Nothing that extends a cluster is ASCII.
-            [first, second, ..] if first.is_ascii() && second.is_ascii() => 1,
-            bytes => GraphemeCursor::new(0, bytes.len(), true)
+        let mut characters = self.rest.chars();
+        let first = characters.next()?;
+        let stands_alone = |character: char| lone_width(character).is_some();
+        let length = if stands_alone(first) && characters.next().is_none_or(stands_alone) {
+            first.len_utf8()
+        } else {
+            // Where a cluster ends depends on nothing before it, so each may start afresh.
+            GraphemeCursor::new(0, self.rest.len(), true)
                 .next_boundary(self.rest, 0)
                 .ok()
                 .flatten()
-                .unwrap_or(bytes.len()),
+                .unwrap_or(self.rest.len())
         };
         let (grapheme, rest) = self
             .rest
@@ -74,6 +76,25 @@ impl<'a> Iterator for Graphemes<'a> {
             .unwrap_or((self.rest, ""));
         self.rest = rest;
         Some(grapheme)
+    }
+}
+
+/// Returns the columns of a character that is a cluster whenever its neighbours are such, too.
+///
+/// These are the bulk of all text. Only a shortcut: other characters take the long way.
+fn lone_width(character: char) -> Option<usize> {
+    match character {
+        ' '..='~'
+        | '\u{c0}'..='\u{2ff}' // Latin
+        | '\u{391}'..='\u{3a1}' | '\u{3a3}'..='\u{482}' | '\u{48a}'..='\u{52f}' // Greek, Cyrillic
+        | '\u{2010}'..='\u{2027}' // dashes, quotes, bullets, ellipsis
+        | '\u{2190}'..='\u{2193}' | '\u{2500}'..='\u{259f}' // arrows, boxes and blocks
+        => Some(1),
+        '\u{3001}'..='\u{3029}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' // kana
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' // ideographs
+        | '\u{ff01}'..='\u{ff60}' // fullwidth forms
+        => Some(2),
+        _ => None,
     }
 }
 
@@ -87,10 +108,13 @@ pub fn grapheme_width(grapheme: &str) -> usize {
         _ => {}
     }
     let mut characters = grapheme.chars();
-    if let (Some(only), None) = (characters.next(), characters.next())
-        && is_regional_indicator(only)
-    {
-        return 2;
+    if let (Some(only), None) = (characters.next(), characters.next()) {
+        if is_regional_indicator(only) {
+            return 2;
+        }
+        if let Some(width) = lone_width(only) {
+            return width;
+        }
     }
     // Terminals do not narrow a wide character for a request to show it as text.
     let width = match grapheme.strip_suffix('\u{fe0e}') {
@@ -240,6 +264,19 @@ mod tests {
         ];
         for (text, width) in cases {
             assert_eq!(visible_width(text), *width, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_shortcut_agrees_with_the_long_way() {
+        for character in (char::MIN..=char::MAX).filter(|one| lone_width(*one).is_some()) {
+            let text = character.to_string();
+            assert_eq!(lone_width(character), Some(text.width()), "{character:?}");
+            for (before, after) in [("a", "漢"), ("漢", "a"), ("я", "─")] {
+                let text = format!("{before}{character}{after}");
+                let clusters = unicode_segmentation::UnicodeSegmentation::graphemes(&*text, true);
+                assert_eq!(clusters.count(), 3, "{text:?}");
+            }
         }
     }
 

@@ -99,7 +99,7 @@ impl Wrapper {
         for token in AnsiTokens::new(text) {
             match token {
                 AnsiToken::Sequence(sequence) => self.push_sequence(sequence),
-                AnsiToken::Text(text) => graphemes(text).for_each(|one| self.push_grapheme(one)),
+                AnsiToken::Text(text) => self.push_text(text),
             }
         }
         self.commit_word();
@@ -122,6 +122,35 @@ impl Wrapper {
             self.word_style.apply(sequence);
         } else {
             self.word.push_str(sequence);
+        }
+    }
+
+    /// Takes text without sequences, runs of ASCII at once.
+    fn push_text(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let filled = if self.in_long_word {
+                self.line_width
+            } else {
+                self.word_width
+            };
+            let run = ascii_word_length(rest.as_bytes(), self.width.saturating_sub(filled));
+            let taken = if run > 0 {
+                let (text, width) = if self.in_long_word {
+                    (&mut self.line, &mut self.line_width)
+                } else {
+                    (&mut self.word, &mut self.word_width)
+                };
+                text.push_str(rest.get(..run).unwrap_or_default());
+                *width += run;
+                run
+            } else if let Some(grapheme) = graphemes(rest).next() {
+                self.push_grapheme(grapheme);
+                grapheme.len()
+            } else {
+                return;
+            };
+            rest = rest.get(taken..).unwrap_or_default();
         }
     }
 
@@ -241,6 +270,24 @@ impl Wrapper {
         (self.gap_width, self.word_width) = (0, 0);
         self.word_style.clone_from(&self.end_style);
         self.line_style.clone_from(&self.end_style);
+    }
+}
+
+/// Returns how many bytes at the start, at most `limit`, are characters of a word that need no closer
+/// look.
+///
+/// The last one before other than ASCII does: a combining mark may follow it.
+fn ascii_word_length(bytes: &[u8], limit: usize) -> usize {
+    let length = bytes
+        .iter()
+        .take(limit)
+        .take_while(|byte| byte.is_ascii_graphic())
+        .count();
+    let before_other = bytes.get(length).is_some_and(|byte| !byte.is_ascii());
+    if before_other {
+        length.saturating_sub(1)
+    } else {
+        length
     }
 }
 
