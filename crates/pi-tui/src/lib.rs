@@ -11,7 +11,9 @@
 //! assert_eq!(wrap_text("one two", 4), ["one", "two"]);
 //! ```
 
+mod autocomplete;
 mod component;
+mod components;
 mod fuzzy;
 mod input;
 mod line;
@@ -19,7 +21,21 @@ mod style;
 mod text;
 mod theme;
 
+pub use autocomplete::{
+    CombinedProvider, CommandCompletion, CompletedLine, CompletionProvider, CompletionReply,
+    CompletionRequest, CompletionTrigger, Suggestions,
+};
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
+pub use components::{
+    Basis, Boxed, CancellableLoader, Cancellation, CodeHighlighter, Container, Editor, EditorEvent,
+    EditorOptions, EditorTheme, Follow, HStack, Image, ImageLimits, ImagePainter, ImageSource,
+    Indicator, Input, InputFieldEvent, InputOptions, Loader, LoaderTheme, Markdown,
+    MarkdownOptions, MarkdownTheme, MouseRegion, PaintedImage, PixelSize, ScrollView,
+    ScrollViewOptions, Scrollbar, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
+    SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
+    Spacer, StackItem, SubmenuOutcome, SubmenuReply, SyntaxStyles, Text, TruncatedText, VStack,
+    highlight_code, latex_to_unicode,
+};
 pub use fuzzy::{FuzzyQuery, fuzzy_filter, fuzzy_score};
 pub use input::{
     ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming,

@@ -1,0 +1,5 @@
+//! Benchmarks of the components.
+
+fn main() {
+    divan::main();
+}

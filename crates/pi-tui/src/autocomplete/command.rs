@@ -1,0 +1,109 @@
+//! Completion of slash commands and their arguments.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{CompletionReply, Suggestions};
+use crate::components::SelectItem;
+use crate::fuzzy::fuzzy_filter;
+
+type Arguments = Arc<dyn Fn(&str, CompletionReply) + Send + Sync>;
+
+/// Commands with this prefix are found without it.
+const SKILL_PREFIX: &str = "skill:";
+
+/// A slash command as completion knows it.
+#[derive(Clone, Default)]
+pub struct CommandCompletion {
+    name: String,
+    description: String,
+    argument_hint: Option<String>,
+    arguments: Option<Arguments>,
+}
+
+impl CommandCompletion {
+    /// Returns a command without arguments; `name` has no slash.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the command with a hint what its arguments are.
+    #[must_use]
+    pub fn argument_hint(mut self, hint: impl Into<String>) -> Self {
+        self.argument_hint = Some(hint.into());
+        self
+    }
+
+    /// Returns the command with arguments that `complete` finds at once for the text typed so far.
+    #[must_use]
+    pub fn arguments(
+        self,
+        complete: impl Fn(&str) -> Vec<SelectItem> + Send + Sync + 'static,
+    ) -> Self {
+        self.arguments_later(move |text, reply| {
+            reply.send(Suggestions {
+                items: complete(text),
+                prefix: text.to_owned(),
+            });
+        })
+    }
+
+    /// Returns the command with arguments that `complete` answers when it can.
+    #[must_use]
+    pub fn arguments_later(
+        mut self,
+        complete: impl Fn(&str, CompletionReply) + Send + Sync + 'static,
+    ) -> Self {
+        self.arguments = Some(Arc::new(complete));
+        self
+    }
+
+    fn item(&self) -> SelectItem {
+        let description = match &self.argument_hint {
+            Some(hint) if self.description.is_empty() => hint.clone(),
+            Some(hint) => format!("{hint} — {}", self.description),
+            None => self.description.clone(),
+        };
+        SelectItem {
+            value: self.name.clone(),
+            label: self.name.clone(),
+            description: (!description.is_empty()).then_some(description),
+        }
+    }
+}
+
+impl fmt::Debug for CommandCompletion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CommandCompletion")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Answers for a line that starts with a slash.
+pub(super) fn suggest(commands: &[CommandCompletion], before: &str, reply: CompletionReply) {
+    let typed = before.strip_prefix('/').unwrap_or(before);
+    let Some((name, argument)) = typed.split_once(' ') else {
+        let by_name = fuzzy_filter(commands.iter().collect(), typed, |command| {
+            command
+                .name
+                .strip_prefix(SKILL_PREFIX)
+                .filter(|_| !typed.starts_with(SKILL_PREFIX))
+                .unwrap_or(&command.name)
+        });
+        reply.send(Suggestions {
+            items: by_name.into_iter().map(CommandCompletion::item).collect(),
+            prefix: before.to_owned(),
+        });
+        return;
+    };
+    let command = commands.iter().find(|command| command.name == name);
+    if let Some(complete) = command.and_then(|command| command.arguments.as_ref()) {
+        complete(argument, reply);
+    }
+}

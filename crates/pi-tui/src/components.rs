@@ -1,0 +1,47 @@
+//! The components: what can be put on the screen.
+//!
+//! Each turns a width into lines and, where it makes sense, keys into events for its owner. Composing
+//! them into frames is the renderer's; what keys mean is the keybindings'.
+
+mod background;
+mod boxed;
+mod cancellable_loader;
+mod container;
+mod editor;
+mod handler;
+mod image;
+mod input;
+mod loader;
+mod markdown;
+mod mouse_region;
+mod scroll_view;
+mod select_list;
+mod settings_list;
+mod spacer;
+mod stack;
+mod text;
+mod truncated_text;
+mod word;
+
+pub use boxed::Boxed;
+pub use cancellable_loader::{CancellableLoader, Cancellation};
+pub use container::Container;
+pub use editor::{Editor, EditorEvent, EditorOptions, EditorTheme};
+pub use image::{Image, ImageLimits, ImagePainter, ImageSource, PaintedImage, PixelSize};
+pub use input::{Input, InputFieldEvent, InputOptions};
+pub use loader::{Indicator, Loader, LoaderTheme};
+pub use markdown::{
+    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, SyntaxStyles, highlight_code,
+    latex_to_unicode,
+};
+pub use mouse_region::MouseRegion;
+pub use scroll_view::{Follow, ScrollView, ScrollViewOptions, Scrollbar};
+pub use select_list::{SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme};
+pub use settings_list::{
+    SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
+    SubmenuOutcome, SubmenuReply,
+};
+pub use spacer::Spacer;
+pub use stack::{Basis, HStack, StackItem, VStack};
+pub use text::Text;
+pub use truncated_text::TruncatedText;

@@ -1,0 +1,118 @@
+//! Lines made to fit: padded, cut, and laid on a background that survives resets inside them.
+
+use std::borrow::Cow;
+
+use crate::line::Line;
+use crate::style::Painter;
+use crate::text::{
+    AnsiToken, AnsiTokens, Truncation, pad_to_width, truncate_to_width, visible_width,
+};
+
+/// Returns `line`, cut if it is wider than `width`.
+///
+/// Layout keeps to the width except where it cannot: a wide character in one column.
+pub(crate) fn fit(line: String, width: usize) -> Line {
+    if visible_width(&line) <= width {
+        return line.into();
+    }
+    cut(&line, width).into()
+}
+
+/// Returns the first `width` columns of `text`, without a mark for what is missing.
+pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    truncate_to_width(text, width, Truncation { ellipsis: "" })
+}
+
+/// Returns `text` as one line of at most `width` columns, with dots for what is missing.
+pub(crate) fn ellipsize(text: &str, width: usize) -> Cow<'_, str> {
+    truncate_to_width(text, width, Truncation::default())
+}
+
+/// The sequences a painter puts around text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fill {
+    open: String,
+    close: String,
+}
+
+impl Fill {
+    /// Reads the sequences off a painted sample.
+    pub(crate) fn of(painter: &Painter) -> Self {
+        const SAMPLE: &str = "x";
+        let painted = painter.paint(SAMPLE);
+        match painted.split_once(SAMPLE) {
+            Some((open, close)) => Self {
+                open: open.to_owned(),
+                close: close.to_owned(),
+            },
+            None => Self::default(),
+        }
+    }
+
+    /// Returns `line` padded to `width` on the background.
+    pub(crate) fn line(&self, line: &str, width: usize) -> Line {
+        if visible_width(line) > width {
+            return self.line(&cut(line, width), width);
+        }
+        let padded = pad_to_width(line, width);
+        if self.open.is_empty() && self.close.is_empty() {
+            return padded.into();
+        }
+        let mut filled = String::with_capacity(padded.len() + self.open.len() + self.close.len());
+        filled.push_str(&self.open);
+        for token in AnsiTokens::new(&padded) {
+            match token {
+                AnsiToken::Text(text) => filled.push_str(text),
+                AnsiToken::Sequence(sequence) => {
+                    filled.push_str(sequence);
+                    if ends_background(sequence) {
+                        filled.push_str(&self.open);
+                    }
+                }
+            }
+        }
+        filled.push_str(&self.close);
+        filled.into()
+    }
+}
+
+/// Returns whether an SGR sequence switches the background off.
+fn ends_background(sequence: &str) -> bool {
+    let Some(parameters) = sequence
+        .strip_prefix("\x1b[")
+        .and_then(|rest| rest.strip_suffix('m'))
+    else {
+        return false;
+    };
+    let mut codes = parameters.split(';');
+    while let Some(code) = codes.next() {
+        match code {
+            "" | "0" | "49" => return true,
+            // A colour's own parameters may be zero.
+            "38" | "48" => {
+                let values = if codes.next() == Some("2") { 3 } else { 1 };
+                for _ in 0..values {
+                    codes.next();
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::{Color, Style};
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn a_background_comes_back_after_a_reset() {
+        let fill = Fill::of(&Style::plain().bg(Color::Indexed(4)).into());
+        assert_eq!(
+            fill.line("\x1b[1ma\x1b[0mb\x1b[38;5;0mc", 5),
+            "\x1b[48;5;4m\x1b[1ma\x1b[0m\x1b[48;5;4mb\x1b[38;5;0mc  \x1b[49m"
+        );
+    }
+}

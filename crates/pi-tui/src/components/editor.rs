@@ -1,0 +1,384 @@
+//! The multi-line prompt: text between two borders, with a completion popup below.
+//!
+//! This file owns the component and what it looks like. The parts: the text (`buffer`), visual lines
+//! (`layout`), vertical movement (`cursor`, `movement`), changes (`edit`), keys, and the helpers that
+//! remember something (`history`, `kill_ring`, `undo`, `paste`, `autocomplete`).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::background::fit;
+use super::handler::Handler;
+use super::select_list::SelectTheme;
+use super::text::horizontal_padding;
+use crate::autocomplete::CompletionProvider;
+use crate::component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
+use crate::input::{InputEvent, MouseButton, MouseEvent, MouseEventKind};
+use crate::line::{Line, Lines};
+use crate::style::Painter;
+use crate::text::{pad_to_width, visible_width};
+
+mod autocomplete;
+mod buffer;
+mod cursor;
+mod edit;
+mod history;
+mod keys;
+pub(super) mod kill_ring;
+mod layout;
+mod movement;
+pub(super) mod paste;
+#[cfg(test)]
+mod tests;
+pub(super) mod undo;
+
+use autocomplete::Autocomplete;
+use buffer::{Buffer, Position};
+use cursor::StickyColumn;
+use history::History;
+use kill_ring::{Direction, KillRing};
+use layout::{Layout, VisualLine};
+use undo::{LastAction, UndoStack};
+
+const DEFAULT_ROWS: usize = 24;
+const DEFAULT_WIDTH: usize = 80;
+
+/// How an [`Editor`] paints its parts.
+#[derive(Clone, Debug, Default)]
+pub struct EditorTheme {
+    /// The borders above and below the text.
+    pub border: Painter,
+    /// The completion popup.
+    pub popup: SelectTheme,
+}
+
+/// What an [`Editor`] is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EditorOptions {
+    /// Columns left and right of the text.
+    pub padding: usize,
+    /// Entries shown in the completion popup, from 3 to 20.
+    pub max_completions: usize,
+}
+
+impl Default for EditorOptions {
+    fn default() -> Self {
+        Self {
+            padding: 0,
+            max_completions: 5,
+        }
+    }
+}
+
+/// What happened in an [`Editor`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditorEvent {
+    /// The text is another one.
+    Changed,
+    /// The text was sent, trimmed and with pastes in place; the editor is empty again.
+    Submitted(String),
+}
+
+/// A multi-line text field.
+#[derive(Debug)]
+pub struct Editor {
+    theme: EditorTheme,
+    padding: usize,
+    buffer: Buffer,
+    layout: Layout,
+    layout_width: usize,
+    sticky: StickyColumn,
+    last: LastAction,
+    undo: UndoStack<Buffer>,
+    kill_ring: KillRing,
+    yanked_at: Position,
+    history: History,
+    jump: Option<Direction>,
+    autocomplete: Autocomplete,
+    rows: usize,
+    first_row: usize,
+    shown_rows: usize,
+    popup_rows: usize,
+    focused: bool,
+    submit_enabled: bool,
+    handler: Handler<EditorEvent>,
+}
+
+impl Editor {
+    /// Returns an empty editor.
+    pub fn new(theme: EditorTheme, options: EditorOptions) -> Self {
+        let popup = theme.popup.clone();
+        Self {
+            theme,
+            padding: options.padding,
+            buffer: Buffer::default(),
+            layout: Layout::default(),
+            layout_width: DEFAULT_WIDTH,
+            sticky: StickyColumn::default(),
+            last: LastAction::default(),
+            undo: UndoStack::default(),
+            kill_ring: KillRing::default(),
+            yanked_at: Position::default(),
+            history: History::default(),
+            jump: None,
+            autocomplete: Autocomplete::new(popup, options.max_completions.clamp(3, 20)),
+            rows: DEFAULT_ROWS,
+            first_row: 0,
+            shown_rows: 1,
+            popup_rows: 0,
+            focused: false,
+            submit_enabled: true,
+            handler: Handler::default(),
+        }
+    }
+
+    /// Calls `handle` with everything that happens.
+    pub fn on_event(&mut self, handle: impl FnMut(EditorEvent) + Send + 'static) {
+        self.handler.set(handle);
+    }
+
+    /// Returns the text as shown, large pastes as markers.
+    pub fn text(&self) -> String {
+        self.buffer.text()
+    }
+
+    /// Returns the text with large pastes in place.
+    pub fn expanded_text(&self) -> String {
+        self.buffer.pastes.expand(&self.buffer.text())
+    }
+
+    /// Returns whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Returns the cursor as line and byte offset in it.
+    pub fn cursor(&self) -> (usize, usize) {
+        (self.buffer.cursor.line, self.buffer.cursor.offset)
+    }
+
+    /// Replaces the text and puts the cursor at its end.
+    pub fn set_text(&mut self, text: &str) {
+        self.replace_text(text);
+    }
+
+    /// Inserts text at the cursor, as one undo step.
+    pub fn insert_text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.autocomplete.cancel();
+        self.history.leave();
+        self.interrupt();
+        self.snapshot();
+        self.buffer.insert(&paste::plain_text(text));
+        self.changed();
+    }
+
+    /// Adds a prompt to the history that Up and Down browse.
+    pub fn add_to_history(&mut self, text: &str) {
+        self.history.add(text);
+    }
+
+    /// Sets who completes what is typed.
+    pub fn set_completion_provider(&mut self, provider: Arc<dyn CompletionProvider>) {
+        self.autocomplete.set_provider(provider);
+    }
+
+    /// Calls `notify`, on whatever thread, when completions arrived and a frame is due.
+    pub fn on_completions(&mut self, notify: impl Fn() + Send + Sync + 'static) {
+        self.autocomplete.questions.on_answer(notify);
+    }
+
+    /// Returns whether the completion popup is open.
+    pub fn is_completing(&self) -> bool {
+        self.autocomplete.popup.is_some()
+    }
+
+    /// Changes the border, for example with the state of the prompt.
+    pub fn set_border(&mut self, painter: impl Into<Painter>) {
+        self.theme.border = painter.into();
+    }
+
+    /// Changes the columns left and right of the text.
+    pub fn set_padding(&mut self, padding: usize) {
+        self.padding = padding;
+    }
+
+    /// Changes how many entries the popup shows, from 3 to 20.
+    pub fn set_max_completions(&mut self, count: usize) {
+        self.autocomplete.max_visible = count.clamp(3, 20);
+    }
+
+    /// Tells how many rows the terminal has; input events tell it too.
+    pub fn set_rows(&mut self, rows: usize) {
+        self.rows = rows;
+    }
+
+    /// Allows or forbids submitting.
+    pub fn set_submit_enabled(&mut self, enabled: bool) {
+        self.submit_enabled = enabled;
+    }
+
+    /// Returns when [`tick`](Self::tick) is due, while completions wait for a pause in typing.
+    pub fn next_tick(&self) -> Option<Instant> {
+        self.autocomplete.next_tick()
+    }
+
+    /// Does what is due by `now`.
+    pub fn tick(&mut self, now: Instant) {
+        self.autocomplete.tick(&self.buffer, now);
+        self.settle_completion();
+    }
+
+    /// Scrolls so that the cursor is visible and returns the visual lines to show.
+    fn visible_lines(&mut self) -> Vec<VisualLine> {
+        let max = self.max_rows();
+        let cursor = self.layout.index_of(self.buffer.cursor);
+        let first = self
+            .first_row
+            .min(cursor)
+            .max((cursor + 1).saturating_sub(max));
+        self.first_row = first.min(self.layout.len().saturating_sub(max));
+        let rows = self.first_row..self.first_row + max;
+        rows.map_while(|row| self.layout.get(row)).collect()
+    }
+
+    fn draw_line(&self, line: &VisualLine, width: usize, padding: usize) -> Line {
+        let margin = " ".repeat(padding);
+        let text = self.buffer.line_at(line.line);
+        let part = text.get(line.range.clone()).unwrap_or_default();
+        let cursor = self.buffer.cursor;
+        let here = cursor.line == line.line
+            && cursor.offset >= line.range.start
+            && (cursor.offset < line.range.end || line.ends_line);
+        let shown = if here {
+            self.with_cursor(part, cursor.offset - line.range.start)
+        } else {
+            part.to_owned()
+        };
+        fit(pad_to_width(&format!("{margin}{shown}"), width), width)
+    }
+
+    fn with_cursor(&self, part: &str, offset: usize) -> String {
+        let (before, after) = part.split_at_checked(offset).unwrap_or((part, ""));
+        let length = (self.buffer.atom_end() - self.buffer.cursor.offset).min(after.len());
+        let (under, rest) = after.split_at_checked(length).unwrap_or((after, ""));
+        let under = if under.is_empty() { " " } else { under };
+        let marker = if self.focused { CURSOR_MARKER } else { "" };
+        format!("{before}{marker}\x1b[7m{under}\x1b[27m{rest}")
+    }
+
+    fn border(&self, arrow: char, hidden: usize, width: usize) -> Line {
+        let line = if hidden == 0 {
+            "─".repeat(width)
+        } else {
+            border_with_count(arrow, hidden, width)
+        };
+        fit(self.theme.border.paint(&line), width)
+    }
+}
+
+/// Returns a border that says how many lines are hidden behind it.
+fn border_with_count(arrow: char, hidden: usize, width: usize) -> String {
+    let label = format!(" {arrow} {hidden} more ");
+    let label_width = visible_width(&label);
+    if label_width + 2 <= width {
+        let left = (width - label_width) / 2;
+        let right = width - left - label_width;
+        return format!("{}{label}{}", "─".repeat(left), "─".repeat(right));
+    }
+    let short = format!("───{label}");
+    if visible_width(&short) > width {
+        return super::background::ellipsize(&short, width).into_owned();
+    }
+    let rest = width - visible_width(&short);
+    short + &"─".repeat(rest)
+}
+
+impl Component for Editor {
+    fn render(&mut self, width: usize) -> Lines {
+        self.settle_completion();
+        let padding = horizontal_padding(self.padding, width);
+        let content = (width - padding * 2).max(1);
+        // The cursor may stand behind the last column; without padding one is kept for it.
+        self.layout_width = (content - usize::from(padding == 0)).max(1);
+        self.update_layout();
+        let visible = self.visible_lines();
+        self.shown_rows = visible.len();
+        let below = self.layout.len() - self.first_row - visible.len();
+        let mut lines = vec![self.border('↑', self.first_row, width)];
+        lines.extend(
+            visible
+                .iter()
+                .map(|line| self.draw_line(line, width, padding)),
+        );
+        lines.push(self.border('↓', below, width));
+        self.popup_rows = 0;
+        if let Some(popup) = &mut self.autocomplete.popup {
+            let margin = " ".repeat(padding);
+            let popup = popup.list.render(content);
+            self.popup_rows = popup.len();
+            lines.extend(
+                popup
+                    .iter()
+                    .map(|line| fit(pad_to_width(&format!("{margin}{line}"), width), width)),
+            );
+        }
+        lines.into()
+    }
+
+    fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
+        self.rows = context.rows;
+        self.settle_completion();
+        self.handle_event(event, context)
+    }
+
+    fn handle_mouse(&mut self, event: &MouseEvent, context: &InputContext<'_>) -> MouseOutcome {
+        let padding = horizontal_padding(self.padding, event.width);
+        let focus = MouseOutcome {
+            focus: true,
+            ..MouseOutcome::handled()
+        };
+        let popup_row = event.row.checked_sub(self.shown_rows + 2);
+        if let (Some(row), Some(popup)) = (popup_row, &mut self.autocomplete.popup)
+            && row < self.popup_rows
+        {
+            let inside = MouseEvent {
+                row,
+                column: event.column.saturating_sub(padding),
+                width: event.width.saturating_sub(padding * 2),
+                height: self.popup_rows,
+                ..*event
+            };
+            let outcome = popup.list.handle_mouse(&inside, context);
+            if !outcome.stops() {
+                return outcome;
+            }
+            if matches!(event.kind, MouseEventKind::Click { .. }) {
+                self.take_completion();
+            }
+            return MouseOutcome {
+                focus: true,
+                ..outcome
+            };
+        }
+        // Press and drag are left to the renderer, which selects text with them.
+        let click = matches!(event.kind, MouseEventKind::Click { .. });
+        if !click || event.button != MouseButton::Left {
+            return MouseOutcome::default();
+        }
+        self.click(event, padding, context.now);
+        focus
+    }
+
+    fn invalidate(&mut self) {
+        if let Some(popup) = &mut self.autocomplete.popup {
+            popup.list.invalidate();
+        }
+    }
+
+    fn set_focused(&mut self, focused: bool) {
+        self.focused = focused;
+    }
+}

@@ -1,0 +1,30 @@
+//! How a component tells its owner what happened: one event type, one handler.
+
+use std::fmt;
+
+/// What the owner wants done with a component's events; by default they are dropped.
+pub(crate) struct Handler<E>(Option<Box<dyn FnMut(E) + Send>>);
+
+impl<E> Handler<E> {
+    pub(crate) fn set(&mut self, handle: impl FnMut(E) + Send + 'static) {
+        self.0 = Some(Box::new(handle));
+    }
+
+    pub(crate) fn emit(&mut self, event: E) {
+        if let Some(handle) = &mut self.0 {
+            handle(event);
+        }
+    }
+}
+
+impl<E> Default for Handler<E> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<E> fmt::Debug for Handler<E> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Handler")
+    }
+}

@@ -1,0 +1,169 @@
+//! A picture, or a line of text where the terminal shows none.
+//!
+//! The bytes of the image protocols and the size of a cell are the renderer's; it offers them as an
+//! [`ImagePainter`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::background::{cut, fit};
+use crate::component::Component;
+use crate::line::{Line, Lines};
+use crate::style::Painter;
+
+const DEFAULT_MAX_WIDTH: usize = 60;
+
+/// A size in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PixelSize {
+    /// Pixels across.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+}
+
+/// A picture as it came: encoded data with its type.
+#[derive(Clone, Debug)]
+pub struct ImageSource {
+    /// The file's bytes in base64, as both protocols carry them.
+    pub base64: Arc<str>,
+    /// Such as `image/png`.
+    pub mime_type: String,
+    /// The picture's size, where known.
+    pub size: Option<PixelSize>,
+    /// The file's name, for the text.
+    pub file_name: Option<String>,
+}
+
+/// The cells an [`Image`] may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// Columns at most.
+    pub columns: usize,
+    /// Rows at most; by default as many as make a square of the columns.
+    pub rows: Option<usize>,
+}
+
+impl Default for ImageLimits {
+    fn default() -> Self {
+        Self {
+            columns: DEFAULT_MAX_WIDTH,
+            rows: None,
+        }
+    }
+}
+
+/// What an [`ImagePainter`] made of a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaintedImage {
+    /// One line for each row the picture covers; the sequences sit in one of them.
+    pub lines: Vec<Line>,
+}
+
+/// Draws pictures with the terminal's protocol.
+pub trait ImagePainter: Send + Sync {
+    /// Returns the lines of a picture; `None` if this terminal cannot show it.
+    fn paint(&self, source: &ImageSource, limits: ImageLimits) -> Option<PaintedImage>;
+}
+
+/// Shows a picture, or its type and size as text.
+#[derive(Clone)]
+pub struct Image {
+    source: ImageSource,
+    limits: ImageLimits,
+    painter: Option<Arc<dyn ImagePainter>>,
+    fallback: Painter,
+    cache: Option<(usize, Lines)>,
+}
+
+impl Image {
+    /// Returns a picture; without a painter it is shown as text.
+    pub fn new(source: ImageSource, painter: Option<Arc<dyn ImagePainter>>) -> Self {
+        Self {
+            source,
+            limits: ImageLimits::default(),
+            painter,
+            fallback: Painter::plain(),
+            cache: None,
+        }
+    }
+
+    /// Returns the picture with these limits.
+    #[must_use]
+    pub fn limits(mut self, limits: ImageLimits) -> Self {
+        self.limits = limits;
+        self.cache = None;
+        self
+    }
+
+    /// Returns the picture with this paint for its text.
+    #[must_use]
+    pub fn fallback(mut self, painter: impl Into<Painter>) -> Self {
+        self.fallback = painter.into();
+        self.cache = None;
+        self
+    }
+
+    /// Replaces the picture, for example by one converted to another type.
+    pub fn set_source(&mut self, source: ImageSource) {
+        self.source = source;
+        self.cache = None;
+    }
+
+    fn draw(&self, width: usize) -> Lines {
+        let limits = ImageLimits {
+            columns: self.limits.columns.min(width.saturating_sub(2)).max(1),
+            rows: self.limits.rows,
+        };
+        if let Some(painter) = &self.painter
+            && let Some(painted) = painter.paint(&self.source, limits)
+        {
+            return painted.lines.into();
+        }
+        let text = self.fallback.paint(&cut(&self.description(), width));
+        Lines::from(vec![fit(text, width)])
+    }
+
+    fn description(&self) -> String {
+        let mut text = String::from("[Image:");
+        if let Some(name) = &self.source.file_name {
+            text.push(' ');
+            text.push_str(&crate::text::sanitize(name));
+        }
+        text.push_str(" [");
+        text.push_str(&crate::text::sanitize(&self.source.mime_type));
+        text.push(']');
+        if let Some(size) = self.source.size {
+            text.push_str(&format!(" {}x{}", size.width, size.height));
+        }
+        text.push(']');
+        text
+    }
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Image")
+            .field("source", &self.source.mime_type)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Component for Image {
+    fn render(&mut self, width: usize) -> Lines {
+        if let Some((cached_width, lines)) = &self.cache
+            && *cached_width == width
+        {
+            return lines.clone();
+        }
+        let lines = self.draw(width);
+        self.cache = Some((width, lines.clone()));
+        lines
+    }
+
+    fn invalidate(&mut self) {
+        self.cache = None;
+    }
+}

@@ -1,0 +1,112 @@
+//! Blocks as styled lines of a width.
+
+use super::code::HighlightCache;
+use super::inline::{InlineRenderer, layered, push};
+use super::latex::latex_to_unicode;
+use super::list::MIN_CONTENT;
+use super::parse::{Block, Inline};
+use super::{MarkdownOptions, MarkdownTheme, table};
+use crate::style::Style;
+use crate::text::wrap_text;
+use std::cell::RefCell;
+
+const LONGEST_RULE: usize = 80;
+
+/// Renders blocks in a theme; keeps the highlighting of code that is still growing.
+pub(super) struct BlockRenderer<'a> {
+    pub(super) theme: &'a MarkdownTheme,
+    pub(super) options: &'a MarkdownOptions,
+    pub(super) highlights: &'a RefCell<HighlightCache>,
+}
+
+impl BlockRenderer<'_> {
+    /// Returns the block's lines, each at most `width` columns.
+    pub(super) fn block(&self, block: &Block, width: usize, style: Style) -> Vec<String> {
+        let theme = self.theme;
+        let inline = InlineRenderer { theme };
+        match block {
+            Block::Heading(level, text) => {
+                let mut heading = layered(style, theme.heading).bold();
+                if *level == 1 {
+                    heading = heading.underline();
+                }
+                let mut line = String::new();
+                if *level >= 3 {
+                    push(&format!("{} ", "#".repeat(*level)), heading, &mut line);
+                }
+                line.push_str(&inline.render(text, heading));
+                wrap_text(&line, width)
+            }
+            Block::Paragraph(text) => match text.as_slice() {
+                [Inline::Math(formula)] => {
+                    let mut line = String::new();
+                    push(&latex_to_unicode(formula), style, &mut line);
+                    wrap_text(&line, width)
+                }
+                _ => wrap_text(&inline.render(text, style), width),
+            },
+            Block::Code { language, text } => self.code(language, text, width),
+            Block::List(list) => self.list(list, width, style),
+            Block::Quote(blocks) => self.quote(blocks, width),
+            Block::Table(table) => table::render(table, theme, style, width),
+            Block::Rule => vec![theme.rule.apply(&"─".repeat(width.min(LONGEST_RULE)))],
+            Block::Html(source) => {
+                let mut line = String::new();
+                push(source.trim(), style, &mut line);
+                wrap_text(&line, width)
+            }
+        }
+    }
+
+    fn quote(&self, blocks: &[Block], width: usize) -> Vec<String> {
+        let border = self.theme.quote_border.apply("│ ");
+        let (border, inside) = if width >= MIN_CONTENT + 2 {
+            (border.as_str(), width - 2)
+        } else {
+            ("", width)
+        };
+        let style = self.theme.quote.italic();
+        let mut lines = Vec::new();
+        for (index, block) in blocks.iter().enumerate() {
+            if index > 0 {
+                lines.push(border.to_owned());
+            }
+            for line in self.block(block, inside, style) {
+                lines.push(format!("{border}{line}"));
+            }
+        }
+        lines
+    }
+
+    fn code(&self, language: &str, text: &str, width: usize) -> Vec<String> {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let highlighted = self.highlights.borrow_mut().lines(
+            language,
+            text,
+            &self.theme.syntax,
+            self.theme.code_block,
+        );
+        let mut lines = self.fence(language, width);
+        for line in highlighted {
+            lines.extend(self.code_line(&line, width));
+        }
+        lines.extend(self.fence("", width));
+        lines
+    }
+
+    /// Returns the border above or below code.
+    pub(super) fn fence(&self, language: &str, width: usize) -> Vec<String> {
+        let border = format!("```{language}");
+        wrap_text(&self.theme.code_block_border.apply(&border), width)
+    }
+
+    /// Returns the lines of one line of highlighted code.
+    pub(super) fn code_line(&self, line: &str, width: usize) -> Vec<String> {
+        let indent = if width >= MIN_CONTENT {
+            self.theme.code_indent.as_str()
+        } else {
+            ""
+        };
+        wrap_text(&format!("{indent}{line}"), width)
+    }
+}

@@ -1,0 +1,370 @@
+//! Formulas in LaTeX as a line of Unicode text.
+//!
+//! Symbols, scripts, fractions, roots, accents and rows are covered; a command that is not known
+//! stays as it is written, so that nothing is lost.
+
+use std::borrow::Cow;
+
+mod symbols;
+
+use symbols::{accent, delimiter, double_struck, subscript, superscript, symbol};
+
+const MAX_DEPTH: usize = 32;
+
+/// Returns a formula, given without its delimiters, as text; rows become lines.
+pub fn latex_to_unicode(formula: &str) -> String {
+    let mut reader = Reader {
+        rest: formula.trim(),
+    };
+    let text = reader.sequence(End::Input, 0);
+    let lines: Vec<&str> = text.split('\n').map(str::trim).collect();
+    lines.join("\n")
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Input,
+    Brace,
+    Bracket,
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Option<char> {
+        let character = self.rest.chars().next()?;
+        self.rest = self.rest.get(character.len_utf8()..).unwrap_or_default();
+        Some(character)
+    }
+
+    fn sequence(&mut self, end: End, depth: usize) -> String {
+        let mut out = String::new();
+        while let Some(character) = self.next() {
+            match character {
+                '}' if end == End::Brace => break,
+                ']' if end == End::Bracket => break,
+                '\\' => self.command(&mut out, depth),
+                '{' if depth < MAX_DEPTH => out.push_str(&self.sequence(End::Brace, depth + 1)),
+                '{' | '}' => {}
+                '^' => self.script(&mut out, superscript, '^', depth),
+                '_' => self.script(&mut out, subscript, '_', depth),
+                '&' => out.push(' '),
+                '~' => out.push(' '),
+                '\'' => out.push('′'),
+                character if character.is_whitespace() => {
+                    if !out.ends_with([' ', '\n']) {
+                        out.push(' ');
+                    }
+                }
+                character => out.push(character),
+            }
+        }
+        out
+    }
+
+    /// Reads what a command or a script applies to: a group or one symbol.
+    fn argument(&mut self, depth: usize) -> String {
+        self.rest = self.rest.trim_start();
+        match self.next() {
+            Some('{') if depth < MAX_DEPTH => self.sequence(End::Brace, depth + 1),
+            Some('\\') => {
+                let mut out = String::new();
+                self.command(&mut out, depth + 1);
+                out.trim().to_owned()
+            }
+            Some(character) => character.to_string(),
+            None => String::new(),
+        }
+    }
+
+    fn script(
+        &mut self,
+        out: &mut String,
+        map: fn(char) -> Option<char>,
+        mark: char,
+        depth: usize,
+    ) {
+        let argument = self.argument(depth);
+        let argument = argument.trim();
+        let mapped: Option<String> = argument.chars().map(map).collect();
+        match mapped {
+            Some(script) => out.push_str(&script),
+            None if argument == "′" => out.push('′'),
+            None => {
+                out.push(mark);
+                out.push_str(&bracketed(argument));
+            }
+        }
+    }
+
+    fn command(&mut self, out: &mut String, depth: usize) {
+        let length = self
+            .rest
+            .find(|character: char| !character.is_ascii_alphabetic())
+            .unwrap_or(self.rest.len());
+        let Some((name, rest)) = self.rest.split_at_checked(length).filter(|_| length > 0) else {
+            self.escaped(out);
+            return;
+        };
+        self.rest = rest.strip_prefix('*').unwrap_or(rest);
+        if depth >= MAX_DEPTH {
+            return;
+        }
+        if let Some(symbol) = symbol(name) {
+            self.write_symbol(name, symbol, out);
+            return;
+        }
+        match name {
+            "frac" | "dfrac" | "tfrac" | "cfrac" => {
+                let above = self.argument(depth);
+                let below = self.argument(depth);
+                out.push_str(&format!("{}/{}", bracketed(&above), bracketed(&below)));
+            }
+            "binom" => {
+                let above = self.argument(depth);
+                let below = self.argument(depth);
+                out.push_str(&format!("C({above}, {below})"));
+            }
+            "sqrt" => self.root(out, depth),
+            "text" | "mathrm" | "textbf" | "textit" | "mathbf" | "mathit" | "mathsf"
+            | "operatorname" | "mathcal" | "mathfrak" | "boldsymbol" | "bm" | "textrm" | "mbox"
+            | "boxed" => {
+                let text = self.argument(depth);
+                out.push_str(&text);
+            }
+            "mathbb" => {
+                let text = self.argument(depth);
+                out.extend(text.chars().map(double_struck));
+            }
+            "left" | "right" | "big" | "Big" | "bigg" | "Bigg" | "bigl" | "bigr" | "Bigl"
+            | "Bigr" => self.sized_delimiter(out),
+            "begin" | "end" => {
+                self.argument(depth);
+                if name == "begin" {
+                    self.skip_columns();
+                }
+            }
+            "quad" | "qquad" => out.push_str("  "),
+            "displaystyle" | "textstyle" | "limits" | "nolimits" | "label" | "tag" => {}
+            "not" => {
+                let negated = self.argument(depth);
+                out.push_str(&negated);
+                out.push('\u{338}');
+            }
+            _ => match accent(name) {
+                Some(mark) => {
+                    let text = self.argument(depth);
+                    out.push_str(&text);
+                    out.push(mark);
+                }
+                None => {
+                    out.push('\\');
+                    out.push_str(name);
+                }
+            },
+        }
+    }
+
+    /// A symbol swallows the spaces after its name; names of functions and relations keep one.
+    fn write_symbol(&mut self, name: &str, symbol: &str, out: &mut String) {
+        out.push_str(symbol);
+        let trimmed = self.rest.trim_start();
+        let spaced = trimmed.len() < self.rest.len();
+        if spaced && (symbol.len() > 1 || name == symbol) && !trimmed.is_empty() {
+            out.push(' ');
+        }
+        self.rest = trimmed;
+    }
+
+    fn escaped(&mut self, out: &mut String) {
+        match self.next() {
+            Some('\\') => {
+                let trimmed = out.trim_end_matches(' ').len();
+                out.truncate(trimmed);
+                out.push('\n');
+            }
+            Some(',' | ';' | ':' | '!' | ' ') => out.push(' '),
+            Some('|') => out.push('‖'),
+            Some(character) => out.push(character),
+            None => out.push('\\'),
+        }
+    }
+
+    fn root(&mut self, out: &mut String, depth: usize) {
+        if let Some(rest) = self.rest.strip_prefix('[') {
+            self.rest = rest;
+            let degree = self.sequence(End::Bracket, depth + 1);
+            match degree.trim() {
+                "3" => out.push('∛'),
+                "4" => out.push('∜'),
+                other => {
+                    let script: Option<String> = other.chars().map(superscript).collect();
+                    out.push_str(&script.unwrap_or_default());
+                    out.push('√');
+                }
+            }
+        } else {
+            out.push('√');
+        }
+        let inside = self.argument(depth);
+        out.push_str(&bracketed(&inside));
+    }
+
+    fn sized_delimiter(&mut self, out: &mut String) {
+        self.rest = self.rest.trim_start();
+        match self.next() {
+            Some('.') | None => {}
+            Some('\\') => {
+                let length = self
+                    .rest
+                    .find(|character: char| !character.is_ascii_alphabetic())
+                    .unwrap_or(self.rest.len());
+                let Some((name, rest)) = self.rest.split_at_checked(length).filter(|_| length > 0)
+                else {
+                    self.escaped(out);
+                    return;
+                };
+                self.rest = rest;
+                out.push_str(delimiter(name).unwrap_or(name));
+            }
+            Some(character) => out.push(character),
+        }
+    }
+
+    /// Skips the column specification of an array.
+    fn skip_columns(&mut self) {
+        if let Some(rest) = self.rest.strip_prefix('{')
+            && let Some((_, rest)) = rest.split_once('}')
+        {
+            self.rest = rest;
+        }
+        self.rest = self.rest.trim_start();
+    }
+}
+
+/// Returns text that can stand beside a fraction bar or a root without being misread.
+fn bracketed(text: &str) -> String {
+    let text = text.trim();
+    let simple = text
+        .chars()
+        .all(|it| it.is_alphanumeric() || "′∞".contains(it));
+    if simple || text.chars().count() <= 1 {
+        text.to_owned()
+    } else {
+        format!("({text})")
+    }
+}
+
+/// Returns text in which `\(…\)` and `\[…\]` are written with dollars, byte for byte in place.
+///
+/// Only pairs within one paragraph and outside code count, since `\(` is also an escaped bracket.
+pub(super) fn unify_delimiters(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\(") && !text.contains("\\[") {
+        return Cow::Borrowed(text);
+    }
+    let mut unified = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\\', '`', '~']) {
+        let (before, found) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        unified.push_str(before);
+        let length = if found.starts_with('\\') {
+            match formula_length(found) {
+                Some(length) => {
+                    unified.push_str("$$");
+                    unified.push_str(found.get(2..length - 2).unwrap_or_default());
+                    unified.push_str("$$");
+                    rest = found.get(length..).unwrap_or_default();
+                    continue;
+                }
+                None => 1 + found.chars().nth(1).map_or(0, char::len_utf8),
+            }
+        } else {
+            code_length(found)
+        };
+        let (code, after) = found.split_at_checked(length).unwrap_or((found, ""));
+        unified.push_str(code);
+        rest = after;
+    }
+    unified.push_str(rest);
+    Cow::Owned(unified)
+}
+
+fn formula_length(text: &str) -> Option<usize> {
+    let close = if text.starts_with("\\(") {
+        "\\)"
+    } else if text.starts_with("\\[") {
+        "\\]"
+    } else {
+        return None;
+    };
+    let body = text.get(2..)?;
+    let end = body.find(close)?;
+    let inside = body.get(..end)?;
+    let one_paragraph = !inside.contains("\n\n") && !inside.trim().is_empty();
+    (one_paragraph && !inside.contains("$$")).then_some(end + 4)
+}
+
+/// Returns the length of the code span or block at the start of `text`, or of its mark alone.
+fn code_length(text: &str) -> usize {
+    let mark = text.chars().next().unwrap_or('`');
+    let run = text.len() - text.trim_start_matches(mark).len();
+    if mark == '~' && run < 3 {
+        return run;
+    }
+    let fence = text.get(..run).unwrap_or_default();
+    let body = text.get(run..).unwrap_or_default();
+    match body.find(fence) {
+        Some(end) => run + end + run,
+        // An open fence reaches to the end; an open span is none.
+        None if run >= 3 => text.len(),
+        None => run,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn formulas_become_text() {
+        for (formula, expected) in [
+            ("E = mc^2", "E = mc²"),
+            (r"\alpha + \beta_{10}", "α + β₁₀"),
+            (r"\frac{a}{b+1}", "a/(b+1)"),
+            (r"\sqrt{x} \le \sqrt[3]{x+y}", "√x ≤ ∛(x+y)"),
+            (r"\sum_{i=1}^{n} i", "∑ᵢ₌₁ⁿ i"),
+            (r"x^{a/b}", "x^(a/b)"),
+            (r"\mathbb{R}^n \to \mathbb{C}", "ℝⁿ → ℂ"),
+            (r"\left( \frac12 \right)", "( 1/2 )"),
+            (r"\text{if } x \in A", "if  x ∈ A"),
+            (r"\begin{cases} a & b \\ c & d \end{cases}", "a b\nc d"),
+            (r"\hat{x} \cdot \vec{v}", "x\u{302} ⋅ v\u{20d7}"),
+            (r"\unknown{x}", r"\unknownx"),
+            (r"\{1, 2\}", "{1, 2}"),
+            ("{", ""),
+            (r"\", r"\"),
+        ] {
+            assert_eq!(latex_to_unicode(formula), expected, "{formula}");
+        }
+        assert_eq!(latex_to_unicode(&"{".repeat(100_000)), "");
+        assert!(latex_to_unicode(&r"\frac".repeat(10_000)).len() < 100_000);
+    }
+
+    #[test]
+    fn only_formulas_change_their_delimiters() {
+        for (text, expected) in [
+            (r"a \(x\) b", "a $$x$$ b"),
+            (r"\[ x \]", "$$ x $$"),
+            (r"`\(x\)` \(y\)", r"`\(x\)` $$y$$"),
+            ("```\n\\(x\\)\n```", "```\n\\(x\\)\n```"),
+            (r"\\(x\\)", r"\\(x\\)"),
+            (r"\(open", r"\(open"),
+            ("\\(a\n\nb\\)", "\\(a\n\nb\\)"),
+        ] {
+            assert_eq!(unify_delimiters(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Lists: markers, indentation, tasks, lists inside lists.
+
+use super::block::BlockRenderer;
+use super::parse::{Block, Item, List};
+use crate::style::Style;
+use crate::text::{visible_width, wrap_text};
+
+/// Content is never squeezed below this many columns; deeper levels stop indenting instead.
+pub(super) const MIN_CONTENT: usize = 8;
+const INDENT: usize = 4;
+
+impl BlockRenderer<'_> {
+    pub(super) fn list(&self, list: &List, width: usize, style: Style) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, item) in list.items.iter().enumerate() {
+            if list.loose && index > 0 {
+                lines.push(String::new());
+            }
+            self.item(
+                item,
+                &self.marker(list, item, index),
+                width,
+                style,
+                &mut lines,
+            );
+        }
+        lines
+    }
+
+    fn marker(&self, list: &List, item: &Item, index: usize) -> String {
+        let bullet = match list.start {
+            _ if self.options.keep_list_markers => format!("{} ", item.marker),
+            Some(start) => format!("{}. ", start.saturating_add(index as u64)),
+            None => "- ".to_owned(),
+        };
+        match item.task {
+            Some(true) => bullet + "[x] ",
+            Some(false) => bullet + "[ ] ",
+            None => bullet,
+        }
+    }
+
+    fn item(&self, item: &Item, marker: &str, width: usize, style: Style, lines: &mut Vec<String>) {
+        let marker_width = visible_width(marker);
+        let roomy = width >= marker_width + MIN_CONTENT;
+        let content = if roomy { width - marker_width } else { width };
+        let mut first = Some(self.theme.list_bullet.apply(marker));
+        let indent = if roomy {
+            " ".repeat(marker_width)
+        } else {
+            String::new()
+        };
+        for block in &item.blocks {
+            if let Block::List(nested) = block {
+                let step = if width >= INDENT + MIN_CONTENT {
+                    INDENT
+                } else {
+                    0
+                };
+                lines.extend(first.take());
+                let margin = " ".repeat(step);
+                let inner = self.list(nested, width - step, style);
+                lines.extend(inner.into_iter().map(|line| margin.clone() + &line));
+                continue;
+            }
+            for line in self.block(block, content, style) {
+                for wrapped in wrap_text(&line, content) {
+                    let prefix = match first.take() {
+                        Some(marker) if roomy => marker,
+                        Some(marker) => {
+                            lines.extend(wrap_text(&marker, width));
+                            String::new()
+                        }
+                        None => indent.clone(),
+                    };
+                    lines.push(prefix + &wrapped);
+                }
+            }
+        }
+        lines.extend(first.take());
+    }
+}

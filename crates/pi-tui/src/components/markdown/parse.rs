@@ -1,0 +1,428 @@
+//! Markdown source as a tree of blocks, from `pulldown-cmark`'s events.
+//!
+//! Nesting is followed to a fixed depth; what is deeper is shown as if it were at that depth, so that
+//! no text can exhaust the stack.
+
+use std::collections::HashMap;
+use std::iter::Peekable;
+use std::ops::Range;
+
+use pulldown_cmark::{
+    BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
+};
+
+use super::latex::unify_delimiters;
+
+const MAX_DEPTH: usize = 24;
+
+/// A block of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Block {
+    Heading(usize, Vec<Inline>),
+    Paragraph(Vec<Inline>),
+    Code { language: String, text: String },
+    List(List),
+    Quote(Vec<Block>),
+    Table(Table),
+    Rule,
+    Html(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct List {
+    /// The first number of an ordered list.
+    pub(super) start: Option<u64>,
+    /// Whether blank lines stand between its items.
+    pub(super) loose: bool,
+    pub(super) items: Vec<Item>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Item {
+    /// The marker as it was written.
+    pub(super) marker: String,
+    /// Whether it is a task, and one that is done.
+    pub(super) task: Option<bool>,
+    pub(super) blocks: Vec<Block>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Table {
+    pub(super) header: Vec<Vec<Inline>>,
+    pub(super) rows: Vec<Vec<Vec<Inline>>>,
+    pub(super) source: String,
+}
+
+/// A piece of running text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Inline {
+    Text(String),
+    Code(String),
+    Strong(Vec<Inline>),
+    Emphasis(Vec<Inline>),
+    Strikethrough(Vec<Inline>),
+    Link {
+        address: String,
+        text: Vec<Inline>,
+    },
+    /// A formula without its delimiters.
+    Math(String),
+    /// The end of a line in the source, or a forced one.
+    Break,
+}
+
+/// What reading depends on besides the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) math: bool,
+    pub(super) keep_escapes: bool,
+    /// Link definitions of parts of the document that are not in the text.
+    pub(super) definitions: &'a HashMap<String, String>,
+}
+
+/// A block with its place in the source.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Placed {
+    pub(super) range: Range<usize>,
+    pub(super) block: Block,
+}
+
+/// Returns the blocks of `text`, and the link definitions in it.
+pub(super) fn parse(text: &str, reading: Reading<'_>) -> (Vec<Placed>, HashMap<String, String>) {
+    let mut options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let unified = if reading.math {
+        options |= Options::ENABLE_MATH;
+        unify_delimiters(text)
+    } else {
+        text.into()
+    };
+    let look_up = |link: BrokenLink<'_>| {
+        let address = reading.definitions.get(&link.reference.to_lowercase())?;
+        Some((CowStr::from(address.clone()), CowStr::from("")))
+    };
+    let parser = Parser::new_with_broken_link_callback(&unified, options, Some(look_up));
+    let definitions = parser
+        .reference_definitions()
+        .iter()
+        .map(|(label, definition)| (label.to_lowercase(), definition.dest.to_string()))
+        .collect();
+    let mut reader = Reader {
+        source: &unified,
+        keep_escapes: reading.keep_escapes,
+        events: parser.into_offset_iter().peekable(),
+    };
+    (reader.top_level(), definitions)
+}
+
+struct Reader<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {
+    source: &'a str,
+    keep_escapes: bool,
+    events: Peekable<I>,
+}
+
+impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
+    fn top_level(&mut self) -> Vec<Placed> {
+        let mut placed = Vec::new();
+        while let Some((_, range)) = self.events.peek() {
+            let range = range.clone();
+            let mut blocks = Vec::new();
+            self.block(&mut blocks, 0);
+            placed.extend(blocks.into_iter().map(|block| Placed {
+                range: range.clone(),
+                block,
+            }));
+        }
+        placed
+    }
+
+    /// Reads blocks up to the end of the container they are in.
+    fn blocks(&mut self, depth: usize) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        let mut ignored = 0;
+        while let Some((event, _)) = self.events.peek() {
+            match event {
+                Event::End(_) if ignored == 0 => {
+                    self.events.next();
+                    break;
+                }
+                Event::End(_) => {
+                    ignored -= 1;
+                    self.events.next();
+                }
+                Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item)
+                    if depth >= MAX_DEPTH =>
+                {
+                    ignored += 1;
+                    self.events.next();
+                }
+                _ => self.block(&mut blocks, depth),
+            }
+        }
+        blocks
+    }
+
+    fn block(&mut self, blocks: &mut Vec<Block>, depth: usize) {
+        let Some((event, range)) = self.events.peek() else {
+            return;
+        };
+        let range = range.clone();
+        let Event::Start(tag) = event else {
+            if matches!(event, Event::Rule) {
+                self.events.next();
+                blocks.push(Block::Rule);
+            } else if matches!(event, Event::End(_)) {
+                self.events.next();
+            } else {
+                let text = self.inlines(depth, None);
+                blocks.push(Block::Paragraph(text));
+            }
+            return;
+        };
+        if is_inline(tag) {
+            let text = self.inlines(depth, None);
+            blocks.push(Block::Paragraph(text));
+            return;
+        }
+        let Some((Event::Start(tag), _)) = self.events.next() else {
+            return;
+        };
+        match tag {
+            Tag::Heading { level, .. } => {
+                let text = self.inlines(depth, Some(()));
+                blocks.push(Block::Heading(level_number(level), text));
+            }
+            Tag::Paragraph => {
+                let text = self.inlines(depth, Some(()));
+                blocks.push(Block::Paragraph(text));
+            }
+            Tag::CodeBlock(kind) => {
+                let language = match kind {
+                    CodeBlockKind::Fenced(info) => info.to_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                let text = self.raw_text();
+                blocks.push(Block::Code { language, text });
+            }
+            Tag::List(start) => blocks.push(Block::List(self.list(start, depth))),
+            Tag::BlockQuote(_) => blocks.push(Block::Quote(self.blocks(depth + 1))),
+            Tag::Table(_) => {
+                let source = self.source.get(range).unwrap_or_default();
+                let table = self.table(source.trim_end().to_owned(), depth);
+                blocks.push(Block::Table(table));
+            }
+            Tag::HtmlBlock => blocks.push(Block::Html(self.raw_text())),
+            _ => blocks.extend(self.blocks(depth + 1)),
+        }
+    }
+
+    fn list(&mut self, start: Option<u64>, depth: usize) -> List {
+        let mut list = List {
+            start,
+            loose: false,
+            items: Vec::new(),
+        };
+        while let Some((event, range)) = self.events.next() {
+            match event {
+                Event::Start(Tag::Item) => {
+                    let source = self.source.get(range).unwrap_or_default();
+                    let marker = source.split_whitespace().next().unwrap_or("-").to_owned();
+                    list.loose |=
+                        matches!(self.events.peek(), Some((Event::Start(Tag::Paragraph), _)));
+                    let task = self.task_marker();
+                    let blocks = self.blocks(depth + 1);
+                    list.items.push(Item {
+                        marker,
+                        task,
+                        blocks,
+                    });
+                }
+                _ => break,
+            }
+        }
+        list
+    }
+
+    fn task_marker(&mut self) -> Option<bool> {
+        let is_task =
+            |event: &(Event<'a>, Range<usize>)| matches!(event.0, Event::TaskListMarker(_));
+        match self.events.next_if(is_task) {
+            Some((Event::TaskListMarker(done), _)) => Some(done),
+            _ => None,
+        }
+    }
+
+    fn table(&mut self, source: String, depth: usize) -> Table {
+        let mut table = Table {
+            header: Vec::new(),
+            rows: Vec::new(),
+            source,
+        };
+        while let Some((event, _)) = self.events.next() {
+            match event {
+                Event::Start(Tag::TableHead) => table.header = self.cells(depth),
+                Event::Start(Tag::TableRow) => {
+                    let cells = self.cells(depth);
+                    table.rows.push(cells);
+                }
+                _ => break,
+            }
+        }
+        table
+    }
+
+    fn cells(&mut self, depth: usize) -> Vec<Vec<Inline>> {
+        let mut cells = Vec::new();
+        while let Some((Event::Start(Tag::TableCell), _)) = self.events.next() {
+            cells.push(self.inlines(depth, Some(())));
+        }
+        cells
+    }
+
+    fn raw_text(&mut self) -> String {
+        let mut text = String::new();
+        for (event, _) in self.events.by_ref() {
+            match event {
+                Event::Text(part) | Event::Html(part) => text.push_str(&part),
+                Event::End(_) => break,
+                _ => {}
+            }
+        }
+        text
+    }
+
+    /// Reads running text: up to its end if it has one of its own, else up to the next block.
+    fn inlines(&mut self, depth: usize, own_end: Option<()>) -> Vec<Inline> {
+        let mut text = Vec::new();
+        let mut ignored = 0;
+        loop {
+            match self.events.peek() {
+                None => break,
+                Some((Event::End(_), _)) if ignored > 0 => {
+                    ignored -= 1;
+                    self.events.next();
+                    continue;
+                }
+                Some((Event::End(_), _)) => {
+                    if own_end.is_some() {
+                        self.events.next();
+                    }
+                    break;
+                }
+                Some((Event::Start(tag), _)) if !is_inline(tag) => break,
+                Some((Event::Rule, _)) => break,
+                Some((Event::Start(_), _)) if depth >= MAX_DEPTH => {
+                    ignored += 1;
+                    self.events.next();
+                    continue;
+                }
+                Some(_) => {}
+            }
+            let Some((event, range)) = self.events.next() else {
+                break;
+            };
+            self.inline(event, &range, depth, &mut text);
+        }
+        text
+    }
+
+    fn inline(
+        &mut self,
+        event: Event<'a>,
+        range: &Range<usize>,
+        depth: usize,
+        text: &mut Vec<Inline>,
+    ) {
+        match event {
+            Event::Text(part) => {
+                let before = self.source.get(..range.start).unwrap_or_default();
+                if self.keep_escapes && before.ends_with('\\') {
+                    push_text(text, "\\");
+                }
+                push_text(text, &part);
+            }
+            Event::Code(code) => text.push(Inline::Code(code.to_string())),
+            Event::InlineMath(math) | Event::DisplayMath(math) => {
+                text.push(Inline::Math(math.to_string()));
+            }
+            Event::Html(html) | Event::InlineHtml(html) => push_text(text, &html),
+            Event::SoftBreak | Event::HardBreak => text.push(Inline::Break),
+            Event::TaskListMarker(done) => push_text(text, if done { "[x] " } else { "[ ] " }),
+            Event::FootnoteReference(label) => push_text(text, &format!("[^{label}]")),
+            Event::Rule | Event::End(_) => {}
+            Event::Start(tag) => {
+                let inside = self.inlines(depth + 1, Some(()));
+                match tag {
+                    Tag::Strong => text.push(Inline::Strong(inside)),
+                    Tag::Emphasis => text.push(Inline::Emphasis(inside)),
+                    Tag::Strikethrough if self.starts_with(range, "~~") => {
+                        text.push(Inline::Strikethrough(inside));
+                    }
+                    // A single tilde means "about" more often than it strikes through.
+                    Tag::Strikethrough => {
+                        push_text(text, "~");
+                        text.extend(inside);
+                        push_text(text, "~");
+                    }
+                    Tag::Link {
+                        dest_url,
+                        link_type,
+                        ..
+                    } => {
+                        let mail = if link_type == LinkType::Email {
+                            "mailto:"
+                        } else {
+                            ""
+                        };
+                        text.push(Inline::Link {
+                            address: format!("{mail}{dest_url}"),
+                            text: inside,
+                        });
+                    }
+                    Tag::Image { dest_url, .. } => text.push(Inline::Link {
+                        address: dest_url.to_string(),
+                        text: inside,
+                    }),
+                    _ => text.extend(inside),
+                }
+            }
+        }
+    }
+
+    fn starts_with(&self, range: &Range<usize>, start: &str) -> bool {
+        self.source
+            .get(range.clone())
+            .is_some_and(|source| source.starts_with(start))
+    }
+}
+
+fn push_text(text: &mut Vec<Inline>, part: &str) {
+    match text.last_mut() {
+        Some(Inline::Text(last)) => last.push_str(part),
+        _ => text.push(Inline::Text(part.to_owned())),
+    }
+}
+
+fn is_inline(tag: &Tag<'_>) -> bool {
+    matches!(
+        TagEnd::from(tag.clone()),
+        TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Link
+            | TagEnd::Image
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+    )
+}
+
+fn level_number(level: HeadingLevel) -> usize {
+    match level {
+        HeadingLevel::H1 => 1,
+        HeadingLevel::H2 => 2,
+        HeadingLevel::H3 => 3,
+        HeadingLevel::H4 => 4,
+        HeadingLevel::H5 => 5,
+        HeadingLevel::H6 => 6,
+    }
+}
