@@ -19,6 +19,8 @@ mod select_list;
 mod settings_list;
 mod spacer;
 mod stack;
+#[cfg(test)]
+mod tests;
 mod text;
 mod truncated_text;
 mod word;

@@ -1,1 +1,283 @@
-//! Tests of the Markdown component.
+//! What Markdown looks like, and that it looks the same however it arrived.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::style::Color;
+use crate::text::{strip_ansi, visible_width};
+use pretty_assertions::assert_eq;
+
+fn plain(text: &str, width: usize) -> String {
+    let mut markdown = Markdown::new(text, MarkdownTheme::default());
+    let lines = markdown.render(width);
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| strip_ansi(line).trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn blocks_have_their_shapes() {
+    let cases = [
+        ("# One\n## Two\n### Three", "One\n\nTwo\n\n### Three"),
+        ("a\nb  \nc", "a\nb\nc"),
+        ("a\n\n\n\nb", "a\n\nb"),
+        ("a\n- b\n- c\n\nd", "a\n- b\n- c\n\nd"),
+        ("- a\n# h", "- a\nh"),
+        ("- a\n\n- b", "- a\n\n- b"),
+        ("3. a\n3. b", "3. a\n4. b"),
+        ("- a\n  - b\n    1. c", "- a\n    - b\n        1. c"),
+        ("- [x] a\n- [ ] b", "- [x] a\n- [ ] b"),
+        ("-", "-"),
+        ("> a\n> b\n>\n> c", "│ a\n│ b\n│\n│ c"),
+        ("> > a", "│ │ a"),
+        ("---", "────────────────────"),
+        ("```rust\nlet a;\n```\nx", "```rust\n  let a;\n```\n\nx"),
+        ("    code", "```\n  code\n```"),
+        ("<b>x</b>", "<b>x</b>"),
+        (
+            "a <i>b</i> `c` **d** *e* ~~f~~ ~g~",
+            "a <i>b</i> c d e f\n~g~",
+        ),
+        ("[t](http://x)", "t (http://x)"),
+        ("<http://x> [http://x](http://x)", "http://x http://x"),
+        ("[t][r]\n\n[r]: http://y", "t (http://y)"),
+        ("<me@x.y>", "me@x.y"),
+        ("![alt](pic.png)", "alt (pic.png)"),
+        ("a $x^2$ b", "a x² b"),
+        ("\\(a_1\\) and \\[b\\]", "a₁ and b"),
+        ("$$\n\\frac{a}{b}\n$$", "a/b"),
+        ("costs $5 or $6", "costs $5 or $6"),
+        ("a\tb", "a   b"),
+        ("a\x1b[31mb\x1b]0;x\x07c", "abc"),
+        ("", ""),
+        ("  \n ", ""),
+    ];
+    for (source, expected) in cases {
+        assert_eq!(plain(source, 20), expected, "{source:?}");
+    }
+}
+
+#[test]
+fn tables_share_the_width() {
+    let source = "| name | what it is |\n|---|---|\n| a | a long description of it |\n| b | x |";
+    assert_eq!(
+        plain(source, 60),
+        "\
+┌──────┬──────────────────────────┐
+│ name │ what it is               │
+├──────┼──────────────────────────┤
+│ a    │ a long description of it │
+├──────┼──────────────────────────┤
+│ b    │ x                        │
+└──────┴──────────────────────────┘"
+    );
+    assert_eq!(
+        plain(source, 24),
+        "\
+┌──────┬───────────────┐
+│ name │ what it is    │
+├──────┼───────────────┤
+│ a    │ a long        │
+│      │ description   │
+│      │ of it         │
+├──────┼───────────────┤
+│ b    │ x             │
+└──────┴───────────────┘"
+    );
+    assert_eq!(plain("|a|b|\n|-|-|", 8), "|a|b|\n|-|-|");
+}
+
+#[test]
+fn options_keep_what_was_written() {
+    let mut markdown =
+        Markdown::new("* a \\* b\n\n7) c", MarkdownTheme::default()).options(MarkdownOptions {
+            keep_list_markers: true,
+            keep_escapes: true,
+            latex: false,
+        });
+    let lines = markdown.render(12);
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    assert_eq!(lines, ["* a \\* b", "", "7) c"]);
+}
+
+#[test]
+fn styles_nest_and_close() {
+    let theme = MarkdownTheme {
+        heading: Style::plain().fg(Color::Indexed(3)),
+        code: Style::plain().fg(Color::Indexed(6)),
+        link: Style::plain().fg(Color::Indexed(4)),
+        hyperlinks: true,
+        ..MarkdownTheme::default()
+    };
+    let mut markdown = Markdown::new("## a `b`", theme.clone());
+    assert_eq!(
+        markdown.render(5).as_ref(),
+        ["\x1b[1;38;5;3ma \x1b[22;39m\x1b[1;38;5;6mb\x1b[22;39m  "]
+    );
+    let mut markdown = Markdown::new("[t](http://x/ü)", theme);
+    assert_eq!(
+        markdown.render(1).as_ref(),
+        ["\x1b]8;;http://x/%C3%BC\x1b\\\x1b[4;38;5;4mt\x1b[24;39m\x1b]8;;\x1b\\"]
+    );
+}
+
+#[test]
+fn a_background_fills_the_padded_lines() {
+    let mut markdown = Markdown::new("a", MarkdownTheme::default())
+        .padding(1, 1)
+        .background(Style::plain().bg(Color::Indexed(4)));
+    assert_eq!(
+        markdown.render(3).as_ref(),
+        [
+            "\x1b[48;5;4m   \x1b[49m",
+            "\x1b[48;5;4m a \x1b[49m",
+            "\x1b[48;5;4m   \x1b[49m"
+        ]
+    );
+}
+
+const DOCUMENT: &str = "# Title\n\nSome *text* with `code`,\nand a [link][r].\n\n- one\n  - two\n\n\
+- three\n\n```rust\nfn main() {\n    println!(\"hi\");\n}\n```\n\n> quote\n> more\n\n| a | b |\n|---|---|\n\
+| 1 | 2 |\n\n~~~\nplain ``` code\n~~~\n1. x\n2. y\n\n    indented\n\n```\nnever closed\n``";
+
+fn streamed(pieces: &[&str], width: usize) -> Vec<String> {
+    let mut markdown = Markdown::new("", MarkdownTheme::default());
+    for piece in pieces {
+        markdown.append(piece);
+        markdown.render(width);
+    }
+    markdown
+        .render(width)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn every_prefix_looks_as_if_it_had_come_at_once() {
+    let mut markdown = Markdown::new("", MarkdownTheme::default());
+    for (index, character) in DOCUMENT.char_indices() {
+        markdown.append(character.encode_utf8(&mut [0; 4]));
+        let end = index + character.len_utf8();
+        let mut whole = Markdown::new(&DOCUMENT[..end], MarkdownTheme::default());
+        assert_eq!(
+            markdown.render(30),
+            whole.render(30),
+            "{:?}",
+            &DOCUMENT[..end]
+        );
+    }
+}
+
+#[test]
+fn finished_blocks_keep_their_lines() {
+    let mut markdown = Markdown::new("# a\n\nb\n\nc", MarkdownTheme::default());
+    let before = markdown.render(20);
+    markdown.append(" d\n\ne");
+    let after = markdown.render(20);
+    assert!(
+        before[0].same(&after[0]),
+        "a finished line is the same line"
+    );
+    assert!(
+        markdown.render(20).same(&after),
+        "nothing new is the same frame"
+    );
+    markdown.set_text("# a\n\nb\n\nc d\n\ne f");
+    assert!(
+        before[0].same(&markdown.render(20)[0]),
+        "growing text is known"
+    );
+    markdown.set_text("other");
+    assert_eq!(markdown.render(5).as_ref(), ["other"]);
+}
+
+#[test]
+fn deep_nesting_and_long_lines_stay_within_bounds() {
+    let bombs = [
+        ">".repeat(100) + " deep",
+        "> ".repeat(20_000),
+        "- ".repeat(2_000) + "x",
+        "*".repeat(20_000) + "x",
+        "[".repeat(20_000),
+        "`".repeat(20_000),
+        "$".repeat(20_000),
+        "|a".repeat(500) + "|\n" + &"|-".repeat(500) + "|\n",
+        format!("```\n{}\n```", "x".repeat(1_000_000)),
+        "word ".repeat(200_000),
+    ];
+    for bomb in bombs {
+        for width in [1, 7, 40, 300] {
+            let mut markdown = Markdown::new(&bomb, MarkdownTheme::default());
+            for line in &markdown.render(width) {
+                assert!(visible_width(line) <= width);
+            }
+        }
+    }
+}
+
+fn snippets() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "word",
+        " ",
+        "\n",
+        "\n\n",
+        "- ",
+        "1. ",
+        "> ",
+        "# ",
+        "```",
+        "~~~",
+        "rust\n",
+        "`",
+        "*",
+        "**",
+        "_",
+        "~~",
+        "[a](b)",
+        "|",
+        "|-|-|\n",
+        "| x | 漢字 |\n",
+        "<div>",
+        "$",
+        "$$",
+        "\\(",
+        "\\)",
+        "---\n",
+        "===\n",
+        "    ",
+        "👨‍👩‍👧",
+        "e\u{301}",
+        "\\",
+        "http://a.b",
+        "[r]: c\n",
+        "[r]",
+        "\t",
+        "\x1b[1m",
+        "longlonglonglonglonglongword",
+    ]);
+    prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_line_is_wider_than_the_width(text in snippets(), width in 1_usize..300) {
+        let mut markdown = Markdown::new(&text, MarkdownTheme::default()).padding(1, 0);
+        for line in &markdown.render(width) {
+            prop_assert!(visible_width(line) <= width, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_look_like_the_whole(text in snippets(), cut in 0_usize..200) {
+        let cut = text.floor_char_boundary(cut.min(text.len()));
+        // Definitions may come after their use, which only the whole can know.
+        prop_assume!(!text.contains("[r]:"));
+        let (first, second) = text.split_at(cut);
+        prop_assert_eq!(streamed(&[first, second], 40), streamed(&[&text], 40));
+    }
+}
