@@ -71,13 +71,57 @@ fn items() -> Vec<SelectItem> {
 #[test]
 fn text_wraps_within_its_padding() {
     let mut text = Text::new("Hello wide 漢字 world\nsecond");
-    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @"");
+    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @r"
+    24:
+                            ⏐
+     Hello wide 漢字 world  ⏐
+     second                 ⏐
+                            ⏐
+    12:
+                ⏐
+     Hello wide ⏐
+     漢字 world ⏐
+     second     ⏐
+                ⏐
+    3:
+       ⏐
+     H ⏐
+     e ⏐
+     l ⏐
+     l ⏐
+     o ⏐
+     w ⏐
+     i ⏐
+     d ⏐
+     e ⏐
+     ? ⏐
+     ? ⏐
+     w ⏐
+     o ⏐
+     r ⏐
+     l ⏐
+     d ⏐
+     s ⏐
+     e ⏐
+     c ⏐
+     o ⏐
+     n ⏐
+     d ⏐
+       ⏐
+    ");
 }
 
 #[test]
 fn truncated_text_is_one_line() {
     let mut text = TruncatedText::new("Hello wide world\nsecond").padding(1, 0);
-    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @"");
+    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @r"
+    24:
+     Hello wide world       ⏐
+    12:
+     Hello w... ⏐
+    3:
+     . ⏐
+    ");
 }
 
 #[test]
@@ -86,7 +130,21 @@ fn a_box_frames_its_children() {
     boxed.children().push(Text::new("one two").padding(0, 0));
     boxed.children().push(Spacer::new(1));
     boxed.children().push(Text::new("three").padding(0, 0));
-    insta::assert_snapshot!(shown(&mut boxed, &[14, 7]), @"");
+    insta::assert_snapshot!(shown(&mut boxed, &[14, 7]), @r"
+    14:
+                  ⏐
+     one two      ⏐
+                  ⏐
+     three        ⏐
+                  ⏐
+    7:
+           ⏐
+     one   ⏐
+     two   ⏐
+           ⏐
+     three ⏐
+           ⏐
+    ");
     let first = boxed.render(14);
     assert!(boxed.render(14).same(&first), "nothing changed");
 }
@@ -95,7 +153,23 @@ fn a_box_frames_its_children() {
 fn a_select_list_scrolls_around_its_selection() {
     let mut list = SelectList::new(items(), 3, SelectTheme::default());
     press(&mut list, &["up"]);
-    insta::assert_snapshot!(shown(&mut list, &[70, 30, 8]), @"");
+    insta::assert_snapshot!(shown(&mut list, &[70, 30, 8]), @r"
+    70:
+      resume                          What resume does, in many words⏐
+      quit                            What quit does, in many words⏐
+    → a-name-that-is-longer-than-its  What a-name-that-is-longer-than-it⏐
+      (6/6)⏐
+    30:
+      resume⏐
+      quit⏐
+    → a-name-that-is-longer-than⏐
+      (6/6)⏐
+    8:
+      resu⏐
+      quit⏐
+    → a-na⏐
+      (6/6⏐
+    ");
     press(&mut list, &["down", "down"]);
     assert_eq!(list.selected().unwrap().value, "settings");
     press(&mut list, &["pageDown"]);
@@ -168,7 +242,24 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
 fn settings_cycle_and_open_submenus() {
     let log = Arc::default();
     let mut list = settings(&log, SettingsSearch::Off);
-    insta::assert_snapshot!(shown(&mut list, &[50, 16]), @"");
+    insta::assert_snapshot!(shown(&mut list, &[50, 16]), @r"
+    50:
+    → Wrap lines  on⏐
+      Theme       dark⏐
+    ⏐
+      Whether long lines are wrapped⏐
+    ⏐
+      Enter/Space to change · Esc to cancel⏐
+    16:
+    → Wrap lines  ⏐
+      Theme       ⏐
+    ⏐
+      Whether long⏐
+      lines are⏐
+      wrapped⏐
+    ⏐
+      Enter/Space...⏐
+    ");
     press(
         &mut list,
         &[
@@ -197,7 +288,14 @@ fn settings_can_be_searched() {
     let log = Arc::default();
     let mut list = settings(&log, SettingsSearch::On);
     press(&mut list, &["'the"]);
-    insta::assert_snapshot!(shown(&mut list, &[60]), @"");
+    insta::assert_snapshot!(shown(&mut list, &[60]), @r"
+    60:
+    > the                                                       ⏐
+    ⏐
+    → Theme       dark⏐
+    ⏐
+      Type to search · Enter/Space to change · Esc to cancel⏐
+    ");
     press(&mut list, &["'zzz"]);
     assert!(list.render(60)[2].contains("No matching settings"));
 }
@@ -206,9 +304,21 @@ fn settings_can_be_searched() {
 fn an_input_scrolls_around_its_cursor() {
     let mut input = Input::new(InputOptions::default());
     press(&mut input, &["'the quick brown fox 漢字"]);
-    insta::assert_snapshot!(shown(&mut input, &[30, 12, 3, 1]), @"");
+    insta::assert_snapshot!(shown(&mut input, &[30, 12, 3, 1]), @r"
+    30:
+    > the quick brown fox 漢字    ⏐
+    12:
+    >  fox 漢字 ⏐
+    3:
+    >  ⏐
+    1:
+    >⏐
+    ");
     press(&mut input, &["home"]);
-    insta::assert_snapshot!(shown(&mut input, &[12]), @"");
+    insta::assert_snapshot!(shown(&mut input, &[12]), @r"
+    12:
+    > the quick ⏐
+    ");
 }
 
 #[test]
@@ -255,7 +365,12 @@ fn an_image_without_a_protocol_is_text() {
         file_name: Some("cat.png".to_owned()),
     };
     let mut image = Image::new(source, None);
-    insta::assert_snapshot!(shown(&mut image, &[60, 10]), @"");
+    insta::assert_snapshot!(shown(&mut image, &[60, 10]), @r"
+    60:
+    [Image: cat.png [image/png] 640x480]⏐
+    10:
+    [Image: ca⏐
+    ");
 }
 
 #[test]

@@ -50,8 +50,8 @@ impl<'a> Reader<'a> {
                 '{' | '}' => {}
                 '^' => self.script(&mut out, superscript, '^', depth),
                 '_' => self.script(&mut out, subscript, '_', depth),
-                '&' => out.push(' '),
-                '~' => out.push(' '),
+                '&' | '~' if out.ends_with([' ', '\n']) => {}
+                '&' | '~' => out.push(' '),
                 '\'' => out.push('′'),
                 character if character.is_whitespace() => {
                     if !out.ends_with([' ', '\n']) {
@@ -257,41 +257,144 @@ fn bracketed(text: &str) -> String {
     }
 }
 
-/// Returns text in which `\(…\)` and `\[…\]` are written with dollars, byte for byte in place.
+/// Returns text in which formulas are written with dollars and on one line, byte for byte in place.
 ///
-/// Only pairs within one paragraph and outside code count, since `\(` is also an escaped bracket.
+/// The Markdown parser knows `$$` but not `\\(…\\)` and `\\[…\\]`, and would take a line of a formula
+/// that starts with a sign for a list. A formula that is still open at the end of the text is kept in
+/// one piece too, since its end may be on the way.
 pub(super) fn unify_delimiters(text: &str) -> Cow<'_, str> {
-    if !text.contains("\\(") && !text.contains("\\[") {
+    if !text.contains("\\(") && !text.contains("\\[") && !text.contains("$$") {
         return Cow::Borrowed(text);
     }
     let mut unified = String::with_capacity(text.len());
+    let mut fence: Option<&str> = None;
     let mut rest = text;
-    while let Some(at) = rest.find(['\\', '`', '~']) {
-        let (before, found) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        unified.push_str(before);
-        let length = if found.starts_with('\\') {
-            match formula_length(found) {
-                Some(length) => {
-                    unified.push_str("$$");
-                    unified.push_str(found.get(2..length - 2).unwrap_or_default());
-                    unified.push_str("$$");
-                    rest = found.get(length..).unwrap_or_default();
-                    continue;
+    while !rest.is_empty() {
+        if fence.is_none()
+            && let Some(formula) = block_formula(rest)
+        {
+            let (source, after) = rest.split_at_checked(formula.end).unwrap_or((rest, ""));
+            let flat = source.replace('\n', " ");
+            match flat.get(formula.start + 2..flat.len().saturating_sub(2)) {
+                Some(inside) if formula.closed => {
+                    unified.push_str(flat.get(..formula.start).unwrap_or_default());
+                    unified.extend(["$$", inside, "$$"]);
                 }
-                None => 1 + found.chars().nth(1).map_or(0, char::len_utf8),
+                _ => unified.push_str(&flat),
             }
+            rest = after;
+            continue;
+        }
+        let length = rest.find('\n').map_or(rest.len(), |end| end + 1);
+        let (line, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+        let mark = fence_mark(line);
+        match (fence, mark) {
+            (Some(open), Some(close)) if close.starts_with(open) => fence = None,
+            (None, Some(open)) => fence = Some(open),
+            _ => {}
+        }
+        if fence.is_some() || mark.is_some() {
+            unified.push_str(line);
         } else {
-            code_length(found)
-        };
-        let (code, after) = found.split_at_checked(length).unwrap_or((found, ""));
-        unified.push_str(code);
+            unify_line(line, &mut unified);
+        }
         rest = after;
     }
-    unified.push_str(rest);
     Cow::Owned(unified)
 }
 
-fn formula_length(text: &str) -> Option<usize> {
+struct BlockFormula {
+    /// Where its opening delimiter stands.
+    start: usize,
+    /// Where it ends, closing delimiter included.
+    end: usize,
+    closed: bool,
+}
+
+/// Returns the formula that starts with the line at the start of `text`.
+fn block_formula(text: &str) -> Option<BlockFormula> {
+    let body = text.trim_start_matches(' ');
+    let start = text.len() - body.len();
+    let close = if body.starts_with("\\[") {
+        "\\]"
+    } else if body
+        .strip_prefix("$$")?
+        .trim_start_matches(' ')
+        .starts_with('\n')
+    {
+        "$$"
+    } else {
+        return None;
+    };
+    if start > 3 {
+        return None;
+    }
+    let inside = body.get(2..)?;
+    let paragraph = paragraph_length(inside);
+    let end = inside.get(..paragraph)?.find(close);
+    match end {
+        Some(end) => Some(BlockFormula {
+            start,
+            end: start + end + 4,
+            closed: !inside.get(..end)?.trim().is_empty(),
+        }),
+        None if paragraph == inside.len() => Some(BlockFormula {
+            start,
+            end: text.len(),
+            closed: false,
+        }),
+        None => None,
+    }
+}
+
+/// Returns where the first blank line of a text is.
+fn paragraph_length(text: &str) -> usize {
+    let mut length = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        if index > 0 && line.trim().is_empty() {
+            return length;
+        }
+        length += line.len();
+    }
+    length
+}
+
+/// Returns the fence a line opens or closes a code block with.
+fn fence_mark(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let mark = line
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '`' | '~'))?;
+    let length = line.len() - line.trim_start_matches(mark).len();
+    line.get(..length).filter(|_| length >= 3)
+}
+
+/// Writes a line with the delimiters of formulas in it replaced; code and escaped backslashes stay.
+fn unify_line(line: &str, unified: &mut String) {
+    let mut rest = line;
+    while let Some(at) = rest.find(['\\', '`']) {
+        let (before, found) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        unified.push_str(before);
+        if let Some(inside) = inline_formula(found) {
+            unified.extend(["$$", inside, "$$"]);
+            rest = found.get(inside.len() + 4..).unwrap_or_default();
+            continue;
+        }
+        let length = if found.starts_with('\\') {
+            1 + found.chars().nth(1).map_or(0, char::len_utf8)
+        } else {
+            code_length(found)
+        };
+        let (kept, after) = found.split_at_checked(length).unwrap_or((found, ""));
+        unified.push_str(kept);
+        rest = after;
+    }
+    unified.push_str(rest);
+}
+
+/// Returns the inside of the formula at the start of `text`.
+fn inline_formula(text: &str) -> Option<&str> {
     let close = if text.starts_with("\\(") {
         "\\)"
     } else if text.starts_with("\\[") {
@@ -300,27 +403,17 @@ fn formula_length(text: &str) -> Option<usize> {
         return None;
     };
     let body = text.get(2..)?;
-    let end = body.find(close)?;
-    let inside = body.get(..end)?;
-    let one_paragraph = !inside.contains("\n\n") && !inside.trim().is_empty();
-    (one_paragraph && !inside.contains("$$")).then_some(end + 4)
+    let inside = body.get(..body.find(close)?)?;
+    let plausible = !inside.trim().is_empty() && !inside.contains(['`', '$', '|']);
+    plausible.then_some(inside)
 }
 
-/// Returns the length of the code span or block at the start of `text`, or of its mark alone.
+/// Returns the length of the code span at the start of `text`, or of its mark alone.
 fn code_length(text: &str) -> usize {
-    let mark = text.chars().next().unwrap_or('`');
-    let run = text.len() - text.trim_start_matches(mark).len();
-    if mark == '~' && run < 3 {
-        return run;
-    }
-    let fence = text.get(..run).unwrap_or_default();
+    let run = text.len() - text.trim_start_matches('`').len();
+    let mark = text.get(..run).unwrap_or_default();
     let body = text.get(run..).unwrap_or_default();
-    match body.find(fence) {
-        Some(end) => run + end + run,
-        // An open fence reaches to the end; an open span is none.
-        None if run >= 3 => text.len(),
-        None => run,
-    }
+    body.find(mark).map_or(run, |end| run + end + run)
 }
 
 #[cfg(test)]
@@ -339,7 +432,7 @@ mod tests {
             (r"x^{a/b}", "x^(a/b)"),
             (r"\mathbb{R}^n \to \mathbb{C}", "ℝⁿ → ℂ"),
             (r"\left( \frac12 \right)", "( 1/2 )"),
-            (r"\text{if } x \in A", "if  x ∈ A"),
+            (r"\text{if } x \in A", "if x ∈ A"),
             (r"\begin{cases} a & b \\ c & d \end{cases}", "a b\nc d"),
             (r"\hat{x} \cdot \vec{v}", "x\u{302} ⋅ v\u{20d7}"),
             (r"\unknown{x}", r"\unknownx"),
@@ -362,7 +455,10 @@ mod tests {
             ("```\n\\(x\\)\n```", "```\n\\(x\\)\n```"),
             (r"\\(x\\)", r"\\(x\\)"),
             (r"\(open", r"\(open"),
-            ("\\(a\n\nb\\)", "\\(a\n\nb\\)"),
+            ("\\(a\nb\\)", "\\(a\nb\\)"),
+            ("$$\na\n+ b\n$$\nc", "$$ a + b $$\nc"),
+            ("\\[\na\n- b", "\\[ a - b"),
+            ("\\[\na\n\n- b", "\\[\na\n\n- b"),
         ] {
             assert_eq!(unify_delimiters(text), expected, "{text}");
         }

@@ -173,9 +173,9 @@ fn every_prefix_looks_as_if_it_had_come_at_once() {
 
 #[test]
 fn finished_blocks_keep_their_lines() {
-    let mut markdown = Markdown::new("# a\n\nb\n\nc", MarkdownTheme::default());
+    let mut markdown = Markdown::new("# a\n\nb\n\nc\n", MarkdownTheme::default());
     let before = markdown.render(20);
-    markdown.append(" d\n\ne");
+    markdown.append("d\n\ne");
     let after = markdown.render(20);
     assert!(
         before[0].same(&after[0]),
@@ -185,7 +185,7 @@ fn finished_blocks_keep_their_lines() {
         markdown.render(20).same(&after),
         "nothing new is the same frame"
     );
-    markdown.set_text("# a\n\nb\n\nc d\n\ne f");
+    markdown.set_text("# a\n\nb\n\nc\nd\n\ne f");
     assert!(
         before[0].same(&markdown.render(20)[0]),
         "growing text is known"
