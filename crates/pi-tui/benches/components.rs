@@ -1,5 +1,86 @@
-//! Benchmarks of the components.
+//! Benchmarks of what runs while somebody types or an answer arrives.
+
+use std::time::Instant;
+
+use divan::{Bencher, counter::ItemsCount};
+use pi_tui::{
+    Color, Component, Editor, EditorOptions, EditorTheme, InputContext, InputEvent, KeyEvent,
+    Keybindings, Markdown, MarkdownTheme, Platform, Style, SyntaxStyles, TUI_ACTIONS, UserBindings,
+};
 
 fn main() {
     divan::main();
+}
+
+/// Returns an answer of about `lines` lines: prose, lists, tables and code.
+fn answer(lines: usize) -> String {
+    let section = "## Section\n\nSome *prose* with `code` and a [link](https://example.com), which goes on \
+for a while so that it has to be wrapped.\n\n- one\n- two\n  - three\n\n```rust\nfn main() {\n    let answer = 42;\n    \
+// a comment\n    println!(\"{answer}\");\n}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n";
+    section.repeat(lines / section.lines().count() + 1)
+}
+
+fn theme() -> MarkdownTheme {
+    MarkdownTheme {
+        syntax: SyntaxStyles {
+            keyword: Style::plain().fg(Color::Indexed(5)),
+            string: Style::plain().fg(Color::Indexed(2)),
+            ..SyntaxStyles::default()
+        },
+        ..MarkdownTheme::default()
+    }
+}
+
+const TAILS: &[(&str, &str)] = &[
+    ("paragraph", "Some words at the "),
+    ("code", "```rust\nfn tail() {\n    let x = "),
+    ("list", "- item\n- another "),
+];
+
+/// One more piece of a 2,000-line answer, painted.
+#[divan::bench(args = 0..TAILS.len())]
+fn append_to_a_streaming_answer(bencher: Bencher<'_, '_>, tail: usize) {
+    let (_, tail) = TAILS.get(tail).copied().unwrap_or_default();
+    let mut markdown = Markdown::new(&answer(2000), theme());
+    markdown.append(tail);
+    markdown.render(100);
+    let mut count = 0;
+    bencher.counter(ItemsCount::new(1_usize)).bench_local(|| {
+        count += 1;
+        markdown.append(if count % 12 == 0 { "\n" } else { "word " });
+        markdown.render(100)
+    });
+}
+
+/// A whole 2,000-line answer.
+#[divan::bench]
+fn render_a_long_answer(bencher: Bencher<'_, '_>) {
+    let text = answer(2000);
+    bencher.bench(|| Markdown::new(&text, theme()).render(100));
+}
+
+/// One key, painted, in a prompt of this many lines.
+#[divan::bench(args = [1, 100, 1000])]
+fn a_key_in_the_editor(bencher: Bencher<'_, '_>, lines: usize) {
+    let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default());
+    let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
+    editor.set_text(&vec!["a line of the prompt that is somewhat long"; lines].join("\n"));
+    editor.render(100);
+    let keys = ['a', 'b', ' '].map(|key| InputEvent::Key(KeyEvent::typed(key)));
+    let mut count = 0_usize;
+    bencher.bench_local(|| {
+        count += 1;
+        let context = InputContext {
+            keybindings: &bindings,
+            now: Instant::now(),
+            rows: 40,
+        };
+        if count % 500 == 0 {
+            editor.set_text(&vec!["a line of the prompt that is somewhat long"; lines].join("\n"));
+        }
+        if let Some(key) = keys.get(count % 3) {
+            editor.handle_input(key, &context);
+        }
+        editor.render(100)
+    });
 }
