@@ -75,7 +75,7 @@ fn a_key_in_the_editor(bencher: Bencher<'_, '_>, lines: usize) {
             now: Instant::now(),
             rows: 40,
         };
-        if count % 500 == 0 {
+        if count.is_multiple_of(500) {
             editor.set_text(&vec!["a line of the prompt that is somewhat long"; lines].join("\n"));
         }
         if let Some(key) = keys.get(count % 3) {

@@ -107,7 +107,7 @@ mod unix {
                 .into_iter()
                 .flatten()
                 .min();
-            let wait = due.map_or(Duration::from_secs(3600), |due| {
+            let wait = due.map_or(Duration::from_hours(1), |due| {
                 due.saturating_duration_since(Instant::now())
             });
             let events = match wakes.recv_timeout(wait) {

@@ -103,7 +103,7 @@ type Notify = Arc<dyn Fn() + Send + Sync>;
 #[derive(Default)]
 struct Desk {
     current: AtomicU64,
-    answer: Mutex<Option<(u64, Option<Suggestions>)>>,
+    answer: Mutex<Option<(u64, Suggestions)>>,
     notify: Mutex<Option<Notify>>,
 }
 
@@ -126,10 +126,10 @@ impl CompletionReply {
 
     /// Gives the answer.
     pub fn send(mut self, suggestions: Suggestions) {
-        self.answer(Some(suggestions));
+        self.answer(suggestions);
     }
 
-    fn answer(&mut self, suggestions: Option<Suggestions>) {
+    fn answer(&mut self, suggestions: Suggestions) {
         self.answered = true;
         if self.is_stale() {
             return;
@@ -145,7 +145,7 @@ impl CompletionReply {
 impl Drop for CompletionReply {
     fn drop(&mut self) {
         if !self.answered {
-            self.answer(None);
+            self.answer(Suggestions::default());
         }
     }
 }
@@ -186,8 +186,8 @@ impl Questions {
         self.desk.current.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Returns the answer to the open question, once.
-    pub(crate) fn answer(&self) -> Option<Option<Suggestions>> {
+    /// Returns the answer to the open question, once; nothing that fits is an empty answer.
+    pub(crate) fn answer(&self) -> Option<Suggestions> {
         let (id, suggestions) = locked(&self.desk.answer).take()?;
         (id == self.desk.current.load(Ordering::Acquire)).then_some(suggestions)
     }
@@ -214,7 +214,7 @@ mod tests {
             prefix: "late".to_owned(),
             ..Suggestions::default()
         });
-        assert_eq!(questions.answer(), Some(Some(Suggestions::default())));
+        assert_eq!(questions.answer(), Some(Suggestions::default()));
         assert_eq!(questions.answer(), None);
     }
 
@@ -222,6 +222,6 @@ mod tests {
     fn a_forgotten_question_is_answered_with_nothing() {
         let questions = Questions::default();
         drop(questions.ask());
-        assert_eq!(questions.answer(), Some(None));
+        assert_eq!(questions.answer(), Some(Suggestions::default()));
     }
 }

@@ -255,6 +255,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
     use std::fs;
+    use std::io::Write;
 
     fn tree() -> (tempfile::TempDir, Places) {
         let directory = tempfile::tempdir().unwrap();
@@ -270,7 +271,6 @@ mod tests {
             fs::File::create(base.join(path)).unwrap();
         }
         fs::File::create(base.join("main")).unwrap();
-        use std::io::Write;
         let mut ignored = fs::File::create(base.join(".gitignore")).unwrap();
         ignored.write_all(b"target/\n").unwrap();
         let places = Places {

@@ -43,8 +43,7 @@ impl<'a> PathPrefix<'a> {
 /// Returns the text from the last quote that is still open, with an `@` before it, if it starts a
 /// token.
 fn open_quote(text: &str) -> Option<&str> {
-    let quotes = text.matches('"').count();
-    if quotes % 2 == 0 {
+    if text.matches('"').count().is_multiple_of(2) {
         return None;
     }
     let quote = text.rfind('"')?;

@@ -39,8 +39,8 @@ impl Fill {
     /// Reads the sequences off a painted sample.
     pub(crate) fn of(painter: &Painter) -> Self {
         const SAMPLE: &str = "x";
-        let painted = painter.paint(SAMPLE);
-        match painted.split_once(SAMPLE) {
+        let sample = painter.paint(SAMPLE);
+        match sample.split_once(SAMPLE) {
             Some((open, close)) => Self {
                 open: open.to_owned(),
                 close: close.to_owned(),

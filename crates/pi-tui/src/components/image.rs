@@ -10,6 +10,7 @@ use super::background::{cut, fit};
 use crate::component::Component;
 use crate::line::{Line, Lines};
 use crate::style::Painter;
+use crate::text::sanitize;
 
 const DEFAULT_MAX_WIDTH: usize = 60;
 
@@ -125,19 +126,16 @@ impl Image {
     }
 
     fn description(&self) -> String {
-        let mut text = String::from("[Image:");
-        if let Some(name) = &self.source.file_name {
-            text.push(' ');
-            text.push_str(&crate::text::sanitize(name));
-        }
-        text.push_str(" [");
-        text.push_str(&crate::text::sanitize(&self.source.mime_type));
-        text.push(']');
-        if let Some(size) = self.source.size {
-            text.push_str(&format!(" {}x{}", size.width, size.height));
-        }
-        text.push(']');
-        text
+        let name = self.source.file_name.as_deref();
+        let kind = sanitize(&self.source.mime_type);
+        let size = self.source.size;
+        let parts: Vec<String> = name
+            .map(|name| sanitize(name).into_owned())
+            .into_iter()
+            .chain([format!("[{kind}]")])
+            .chain(size.map(|size| format!("{}x{}", size.width, size.height)))
+            .collect();
+        format!("[Image: {}]", parts.join(" "))
     }
 }
 

@@ -136,8 +136,8 @@ pub struct Markdown {
     padding_x: usize,
     padding_y: usize,
     /// The text as given, and as shown: without control sequences.
-    given: String,
     text: String,
+    clean: String,
     sanitizer: Sanitizer,
     stream: Stream,
     highlights: RefCell<HighlightCache>,
@@ -154,8 +154,8 @@ impl Markdown {
             background: None,
             padding_x: 0,
             padding_y: 0,
-            given: String::new(),
             text: String::new(),
+            clean: String::new(),
             sanitizer: Sanitizer::new(),
             stream: Stream::default(),
             highlights: RefCell::default(),
@@ -200,25 +200,25 @@ impl Markdown {
 
     /// Adds text at the end.
     pub fn append(&mut self, text: &str) {
-        self.given.push_str(text);
+        self.text.push_str(text);
         let mut clean = String::with_capacity(text.len());
         self.sanitizer.push(text, &mut clean);
         if clean.contains('\t') {
             clean = clean.replace('\t', &" ".repeat(TAB_WIDTH));
         }
-        self.text.push_str(&clean);
+        self.clean.push_str(&clean);
     }
 
     /// Replaces the text; if it only grew, what is finished stays.
     pub fn set_text(&mut self, text: &str) {
-        if let Some(added) = text.strip_prefix(self.given.as_str()) {
+        if let Some(added) = text.strip_prefix(self.text.as_str()) {
             if !added.is_empty() {
                 self.append(added);
             }
             return;
         }
-        self.given.clear();
         self.text.clear();
+        self.clean.clear();
         self.sanitizer = Sanitizer::new();
         self.invalidate();
         self.append(text);
@@ -232,11 +232,11 @@ impl Markdown {
 
     /// Returns the text as it was given.
     pub fn text(&self) -> &str {
-        &self.given
+        &self.text
     }
 
     fn lay_out(&mut self, width: usize) -> Lines {
-        if width == 0 || self.text.trim().is_empty() {
+        if width == 0 || self.clean.trim().is_empty() {
             return Lines::empty();
         }
         let padding = horizontal_padding(self.padding_x, width);
@@ -259,7 +259,7 @@ impl Markdown {
             style: self.style,
             frame: &frame,
         };
-        self.stream.advance(&self.text, &page);
+        self.stream.advance(&self.clean, &page);
         let [finished, tail] = self.stream.lines();
         let edge = vec![frame(""); self.padding_y];
         let mut lines = Vec::with_capacity(finished.len() + tail.len() + 2 * edge.len());
@@ -274,14 +274,16 @@ impl Markdown {
 impl Component for Markdown {
     fn render(&mut self, width: usize) -> Lines {
         match &self.rendered {
-            Some((rendered, length, lines)) if *rendered == width && *length == self.text.len() => {
+            Some((rendered, length, lines))
+                if *rendered == width && *length == self.clean.len() =>
+            {
                 return lines.clone();
             }
             Some((rendered, _, _)) if *rendered != width => self.invalidate(),
             _ => {}
         }
         let lines = self.lay_out(width);
-        self.rendered = Some((width, self.text.len(), lines.clone()));
+        self.rendered = Some((width, self.clean.len(), lines.clone()));
         lines
     }
 

@@ -39,15 +39,15 @@ fn press(component: &mut dyn Component, keys: &[&str]) {
 
 /// Returns the lines at each width, with the right edge shown.
 fn shown(component: &mut dyn Component, widths: &[usize]) -> String {
-    let mut out = String::new();
+    let mut out = Vec::new();
     for width in widths {
-        out.push_str(&format!("{width}:\n"));
+        out.push(format!("{width}:"));
         for line in &component.render(*width) {
             assert!(visible_width(line) <= *width, "{line:?} in {width}");
-            out.push_str(&format!("{}⏐\n", strip_ansi(line)));
+            out.push(format!("{}⏐", strip_ansi(line)));
         }
     }
-    out
+    out.join("\n")
 }
 
 fn items() -> Vec<SelectItem> {

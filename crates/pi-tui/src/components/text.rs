@@ -11,7 +11,7 @@ use crate::text::wrap_text;
 /// The text may carry styles of its own. Text from outside must be sanitized by the owner first.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    text: String,
+    content: String,
     padding_x: usize,
     padding_y: usize,
     background: Option<Painter>,
@@ -22,7 +22,7 @@ impl Text {
     /// Returns text with one column and one row of padding.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
-            text: text.into(),
+            content: text.into(),
             padding_x: 1,
             padding_y: 1,
             background: None,
@@ -49,8 +49,8 @@ impl Text {
     /// Replaces the text.
     pub fn set_text(&mut self, text: impl Into<String>) {
         let text = text.into();
-        if text != self.text {
-            self.text = text;
+        if text != self.content {
+            self.content = text;
             self.cache = None;
         }
     }
@@ -62,7 +62,7 @@ impl Text {
     }
 
     fn layout(&self, width: usize) -> Lines {
-        if self.text.trim().is_empty() || width == 0 {
+        if self.content.trim().is_empty() || width == 0 {
             return Lines::empty();
         }
         let fill = self.background.as_ref().map(Fill::of).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Text {
         let content_width = width - padding * 2;
         let blank = fill.line("", width);
         let above = std::iter::repeat_n(blank, self.padding_y);
-        let content: Vec<Line> = wrap_text(&self.text, content_width)
+        let content: Vec<Line> = wrap_text(&self.content, content_width)
             .iter()
             .map(|line| fill.line(&format!("{margin}{line}"), width))
             .collect();

@@ -128,9 +128,9 @@ mod tests {
     #[test]
     fn an_atom_is_one_word() {
         let text = "a [paste #1 +12 lines]b";
-        let atoms = [2..22];
-        assert_eq!(word_start_before(text, 22, &atoms), 2);
-        assert_eq!(word_end_after(text, 1, &atoms), 22);
-        assert_eq!(word_end_after(text, 2, &atoms), 22);
+        let atoms = std::slice::from_ref(&(2..22));
+        assert_eq!(word_start_before(text, 22, atoms), 2);
+        assert_eq!(word_end_after(text, 1, atoms), 22);
+        assert_eq!(word_end_after(text, 2, atoms), 22);
     }
 }

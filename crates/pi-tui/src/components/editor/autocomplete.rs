@@ -199,11 +199,11 @@ impl Autocomplete {
         if pending.cursor != buffer.cursor || !same_line {
             return Settled::Nothing;
         }
-        let Some(Suggestions { mut items, prefix }) = answer.filter(|it| !it.items.is_empty())
-        else {
+        let Suggestions { mut items, prefix } = answer;
+        if items.is_empty() {
             self.popup = None;
             return Settled::Shown;
-        };
+        }
         if pending.asking == Asking::PathTab && items.len() == 1 {
             self.popup = None;
             return items

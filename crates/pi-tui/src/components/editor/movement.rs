@@ -32,11 +32,11 @@ impl Editor {
         let text = self.buffer.line();
         let markers = self.buffer.markers(line);
         match direction {
-            Direction::Backward if offset == 0 => self.to_previous_line_end(),
+            Direction::Backward if offset == 0 => self.go_to_previous_line_end(),
             Direction::Backward => {
                 self.buffer.cursor.offset = word_start_before(text, offset, &markers);
             }
-            Direction::Forward if offset >= text.len() => self.to_next_line_start(),
+            Direction::Forward if offset >= text.len() => self.go_to_next_line_start(),
             Direction::Forward => {
                 self.buffer.cursor.offset = word_end_after(text, offset, &markers);
             }
@@ -47,17 +47,17 @@ impl Editor {
         self.interrupt();
         let offset = self.buffer.cursor.offset;
         match direction {
-            Direction::Backward if offset == 0 => self.to_previous_line_end(),
+            Direction::Backward if offset == 0 => self.go_to_previous_line_end(),
             Direction::Backward => self.buffer.cursor.offset = self.buffer.atom_start(),
             Direction::Forward if self.buffer.after_cursor().is_empty() => {
-                self.to_next_line_start();
+                self.go_to_next_line_start();
             }
             Direction::Forward => self.buffer.cursor.offset = self.buffer.atom_end(),
         }
         self.refresh_popup(now);
     }
 
-    fn to_previous_line_end(&mut self) {
+    fn go_to_previous_line_end(&mut self) {
         if let Some(line) = self.buffer.cursor.line.checked_sub(1) {
             self.buffer.cursor = Position {
                 line,
@@ -66,7 +66,7 @@ impl Editor {
         }
     }
 
-    fn to_next_line_start(&mut self) {
+    fn go_to_next_line_start(&mut self) {
         if !self.buffer.is_last_line() {
             self.buffer.cursor = Position {
                 line: self.buffer.cursor.line + 1,

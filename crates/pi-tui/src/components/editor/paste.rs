@@ -202,7 +202,8 @@ mod tests {
             pastes.expand("a[paste #2 1001 chars]b[paste #9 +1 lines]"),
             format!("a{}b[paste #9 +1 lines]", "z".repeat(1001))
         );
-        assert_eq!(pastes.markers("é[paste #1 +11 lines] [paste #3]"), [2..22]);
+        let markers = pastes.markers("é[paste #1 +11 lines] [paste #3]");
+        assert_eq!(markers, std::slice::from_ref(&(2..22)));
         pastes.forget(1);
         assert_eq!(
             renumber("a[paste #2 1001 chars]", 1),

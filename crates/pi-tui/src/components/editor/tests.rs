@@ -79,7 +79,7 @@ impl Desk {
         let mut rest = script.trim_start();
         while let Some(first) = rest.chars().next() {
             let (word, tail) = match first {
-                '\'' | '"' => rest[1..].split_once(first).unwrap(),
+                '\'' | '"' => rest.get(1..).unwrap().split_once(first).unwrap(),
                 _ => rest.split_once(' ').unwrap_or((rest, "")),
             };
             match first {
@@ -96,7 +96,7 @@ impl Desk {
     fn set(&mut self, text: &str) -> &mut Self {
         let at = text.find('|').unwrap();
         self.editor.set_text(&text.replacen('|', "", 1));
-        let before = &text[..at];
+        let (before, _) = text.split_at(at);
         self.editor.buffer.cursor = Position {
             line: before.matches('\n').count(),
             offset: before.rsplit('\n').next().unwrap().len(),

@@ -16,13 +16,13 @@ pub(super) struct InlineRenderer<'a> {
 
 impl InlineRenderer<'_> {
     /// Returns the text with line ends where it has breaks.
-    pub(super) fn render(&self, text: &[Inline], style: Style) -> String {
+    pub(super) fn render(self, text: &[Inline], style: Style) -> String {
         let mut out = String::new();
         self.write(text, style, &mut out);
         out
     }
 
-    fn write(&self, text: &[Inline], style: Style, out: &mut String) {
+    fn write(self, text: &[Inline], style: Style, out: &mut String) {
         for inline in text {
             match inline {
                 Inline::Text(text) => self.write_linked(text, style, out),
@@ -38,7 +38,7 @@ impl InlineRenderer<'_> {
     }
 
     /// Writes text; bare addresses in it become links.
-    fn write_linked(&self, text: &str, style: Style, out: &mut String) {
+    fn write_linked(self, text: &str, style: Style, out: &mut String) {
         let mut rest = text;
         while let Some((start, end)) = find_address(rest) {
             let before = rest.get(..start).unwrap_or_default();
@@ -50,7 +50,7 @@ impl InlineRenderer<'_> {
         push(rest, style, out);
     }
 
-    fn write_address(&self, address: &str, style: Style, out: &mut String) {
+    fn write_address(self, address: &str, style: Style, out: &mut String) {
         let style = layered(style, self.theme.link).underline();
         if self.theme.hyperlinks {
             open_link(address, out);
@@ -61,7 +61,7 @@ impl InlineRenderer<'_> {
         }
     }
 
-    fn write_link(&self, address: &str, text: &[Inline], style: Style, out: &mut String) {
+    fn write_link(self, address: &str, text: &[Inline], style: Style, out: &mut String) {
         let inside = layered(style, self.theme.link).underline();
         let plain = plain_text(text);
         if self.theme.hyperlinks {
@@ -79,7 +79,7 @@ impl InlineRenderer<'_> {
     }
 
     /// Writes the text of a link, in which addresses are no links of their own.
-    fn write_unlinked(&self, text: &[Inline], style: Style, out: &mut String) {
+    fn write_unlinked(self, text: &[Inline], style: Style, out: &mut String) {
         for inline in text {
             match inline {
                 Inline::Text(text) => push(text, style, out),
@@ -122,7 +122,8 @@ fn open_link(address: &str, out: &mut String) {
         if byte.is_ascii_graphic() {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+            out.extend(['%', digit(byte >> 4), digit(byte & 15)].map(|it| it.to_ascii_uppercase()));
         }
     }
     out.push_str("\x1b\\");
@@ -187,7 +188,7 @@ mod tests {
             ("https://", None),
             ("http https://é.x y", Some("https://é.x")),
         ] {
-            let found = find_address(text).map(|(start, end)| &text[start..end]);
+            let found = find_address(text).and_then(|(start, end)| text.get(start..end));
             assert_eq!(found, expected, "{text:?}");
         }
     }

@@ -32,7 +32,7 @@ struct Reader<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     fn next(&mut self) -> Option<char> {
         let character = self.rest.chars().next()?;
         self.rest = self.rest.get(character.len_utf8()..).unwrap_or_default();
@@ -120,12 +120,12 @@ impl<'a> Reader<'a> {
             "frac" | "dfrac" | "tfrac" | "cfrac" => {
                 let above = self.argument(depth);
                 let below = self.argument(depth);
-                out.push_str(&format!("{}/{}", bracketed(&above), bracketed(&below)));
+                out.extend([bracketed(&above).as_str(), "/", &bracketed(&below)]);
             }
             "binom" => {
                 let above = self.argument(depth);
                 let below = self.argument(depth);
-                out.push_str(&format!("C({above}, {below})"));
+                out.extend(["C(", above.as_str(), ", ", &below, ")"]);
             }
             "sqrt" => self.root(out, depth),
             "text" | "mathrm" | "textbf" | "textit" | "mathbf" | "mathit" | "mathsf"

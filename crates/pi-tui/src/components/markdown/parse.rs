@@ -22,7 +22,7 @@ pub(super) enum Block {
     Paragraph(Vec<Inline>),
     Code { language: String, text: String },
     List(List),
-    Quote(Vec<Block>),
+    Quote(Vec<Self>),
     Table(Table),
     Rule,
     Html(String),
@@ -58,12 +58,12 @@ pub(super) struct Table {
 pub(super) enum Inline {
     Text(String),
     Code(String),
-    Strong(Vec<Inline>),
-    Emphasis(Vec<Inline>),
-    Strikethrough(Vec<Inline>),
+    Strong(Vec<Self>),
+    Emphasis(Vec<Self>),
+    Strikethrough(Vec<Self>),
     Link {
         address: String,
-        text: Vec<Inline>,
+        text: Vec<Self>,
     },
     /// A formula without its delimiters.
     Math(String),
@@ -297,7 +297,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         let mut ignored = 0;
         loop {
             match self.events.peek() {
-                None => break,
+                None | Some((Event::Rule, _)) => break,
                 Some((Event::End(_), _)) if ignored > 0 => {
                     ignored -= 1;
                     self.events.next();
@@ -310,7 +310,6 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     break;
                 }
                 Some((Event::Start(tag), _)) if !is_inline(tag) => break,
-                Some((Event::Rule, _)) => break,
                 Some((Event::Start(_), _)) if depth >= MAX_DEPTH => {
                     ignored += 1;
                     self.events.next();

@@ -161,13 +161,9 @@ fn every_prefix_looks_as_if_it_had_come_at_once() {
     for (index, character) in DOCUMENT.char_indices() {
         markdown.append(character.encode_utf8(&mut [0; 4]));
         let end = index + character.len_utf8();
-        let mut whole = Markdown::new(&DOCUMENT[..end], MarkdownTheme::default());
-        assert_eq!(
-            markdown.render(30),
-            whole.render(30),
-            "{:?}",
-            &DOCUMENT[..end]
-        );
+        let (start, _) = DOCUMENT.split_at(end);
+        let mut whole = Markdown::new(start, MarkdownTheme::default());
+        assert_eq!(markdown.render(30), whole.render(30), "{:?}", start);
     }
 }
 
