@@ -14,12 +14,20 @@
 mod autocomplete;
 mod component;
 mod components;
+mod cursor;
+mod focus;
+mod frame_requester;
 mod fuzzy;
 mod input;
 mod line;
+mod overlay;
+mod render;
+mod runner;
 mod style;
+mod terminal;
 mod text;
 mod theme;
+mod tui;
 
 pub use autocomplete::{
     CombinedProvider, CommandCompletion, CompletedLine, CompletionProvider, CompletionReply,
@@ -36,6 +44,8 @@ pub use components::{
     Spacer, StackItem, SubmenuOutcome, SubmenuReply, SyntaxStyles, Text, TruncatedText, VStack,
     highlight_code, latex_to_unicode,
 };
+pub use focus::FocusTarget;
+pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};
 pub use fuzzy::{FuzzyQuery, fuzzy_filter, fuzzy_score};
 pub use input::{
     ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming,
@@ -44,7 +54,22 @@ pub use input::{
     TerminalReply, UserBindings, action,
 };
 pub use line::{Line, Lines};
+pub use overlay::{Anchor, Bounds, Margin, OverlayId, OverlayOptions, Position, Width};
+pub use render::{
+    BlockId, Document, Leave, Liveness, MouseTracking, RenderError, RenderOptions, ScreenMode,
+    ScrollbarPolicy, ShrinkPolicy, WidthPolicy,
+};
+pub use runner::{Runner, RunnerError, RunnerEvent, RunnerOptions};
 pub use style::{Color, Painter, Style};
+pub use terminal::{
+    Capabilities, CapabilityOverrides, CellSize, ColorScheme, ImageCells, ImageDimensions,
+    ImageProtocol, ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation,
+    NOTIFY_COLOR_SCHEME, PendingReplies, ProcessTerminal, Progress, QUERY_BACKGROUND,
+    QUERY_CELL_SIZE, QUERY_COLOR_SCHEME, STOP_NOTIFYING_COLOR_SCHEME, Size, Terminal,
+    TerminalEnvironment, TerminalEvent, TerminalModes, VirtualTerminal, copy_to_clipboard,
+    image_dimensions, image_fallback, image_lines, iterm2_image, kitty_delete, kitty_image,
+    probe_tmux_hyperlinks, title_sequence,
+};
 pub use text::{
     AnsiToken, AnsiTokens, Edge, Graphemes, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,
     around_columns, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
@@ -53,3 +78,4 @@ pub use text::{
 pub use theme::{
     ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,
 };
+pub use tui::{FrameNeed, Reaction, Tui, TuiOptions};

@@ -1,0 +1,32 @@
+//! The text cursor inside rendered lines.
+
+use crate::component::CURSOR_MARKER;
+use crate::line::Line;
+use crate::text::visible_width;
+
+/// Returns the line without its cursor marker, and the marker's column.
+///
+/// The first marker counts; a component that writes two has made a mistake nobody should see.
+pub(crate) fn take_marker(line: &Line) -> (Line, Option<usize>) {
+    let Some((before, after)) = line.split_once(CURSOR_MARKER) else {
+        return (line.clone(), None);
+    };
+    let column = visible_width(before);
+    let rest = after.replace(CURSOR_MARKER, "");
+    (Line::from(format!("{before}{rest}")), Some(column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marker_is_taken_out_and_its_column_measured() {
+        let line = Line::from(format!("漢\x1b[1ma{CURSOR_MARKER}b{CURSOR_MARKER}"));
+        let (rest, column) = take_marker(&line);
+        assert_eq!(rest, "漢\x1b[1mab");
+        assert_eq!(column, Some(3));
+        let plain = Line::from("plain");
+        assert!(take_marker(&plain).0.same(&plain));
+    }
+}

@@ -1,0 +1,32 @@
+//! One line laid over another.
+
+use super::layout::Bounds;
+use crate::line::Line;
+use crate::render::RESET;
+use crate::terminal::ImageSpan;
+use crate::text::{Edge, around_columns, slice_columns};
+
+/// Returns `base` with `line` over the columns of `bounds`.
+///
+/// An image cannot be covered cell by cell; its line stays as it is.
+pub(super) fn lay_over(base: &Line, line: &Line, bounds: Bounds, columns: usize) -> Line {
+    if ImageSpan::find(base).is_some() {
+        return base.clone();
+    }
+    let right = bounds.column + bounds.width;
+    let (before, after) = around_columns(base, bounds.column..right, columns);
+    let over = slice_columns(line, 0..bounds.width, Edge::Drop);
+    let mut text = String::with_capacity(base.len() + line.len() + 4 * RESET.len());
+    text.push_str(&before.text);
+    text.push_str(RESET);
+    spaces(&mut text, bounds.column.saturating_sub(before.width));
+    text.push_str(&over.text);
+    text.push_str(RESET);
+    spaces(&mut text, bounds.width.saturating_sub(over.width));
+    text.push_str(&after.text);
+    Line::from(text)
+}
+
+fn spaces(text: &mut String, count: usize) {
+    text.extend(std::iter::repeat_n(' ', count));
+}

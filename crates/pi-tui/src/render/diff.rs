@@ -1,0 +1,60 @@
+//! What of a changed row must be written again.
+
+/// A part of a row to write, after erasing from its column to the end of the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowChange<'a> {
+    pub(super) column: usize,
+    pub(super) text: &'a str,
+}
+
+/// Returns what turns a row showing `old` into one showing `new`; nothing if they are equal.
+///
+/// Only a common start of unstyled ASCII is kept: there, bytes are columns and no style is open. The
+/// last kept character is given up when something that is not ASCII follows, which may combine with it.
+pub(super) fn row_change<'a>(old: &str, new: &'a str) -> Option<RowChange<'a>> {
+    if old == new {
+        return None;
+    }
+    let mut kept = old
+        .bytes()
+        .zip(new.bytes())
+        .take_while(|(old, new)| old == new && matches!(new, 0x20..=0x7e))
+        .count();
+    let combines = |text: &str| {
+        text.as_bytes()
+            .get(kept)
+            .is_some_and(|byte| !byte.is_ascii())
+    };
+    if combines(old) || combines(new) {
+        kept = kept.saturating_sub(1);
+    }
+    Some(RowChange {
+        column: kept,
+        text: new.get(kept..).unwrap_or(new),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn only_the_part_after_a_plain_common_start_is_written() {
+        let cases = [
+            ("same", "same", None),
+            ("", "new", Some((0, "new"))),
+            ("hello wor", "hello world", Some((9, "ld"))),
+            ("hello world", "hello", Some((5, ""))),
+            ("a\x1b[1mb", "a\x1b[1mc", Some((1, "\x1b[1mc"))),
+            ("caf", "cafe\u{301}", Some((3, "e\u{301}"))),
+            ("cafe", "cafe\u{301}", Some((3, "e\u{301}"))),
+            ("cafe\u{301}", "cafe", Some((3, "e"))),
+            ("漢", "漢字", Some((0, "漢字"))),
+        ];
+        for (old, new, expected) in cases {
+            let expected = expected.map(|(column, text)| RowChange { column, text });
+            assert_eq!(row_change(old, new), expected, "{old:?} -> {new:?}");
+        }
+    }
+}

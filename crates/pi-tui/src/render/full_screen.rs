@@ -1,0 +1,384 @@
+//! Drawing on the alternate screen: the transcript scrolls in a viewport, the dock stays below it.
+//!
+//! Every row is addressed by number. What the user does with mouse and keys is decided in `gesture`;
+//! this paints the outcome.
+
+use super::content::Content;
+use super::diff::row_change;
+use super::frame::{RenderError, Row, WidthPolicy, prepare_rows};
+use super::image_cache::ImageCache;
+use super::search::Search;
+use super::selection::{Selection, highlight};
+use super::sync_output::SyncOutput;
+use super::viewport::Viewport;
+use crate::line::Line;
+use crate::terminal::{ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, Size};
+use crate::text::{Edge, pad_to_width, slice_columns, visible_width};
+
+const ENTER: &str = "\x1b[?1049h\x1b[?7l";
+const LEAVE: &str = "\x1b[?7h\x1b[?1049l";
+const MOUSE_BUTTONS: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1004h\x1b[?1006h";
+const MOUSE_ALL: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1003h\x1b[?1004h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1004l\x1b[?1003l\x1b[?1002l\x1b[?1000l";
+/// Shown below a viewport that does not follow the end.
+const TO_END_LABEL: &str = " \u{2193} end ";
+
+/// What the terminal reports about the mouse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MouseTracking {
+    /// Nothing; the terminal's own selection works.
+    Off,
+    /// Buttons, wheel and dragging. For multiplexers, which lag when every motion is passed on.
+    Buttons,
+    /// Every motion too.
+    #[default]
+    All,
+}
+
+/// When the scrollbar is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScrollbarPolicy {
+    /// While the end is out of view.
+    #[default]
+    Auto,
+    /// Whenever there is more than fits.
+    Always,
+    /// Never.
+    Hidden,
+}
+
+/// What stays on the main screen after full-screen mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// The main screen as it was.
+    AsItWas,
+    /// The whole content, printed below it.
+    WithTranscript,
+}
+
+/// The alternate screen as last painted.
+#[derive(Debug, Default)]
+pub(crate) struct FullScreen {
+    size: Option<Size>,
+    rows: Vec<Row>,
+    cursor: Option<(usize, usize, bool)>,
+    images: ImageCache,
+    pub(crate) viewport: Viewport,
+    pub(crate) selection: Option<Selection>,
+    pub(crate) search: Option<Search>,
+    /// The number of the first dock line in view.
+    dock_top: usize,
+    transcript_lines: usize,
+}
+
+pub(super) struct FullFrameOptions<'a> {
+    pub(super) size: Size,
+    pub(super) width_policy: WidthPolicy,
+    pub(super) show_cursor: bool,
+    pub(super) scrollbar: ScrollbarPolicy,
+    pub(super) overlay: Option<&'a mut dyn FnMut(&mut Vec<Line>)>,
+}
+
+impl FullScreen {
+    /// Returns what switches to the alternate screen.
+    pub(crate) fn enter(&mut self, mouse: MouseTracking) -> String {
+        *self = Self::default();
+        let mut output = SyncOutput::default();
+        output.push(ENTER);
+        output.push(match mouse {
+            MouseTracking::Off => "",
+            MouseTracking::Buttons => MOUSE_BUTTONS,
+            MouseTracking::All => MOUSE_ALL,
+        });
+        output.push("\x1b[2J\x1b[H\x1b[?25l");
+        output.finish()
+    }
+
+    /// Returns what switches back to the main screen.
+    pub(crate) fn leave(&mut self, content: &mut Content, leave: Leave) -> String {
+        let mut output = SyncOutput::default();
+        if self.images.any() {
+            output.push(KITTY_DELETE_ALL);
+        }
+        output.push(MOUSE_OFF);
+        output.push(LEAVE);
+        if let (Leave::WithTranscript, Some(size)) = (leave, self.size) {
+            content.refresh_tail(usize::MAX);
+            for line in content.lines(0..content.line_count()) {
+                if let Ok(row) = Row::prepare(&line, size.columns, WidthPolicy::Cut) {
+                    output.push("\r\x1b[K");
+                    output.push(&row.text);
+                    output.push("\r\n");
+                }
+            }
+        }
+        output.push("\x1b[?25h");
+        *self = Self::default();
+        output.finish()
+    }
+
+    /// Makes the next frame write every row again.
+    pub(crate) fn request_repaint(&mut self) {
+        self.size = None;
+    }
+
+    /// Returns the number of the line shown in a row of the screen.
+    pub(crate) fn line_at(&self, row: usize) -> usize {
+        if row < self.viewport.height() {
+            self.viewport.top() + row
+        } else {
+            self.transcript_lines + self.dock_top + row - self.viewport.height()
+        }
+    }
+
+    pub(super) fn frame(
+        &mut self,
+        content: &mut Content,
+        options: FullFrameOptions<'_>,
+    ) -> Result<String, RenderError> {
+        let size = options.size;
+        self.lay_out(content, size);
+        self.refresh_search(content);
+        let mut screen = self.visible_lines(content, size);
+        let placements = self.take_images(content, &mut screen);
+        self.highlight_lines(&mut screen);
+        self.draw_scrollbar(&mut screen, size, options.scrollbar);
+        self.draw_end_label(&mut screen, size);
+        if let Some(overlay) = options.overlay {
+            overlay(&mut screen);
+        }
+        if self.size != Some(size) {
+            self.rows.clear();
+        }
+        let rows = prepare_rows(&screen, &self.rows, size.columns, options.width_policy)?;
+        let mut output = SyncOutput::default();
+        self.paint(rows, size, &mut output);
+        self.draw_images(&placements, &mut output);
+        self.place_cursor(options.show_cursor, &mut output);
+        Ok(output.finish())
+    }
+
+    /// Renders what the viewport and the dock show.
+    fn lay_out(&mut self, content: &mut Content, size: Size) {
+        let changes = content.layout(size.columns);
+        self.follow(&changes);
+        content.dock.refresh_tail(usize::MAX);
+        let dock_lines = content.dock.line_count();
+        let dock_rows = dock_lines.min(size.rows);
+        self.dock_top = dock_lines - dock_rows;
+        let height = size.rows - dock_rows;
+        let changes =
+            content
+                .transcript
+                .refresh_tail(if self.viewport.follows() { height } else { 0 });
+        self.follow(&changes);
+        self.viewport.fit(height, content.transcript.line_count());
+        let top = self.viewport.top();
+        let changes = content.transcript.refresh_range(top..top + height);
+        self.follow(&changes);
+        self.transcript_lines = content.transcript.line_count();
+        self.viewport.fit(height, self.transcript_lines);
+    }
+
+    fn follow(&mut self, changes: &[super::document::Change]) {
+        self.viewport.follow(changes);
+        if let Some(selection) = &mut self.selection {
+            selection.follow(changes);
+        }
+    }
+
+    fn refresh_search(&mut self, content: &Content) {
+        if let Some(search) = &mut self.search
+            && !search.query().is_empty()
+        {
+            let transcript = &content.transcript;
+            search.refresh(transcript.lines(0..transcript.line_count()));
+        }
+    }
+
+    fn visible_lines(&self, content: &Content, size: Size) -> Vec<Line> {
+        let (top, height) = (self.viewport.top(), self.viewport.height());
+        let mut lines: Vec<Line> = content
+            .transcript
+            .lines(top..top + height)
+            .cloned()
+            .collect();
+        lines.resize(height, Line::default());
+        let dock = self.dock_top..content.dock.line_count();
+        lines.extend(content.dock.lines(dock).cloned());
+        lines.resize(size.rows, Line::default());
+        lines
+    }
+
+    /// Takes the images out of the lines, cut to what the viewport shows of them.
+    fn take_images(&self, content: &Content, screen: &mut [Line]) -> Vec<(usize, Line)> {
+        let (top, height) = (self.viewport.top(), self.viewport.height());
+        let mut placements = Vec::new();
+        for (row, line) in screen.iter_mut().enumerate() {
+            let Some(span) = find_image(line) else {
+                continue;
+            };
+            let room = if row < height {
+                height - row
+            } else {
+                usize::MAX
+            };
+            let shown = match span.id {
+                Some(_) => ImageSpan::crop(line, 0, room).map(Line::from),
+                None => None,
+            };
+            // Inline files cannot be cut or deleted, hence a word in their place.
+            *line = Line::from(if shown.is_some() { "" } else { "[image]" });
+            placements.extend(shown.map(|image| (row, image)));
+        }
+        let above = top.saturating_sub(ImageCache::TALLEST)..top;
+        let hidden: Vec<&Line> = content.transcript.lines(above).collect();
+        for (distance, line) in hidden.iter().rev().enumerate() {
+            let reaches = find_image(line).is_some_and(|span| span.below > distance);
+            if reaches && let Some(image) = ImageSpan::crop(line, distance + 1, height) {
+                placements.push((0, Line::from(image)));
+                break;
+            }
+        }
+        placements
+    }
+
+    fn highlight_lines(&self, screen: &mut [Line]) {
+        for (row, line) in screen.iter_mut().enumerate() {
+            let number = self.line_at(row);
+            if let Some(search) = &self.search
+                && row < self.viewport.height()
+            {
+                for (found, current) in search.in_line(number).rev() {
+                    let (open, close) = if current {
+                        ("\x1b[1;7m", "\x1b[22;27m")
+                    } else {
+                        ("\x1b[4m", "\x1b[24m")
+                    };
+                    *line = Line::from(highlight(line, found.columns.clone(), open, close));
+                }
+            }
+            if let Some(columns) = self
+                .selection
+                .as_ref()
+                .and_then(|selection| selection.columns(number, line))
+            {
+                *line = Line::from(highlight(line, columns, "\x1b[7m", "\x1b[27m"));
+            }
+        }
+    }
+
+    fn draw_scrollbar(&self, screen: &mut [Line], size: Size, policy: ScrollbarPolicy) {
+        let wanted = match policy {
+            ScrollbarPolicy::Auto => !self.viewport.follows(),
+            ScrollbarPolicy::Always => true,
+            ScrollbarPolicy::Hidden => false,
+        };
+        let Some(thumb) = self.viewport.thumb().filter(|_| wanted) else {
+            return;
+        };
+        for (row, line) in screen.iter_mut().take(self.viewport.height()).enumerate() {
+            let bar = if thumb.contains(&row) {
+                "\u{2588}"
+            } else {
+                "\u{2502}"
+            };
+            *line = at_right_edge(line, bar, size.columns);
+        }
+    }
+
+    fn draw_end_label(&self, screen: &mut [Line], size: Size) {
+        let width = visible_width(TO_END_LABEL);
+        if self.viewport.follows() || size.columns < width + 2 {
+            return;
+        }
+        let last = self.viewport.height().saturating_sub(1);
+        if let Some(line) = screen.get_mut(last) {
+            *line = at_right_edge(
+                line,
+                &format!("\x1b[7m{TO_END_LABEL}\x1b[27m"),
+                size.columns,
+            );
+        }
+    }
+
+    /// Returns whether a cell belongs to the label that leads back to the end.
+    pub(crate) fn is_end_label(&self, column: usize, row: usize) -> bool {
+        let width = visible_width(TO_END_LABEL);
+        self.size.is_some_and(|size| {
+            !self.viewport.follows()
+                && size.columns >= width + 2
+                && row + 1 == self.viewport.height()
+                && column + width >= size.columns
+        })
+    }
+
+    fn paint(&mut self, rows: Vec<Row>, size: Size, output: &mut SyncOutput) {
+        let fresh = self.size != Some(size);
+        if fresh {
+            output.push("\x1b[H\x1b[J");
+            self.rows = vec![Row::default(); size.rows];
+            self.cursor = None;
+            self.size = Some(size);
+        }
+        for (index, (old, new)) in self.rows.iter().zip(&rows).enumerate() {
+            if let Some(change) = row_change(&old.text, &new.text) {
+                output.move_to(index, change.column);
+                output.push("\x1b[K");
+                output.push(change.text);
+            }
+        }
+        self.rows = rows;
+        if fresh {
+            self.images.forget_placements();
+        }
+    }
+
+    /// Draws the images, unless they are where they were.
+    fn draw_images(&mut self, placements: &[(usize, Line)], output: &mut SyncOutput) {
+        let Some(drawn) = self.images.update(placements) else {
+            return;
+        };
+        output.push(KITTY_HIDE_ALL);
+        for deletion in drawn.deletions {
+            output.push(&deletion);
+        }
+        for (row, image) in drawn.images {
+            output.move_to(row, 0);
+            output.push(&image);
+        }
+        self.cursor = None;
+    }
+
+    fn place_cursor(&mut self, show: bool, output: &mut SyncOutput) {
+        let target = self
+            .rows
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(row, prepared)| Some((row, prepared.cursor?)));
+        let (row, column) = target.unwrap_or((self.rows.len().saturating_sub(1), 0));
+        let cursor = (row, column, show && target.is_some());
+        if self.cursor == Some(cursor) && output.is_empty() {
+            return;
+        }
+        if self.cursor.map(|(.., shown)| shown) != Some(cursor.2) {
+            output.push(if cursor.2 { "\x1b[?25h" } else { "\x1b[?25l" });
+        }
+        output.move_to(row, column);
+        self.cursor = Some(cursor);
+    }
+}
+
+fn find_image(line: &str) -> Option<ImageSpan> {
+    memchr::memchr(0x1b, line.as_bytes()).and_then(|_| ImageSpan::find(line))
+}
+
+/// Returns the line with `text` over its last columns.
+fn at_right_edge(line: &str, text: &str, columns: usize) -> Line {
+    let left = columns.saturating_sub(visible_width(text));
+    let kept = slice_columns(line, 0..left, Edge::Drop);
+    let reset = super::frame::RESET;
+    let missing = pad_to_width("", left.saturating_sub(kept.width));
+    Line::from(format!("{}{reset}{missing}{text}", kept.text))
+}

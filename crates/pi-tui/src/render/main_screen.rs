@@ -1,0 +1,439 @@
+//! Drawing into the terminal's main screen, below what the shell left there.
+//!
+//! Lines that leave the top of the screen enter the terminal's own scrollback, each once, and are not
+//! touched again. What stays is the live tail, compared row by row with the frame before. Scrollback is
+//! cleared on an explicit request only.
+//!
+//! Rows are addressed relative to each other, because nobody knows on which row the shell's cursor was.
+//! A row exists once it was written ("claimed"); further ones are made by line feeds.
+
+use super::content::Content;
+use super::diff::row_change;
+use super::document::Change;
+use super::frame::{RenderError, Row, WidthPolicy, prepare_rows};
+use super::sync_output::SyncOutput;
+use crate::line::Line;
+use crate::terminal::{ImageSpan, Size, kitty_delete};
+use crate::text::visible_width;
+
+/// Rows of the tallest image that is looked for above the screen's top.
+const TALLEST_IMAGE: usize = 200;
+
+/// What happens to the rows that become free when the content shrinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShrinkPolicy {
+    /// They stay empty below the content until it grows again; cheapest on slow connections.
+    #[default]
+    LeaveEmpty,
+    /// Lines that had left the screen are shown again above the content.
+    PullBack,
+}
+
+/// How a frame begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// The rows on the screen are those of the last frame.
+    InPlace,
+    /// Everything is written again, starting this many rows above the cursor.
+    RowsUp(usize),
+    /// Everything is written again from the top of the screen, which is all ours.
+    Top,
+    /// Screen and scrollback are cleared first.
+    Cleared,
+}
+
+/// The main screen as last painted.
+#[derive(Debug, Default)]
+pub(crate) struct MainScreen {
+    size: Option<Size>,
+    /// The claimed rows, from the top.
+    rows: Vec<Row>,
+    /// How many of them hold content; the others are blank rows below it.
+    content_rows: usize,
+    /// The first line that is not in the scrollback.
+    first_live: usize,
+    /// How many lines above `first_live` are on the screen although they are in the scrollback too.
+    pulled: usize,
+    /// Where the cursor is, among the claimed rows.
+    cursor_row: usize,
+    cursor_column: usize,
+    cursor_shown: Option<bool>,
+    start: Option<Start>,
+}
+
+/// What a frame depends on besides the content.
+pub(super) struct FrameOptions<'a> {
+    pub(super) size: Size,
+    pub(super) width_policy: WidthPolicy,
+    pub(super) shrink: ShrinkPolicy,
+    pub(super) show_cursor: bool,
+    /// Lays overlays over the rows of the screen; `None` while there are none.
+    pub(super) overlay: Option<&'a mut dyn FnMut(&mut Vec<Line>)>,
+}
+
+impl MainScreen {
+    /// Makes the next frame clear screen and scrollback and print the whole content.
+    pub(crate) fn request_clear(&mut self) {
+        self.start = Some(Start::Cleared);
+    }
+
+    /// Makes the next frame write every row again, as after foreign output.
+    pub(crate) fn request_repaint(&mut self) {
+        self.start = Some(if self.is_full() {
+            Start::Top
+        } else {
+            Start::RowsUp(self.cursor_row)
+        });
+    }
+
+    /// Forgets the screen: the next frame starts at the cursor, wherever that is.
+    pub(crate) fn forget(&mut self) {
+        *self = Self {
+            first_live: self.first_live - self.pulled.min(self.first_live),
+            ..Self::default()
+        };
+    }
+
+    fn is_full(&self) -> bool {
+        self.size.is_some_and(|size| self.rows.len() >= size.rows)
+    }
+
+    /// Paints the content and returns the bytes to write.
+    pub(super) fn frame(
+        &mut self,
+        content: &mut Content,
+        options: FrameOptions<'_>,
+    ) -> Result<String, RenderError> {
+        let size = options.size;
+        let changes = content.layout(size.columns);
+        self.follow(&changes);
+        let resized = self.resize(size);
+        let start = self.start.take().or(resized).unwrap_or(Start::InPlace);
+        let relaid = self.size.is_some_and(|old| old.columns != size.columns);
+        let changes = content.refresh_tail(size.rows + self.pulled);
+        self.follow(&changes);
+        let total = content.line_count();
+        if start == Start::Cleared {
+            (self.first_live, self.pulled) = (0, 0);
+        } else if relaid {
+            // Lines have other numbers in another layout. Terminals that reflow push what no longer
+            // fits, so that everything above the new tail counts as being in the scrollback.
+            (self.first_live, self.pulled) = (total.saturating_sub(size.rows), 0);
+        }
+        self.first_live = self.first_live.min(total);
+        self.size = Some(size);
+        self.pull_back(total - self.first_live, size.rows, options.shrink);
+        self.paint_window(content, start, options)
+    }
+
+    fn follow(&mut self, changes: &[Change]) {
+        for change in changes {
+            self.first_live = change.shift(self.first_live);
+        }
+        self.pulled = self.pulled.min(self.first_live);
+    }
+
+    /// Decides how many lines of the scrollback are shown again above `live` lines.
+    fn pull_back(&mut self, live: usize, rows: usize, shrink: ShrinkPolicy) {
+        let room = rows.saturating_sub(live);
+        self.pulled = match shrink {
+            ShrinkPolicy::PullBack => room,
+            ShrinkPolicy::LeaveEmpty if live == 0 => room,
+            ShrinkPolicy::LeaveEmpty => self.pulled.min(room),
+        }
+        .min(self.first_live);
+    }
+
+    /// Takes a new size into account and returns how the frame must begin because of it.
+    ///
+    /// A terminal that gets shorter drops rows below the cursor first and then pushes rows at the top
+    /// into the scrollback; one that gets taller pulls rows out of it. Both change what is live.
+    fn resize(&mut self, size: Size) -> Option<Start> {
+        let old = self.size?;
+        if old == size || self.rows.is_empty() {
+            return None;
+        }
+        let was_full = self.rows.len() >= old.rows;
+        if old.columns != size.columns {
+            return Some(if was_full {
+                Start::Top
+            } else {
+                Start::RowsUp(self.reflowed_rows_above_cursor(size.columns))
+            });
+        }
+        let pushed = (self.cursor_row + 1).saturating_sub(size.rows);
+        let already = pushed.min(self.pulled);
+        self.pulled -= already;
+        self.first_live += pushed - already;
+        if !was_full {
+            return Some(Start::RowsUp(self.cursor_row - pushed));
+        }
+        let taller = size.rows.saturating_sub(old.rows);
+        let pulled_out = taller.min(self.first_live);
+        self.first_live -= pulled_out;
+        self.pulled = self.pulled.saturating_sub(pulled_out);
+        Some(Start::Top)
+    }
+
+    /// Returns how many rows the rows above the cursor take after a terminal reflowed them.
+    fn reflowed_rows_above_cursor(&self, columns: usize) -> usize {
+        let rows_of = |width: usize| width.div_ceil(columns.max(1)).max(1);
+        self.rows
+            .iter()
+            .take(self.cursor_row)
+            .map(|row| rows_of(visible_width(&row.text)))
+            .sum::<usize>()
+            + self.cursor_column / columns.max(1)
+    }
+
+    fn paint_window(
+        &mut self,
+        content: &Content,
+        start: Start,
+        options: FrameOptions<'_>,
+    ) -> Result<String, RenderError> {
+        let FrameOptions {
+            size,
+            width_policy,
+            overlay,
+            show_cursor,
+            ..
+        } = options;
+        let top = self.first_live - self.pulled;
+        let mut lines = content.lines(top..content.line_count());
+        let content_rows = lines.len().min(size.rows);
+        let leaving = lines.len().saturating_sub(size.rows);
+        if overlay.is_some() && lines.len() < size.rows {
+            lines.resize(size.rows, Line::default());
+        }
+        let mut rows = prepare_rows(&lines, &self.rows, size.columns, width_policy)?;
+        let mut covered = None;
+        if let Some(overlay) = overlay {
+            let mut screen: Vec<Line> = lines.split_off(leaving);
+            overlay(&mut screen);
+            let previous = self.rows.get(leaving..).unwrap_or_default();
+            let screen = prepare_rows(&screen, previous, size.columns, width_policy)?;
+            if leaving == 0 {
+                rows = screen;
+            } else {
+                // What leaves the screen must leave without the overlay on it.
+                covered = Some(screen);
+            }
+        }
+        let mut output = SyncOutput::default();
+        self.begin(start, &mut output);
+        if start != Start::InPlace {
+            self.draw_image_from_above(content, top, size, &mut output);
+        }
+        self.paint(rows, size.rows, &mut output);
+        if let Some(covered) = covered {
+            self.paint(covered, size.rows, &mut output);
+        }
+        self.content_rows = content_rows;
+        // Lines are pulled back into free rows only, hence none are while others leave.
+        self.first_live += leaving;
+        self.place_cursor(show_cursor, &mut output);
+        Ok(output.finish())
+    }
+
+    /// Writes what comes before the rows and forgets those that are written again.
+    fn begin(&mut self, start: Start, output: &mut SyncOutput) {
+        if start == Start::InPlace {
+            return;
+        }
+        for id in self.rows.iter().filter_map(|row| row.image?.id) {
+            output.push(&kitty_delete(id));
+        }
+        match start {
+            Start::InPlace => {}
+            Start::RowsUp(rows) => {
+                output.move_row(rows, 0);
+                output.push("\r\x1b[J");
+            }
+            // Not `2J`: several terminals answer it by pushing the screen into the scrollback.
+            Start::Top => output.push("\x1b[H\x1b[J"),
+            Start::Cleared => output.push("\x1b[2J\x1b[H\x1b[3J"),
+        }
+        self.rows.clear();
+        self.cursor_row = 0;
+        if let (Start::Top | Start::Cleared, Some(size)) = (start, self.size) {
+            self.rows.resize(size.rows, Row::default());
+        }
+    }
+
+    /// Draws the lower part of an image that starts above the screen.
+    fn draw_image_from_above(
+        &self,
+        content: &Content,
+        top: usize,
+        size: Size,
+        output: &mut SyncOutput,
+    ) {
+        let from = top.saturating_sub(TALLEST_IMAGE);
+        let above = content.lines(from..top);
+        for (distance, line) in above.iter().rev().enumerate() {
+            let hidden = distance + 1;
+            if ImageSpan::find(line).is_some_and(|span| span.below >= hidden)
+                && let Some(cropped) = ImageSpan::crop(line, hidden, size.rows)
+            {
+                output.push("\x1b7");
+                output.push(&cropped);
+                output.push("\x1b8");
+                return;
+            }
+        }
+    }
+
+    /// Turns the claimed rows into `rows`; those beyond the screen's height scroll it.
+    fn paint(&mut self, rows: Vec<Row>, height: usize, output: &mut SyncOutput) {
+        let claimed = self.rows.len();
+        let has_images = rows.iter().chain(&self.rows).any(|row| row.image.is_some());
+        let redraw = if has_images {
+            self.images_to_redraw(&rows, output)
+        } else {
+            Vec::new()
+        };
+        for (index, row) in rows.iter().enumerate() {
+            match self.rows.get(index) {
+                Some(old) => {
+                    if let Some(change) = row_change(&old.text, &row.text) {
+                        output.move_row(self.cursor_row, index);
+                        self.cursor_row = index;
+                        output.move_column(change.column);
+                        output.push("\x1b[K");
+                        if row.image.is_none() {
+                            output.push(change.text);
+                        }
+                    }
+                }
+                None => {
+                    if index == 0 {
+                        output.push("\r");
+                    } else {
+                        output.move_row(self.cursor_row, index - 1);
+                        output.push("\r\n");
+                    }
+                    self.cursor_row = index;
+                    if row.image.is_none() {
+                        output.push(&row.text);
+                    }
+                }
+            }
+            if has_images {
+                self.draw_finished_images(&rows, &redraw, (index, height), output);
+            }
+        }
+        self.blank_from(rows.len(), claimed, output);
+        let kept_blank = claimed.saturating_sub(rows.len());
+        self.rows = rows;
+        self.rows
+            .extend(std::iter::repeat_n(Row::default(), kept_blank));
+        let left = self.rows.len().saturating_sub(height);
+        self.rows.drain(..left);
+        self.cursor_row = self.cursor_row.saturating_sub(left);
+    }
+
+    /// Empties the claimed rows from `first` on.
+    fn blank_from(&mut self, first: usize, claimed: usize, output: &mut SyncOutput) {
+        let stale = self.rows.get(first..claimed).unwrap_or_default();
+        let Some(offset) = stale.iter().position(|row| !row.is_blank()) else {
+            return;
+        };
+        output.move_row(self.cursor_row, first + offset);
+        output.push("\r\x1b[J");
+        self.cursor_row = first + offset;
+    }
+
+    /// Deletes images whose rows change and returns the rows of those to draw.
+    fn images_to_redraw(&self, rows: &[Row], output: &mut SyncOutput) -> Vec<usize> {
+        let changed = |index: usize| match (self.rows.get(index), rows.get(index)) {
+            (Some(old), Some(new)) => old.text != new.text,
+            (None, None) => false,
+            _ => true,
+        };
+        let touches = |index: usize, span: ImageSpan| {
+            (index.saturating_sub(span.above)..=index + span.below).any(changed)
+        };
+        for (index, row) in self.rows.iter().enumerate() {
+            if let Some(span) = row.image
+                && touches(index, span)
+                && let Some(id) = span.id
+            {
+                output.push(&kitty_delete(id));
+            }
+        }
+        rows.iter()
+            .enumerate()
+            .filter(|(index, row)| row.image.is_some_and(|span| touches(*index, span)))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Draws the images whose last row is `index`: their rows exist and are empty by then.
+    fn draw_finished_images(
+        &mut self,
+        rows: &[Row],
+        redraw: &[usize],
+        (index, height): (usize, usize),
+        output: &mut SyncOutput,
+    ) {
+        let last = rows.len().saturating_sub(1);
+        for at in redraw {
+            let Some(row) = rows.get(*at) else { continue };
+            let below = row.image.map_or(0, |span| span.below);
+            if (at + below).min(last) != index {
+                continue;
+            }
+            // An image taller than the screen has lost its upper rows already.
+            let top = (*at).max((index + 1).saturating_sub(height));
+            let hidden = top - at;
+            let cropped = ImageSpan::crop(&row.text, hidden, height);
+            let image = match &cropped {
+                Some(cropped) if hidden > 0 => cropped,
+                _ => row.text.as_str(),
+            };
+            output.move_row(self.cursor_row, top);
+            // The terminal knows better than we do where an image leaves the cursor.
+            output.push("\r\x1b7");
+            output.push(image);
+            output.push("\x1b8");
+            self.cursor_row = top;
+        }
+    }
+
+    /// Puts the cursor where the text goes, so that input methods open there.
+    fn place_cursor(&mut self, show: bool, output: &mut SyncOutput) {
+        let target = self
+            .rows
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(index, row)| Some((index, row.cursor?)));
+        let shown = show && target.is_some();
+        if self.cursor_shown != Some(shown) {
+            output.push(if shown { "\x1b[?25h" } else { "\x1b[?25l" });
+            self.cursor_shown = Some(shown);
+        }
+        // Without a marker the cursor rests on the last line of the content: a shrinking terminal
+        // drops what is below the cursor before it pushes anything out.
+        let (row, column) = target.unwrap_or((self.content_rows.saturating_sub(1), 0));
+        if row == self.cursor_row && column == self.cursor_column && output.is_empty() {
+            return;
+        }
+        output.move_row(self.cursor_row, row);
+        output.move_column(column);
+        (self.cursor_row, self.cursor_column) = (row, column);
+    }
+
+    /// Returns what leaves the cursor on a fresh line below the content, visible.
+    pub(crate) fn finish(&mut self) -> String {
+        let mut output = SyncOutput::default();
+        if !self.rows.is_empty() {
+            output.move_row(self.cursor_row, self.content_rows.saturating_sub(1));
+            output.push("\r\n");
+        }
+        output.push("\x1b[?25h");
+        self.forget();
+        output.finish()
+    }
+}

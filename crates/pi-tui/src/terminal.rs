@@ -1,0 +1,75 @@
+//! The terminal at the rim: what it can do, the bytes it understands, and the process's own.
+//!
+//! Everything but `process`, `raw_mode` and `restore` takes data and returns data.
+
+use std::io;
+
+mod capabilities;
+mod clipboard;
+mod color_scheme;
+mod image_protocol;
+mod process;
+mod progress;
+mod raw_mode;
+mod replies;
+mod restore;
+mod title;
+mod virtual_terminal;
+
+pub use capabilities::{
+    Capabilities, CapabilityOverrides, TerminalEnvironment, probe_tmux_hyperlinks,
+};
+pub use clipboard::copy_to_clipboard;
+pub use color_scheme::{
+    ColorScheme, NOTIFY_COLOR_SCHEME, QUERY_BACKGROUND, QUERY_COLOR_SCHEME,
+    STOP_NOTIFYING_COLOR_SCHEME,
+};
+pub use image_protocol::{
+    CellSize, ImageCells, ImageDimensions, ImageProtocol, ImageSpan, KITTY_DELETE_ALL,
+    KITTY_HIDE_ALL, QUERY_CELL_SIZE, image_dimensions, image_fallback, image_lines, iterm2_image,
+    kitty_delete, kitty_image,
+};
+pub use process::{ProcessTerminal, TerminalEvent};
+pub use progress::Progress;
+pub use replies::{KeyboardNegotiation, PendingReplies};
+pub use restore::TerminalModes;
+pub use title::title_sequence;
+pub use virtual_terminal::VirtualTerminal;
+
+/// The size of a screen in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Size {
+    /// Cells across.
+    pub columns: usize,
+    /// Cells down.
+    pub rows: usize,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self {
+            columns: 80,
+            rows: 24,
+        }
+    }
+}
+
+impl Size {
+    /// Returns the size with at least one cell each way: some terminals report nothing.
+    #[must_use]
+    pub fn at_least_one_cell(self) -> Self {
+        Self {
+            columns: self.columns.max(1),
+            rows: self.rows.max(1),
+        }
+    }
+}
+
+/// Something to write frames to.
+pub trait Terminal {
+    /// Returns the size of the screen.
+    fn size(&self) -> Size;
+
+    /// Writes bytes; they reach the terminal before this returns.
+    fn write(&mut self, bytes: &str) -> io::Result<()>;
+}

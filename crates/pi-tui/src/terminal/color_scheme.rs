@@ -1,0 +1,99 @@
+//! Whether the terminal is light or dark.
+
+use crate::input::{ColorSlot, TerminalReply};
+
+/// Asks for the background colour (OSC 11).
+pub const QUERY_BACKGROUND: &str = "\x1b]11;?\x07";
+/// Asks for the user's preference.
+pub const QUERY_COLOR_SCHEME: &str = "\x1b[?996n";
+/// Asks to be told when the preference changes.
+pub const NOTIFY_COLOR_SCHEME: &str = "\x1b[?2031h";
+/// Asks not to be told any more.
+pub const STOP_NOTIFYING_COLOR_SCHEME: &str = "\x1b[?2031l";
+
+/// A light or a dark background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColorScheme {
+    /// Dark text on light ground.
+    Light,
+    /// Light text on dark ground.
+    Dark,
+}
+
+impl ColorScheme {
+    /// Returns the scheme a background belongs to, by its perceived lightness (ITU-R BT.601).
+    pub fn of_background((red, green, blue): (u8, u8, u8)) -> Self {
+        let luma = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
+        if luma >= 128 * 1000 {
+            Self::Light
+        } else {
+            Self::Dark
+        }
+    }
+
+    /// Returns what a reply of the terminal says about the scheme.
+    pub fn from_reply(reply: &TerminalReply) -> Option<Self> {
+        match reply {
+            TerminalReply::ColorScheme { dark: true } => Some(Self::Dark),
+            TerminalReply::ColorScheme { dark: false } => Some(Self::Light),
+            TerminalReply::Color {
+                slot: ColorSlot::Background,
+                rgb,
+            } => Some(Self::of_background(*rgb)),
+            TerminalReply::Color { .. }
+            | TerminalReply::DeviceAttributes(_)
+            | TerminalReply::KittyKeyboard(_)
+            | TerminalReply::CellSize { .. }
+            | TerminalReply::Mode { .. }
+            | TerminalReply::CursorPosition { .. }
+            | TerminalReply::Version(_)
+            | TerminalReply::KittyGraphics(_)
+            | TerminalReply::Other(_) => None,
+        }
+    }
+
+    /// Returns the scheme that `COLORFGBG` names, as rxvt and Konsole set it.
+    pub fn from_colorfgbg(value: &str) -> Option<Self> {
+        match value.rsplit(';').next()?.parse::<u8>().ok()? {
+            7 | 9..=15 => Some(Self::Light),
+            0..=6 | 8 => Some(Self::Dark),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backgrounds_are_light_or_dark() {
+        let background = |rgb| TerminalReply::Color {
+            slot: ColorSlot::Background,
+            rgb,
+        };
+        let cases = [
+            (background((255, 255, 255)), Some(ColorScheme::Light)),
+            (background((253, 246, 227)), Some(ColorScheme::Light)),
+            (background((0, 43, 54)), Some(ColorScheme::Dark)),
+            (background((0, 0, 255)), Some(ColorScheme::Dark)),
+            (
+                TerminalReply::ColorScheme { dark: false },
+                Some(ColorScheme::Light),
+            ),
+            (TerminalReply::KittyKeyboard(1), None),
+        ];
+        for (reply, expected) in cases {
+            assert_eq!(ColorScheme::from_reply(&reply), expected, "{reply:?}");
+        }
+        assert_eq!(
+            ColorScheme::from_colorfgbg("15;default;0"),
+            Some(ColorScheme::Dark)
+        );
+        assert_eq!(
+            ColorScheme::from_colorfgbg("0;15"),
+            Some(ColorScheme::Light)
+        );
+        assert_eq!(ColorScheme::from_colorfgbg("default"), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! Finding an image in a rendered line, and cutting it where only a part is in view.
+
+use super::dimensions::image_dimensions;
+
+const KITTY: &str = "\x1b_G";
+const ITERM2: &str = "\x1b]1337;File=";
+
+/// The rows an image in a line reaches over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageSpan {
+    /// Rows above the line.
+    pub above: usize,
+    /// Rows below the line.
+    pub below: usize,
+    /// The image's id, if it can be deleted by one.
+    pub id: Option<u32>,
+}
+
+impl ImageSpan {
+    /// Finds the image sequence in a line.
+    pub fn find(line: &str) -> Option<Self> {
+        if let Some((_, controls, _)) = kitty_parts(line) {
+            let rows = control(controls, 'r').unwrap_or(1).max(1);
+            return Some(Self {
+                above: 0,
+                below: usize::try_from(rows - 1).unwrap_or(0),
+                id: control(controls, 'i').filter(|id| *id != 0),
+            });
+        }
+        let (before, _) = line.split_once(ITERM2)?;
+        let above = before
+            .strip_prefix("\x1b[")
+            .and_then(|rest| rest.strip_suffix('A'))
+            .and_then(|rows| rows.parse().ok())
+            .unwrap_or(0);
+        Some(Self {
+            above,
+            below: 0,
+            id: None,
+        })
+    }
+
+    /// Returns the line with only the rows `hidden..hidden + visible` of its Kitty image.
+    ///
+    /// `None` if nothing of it is in view, or if the image cannot be cut: iTerm2 has no such command.
+    pub fn crop(line: &str, hidden: usize, visible: usize) -> Option<String> {
+        let (before, controls, payload) = kitty_parts(line)?;
+        let rows = usize::try_from(control(controls, 'r')?).ok()?;
+        let shown = visible.min(rows.checked_sub(hidden)?);
+        if shown == 0 {
+            return None;
+        }
+        if shown == rows {
+            return Some(line.to_owned());
+        }
+        let pixels =
+            usize::try_from(image_dimensions(payload.split('\x1b').next()?)?.height).ok()?;
+        let top = pixels.saturating_mul(hidden) / rows;
+        let bottom = pixels
+            .saturating_mul(hidden + shown)
+            .div_ceil(rows)
+            .min(pixels);
+        let height = bottom.saturating_sub(top).max(1);
+        let kept = controls
+            .split(',')
+            .filter(|control| !control.starts_with(['y', 'h', 'r']))
+            .collect::<Vec<_>>()
+            .join(",");
+        Some(format!(
+            "{before}{KITTY}{kept},y={top},h={height},r={shown};{payload}"
+        ))
+    }
+
+    /// Returns the line with the Kitty image shown from data sent before, which is a few bytes.
+    pub fn place_again(line: &str) -> Option<String> {
+        let (before, controls, _) = kitty_parts(line)?;
+        let kept = controls
+            .split(',')
+            .filter(|control| !control.starts_with(['a', 'f', 'm', 'q']))
+            .collect::<Vec<_>>()
+            .join(",");
+        Some(format!("{before}{KITTY}a=p,q=2,{kept};\x1b\\"))
+    }
+}
+
+fn kitty_parts(line: &str) -> Option<(&str, &str, &str)> {
+    let (before, command) = line.split_once(KITTY)?;
+    let (controls, payload) = command.split_once(';')?;
+    Some((before, controls, payload))
+}
+
+fn control(controls: &str, key: char) -> Option<u32> {
+    controls
+        .split(',')
+        .find_map(|control| control.strip_prefix(key)?.strip_prefix('=')?.parse().ok())
+}

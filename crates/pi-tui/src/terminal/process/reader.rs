@@ -1,0 +1,164 @@
+//! The thread that reads the terminal.
+
+use std::io;
+use std::thread::JoinHandle;
+
+use tokio::sync::mpsc;
+
+/// Reads kept when nobody takes them; more than a fast paste brings between two frames.
+const READS: usize = 256;
+const READ_SIZE: usize = 16 * 1024;
+
+/// Bytes of the terminal, read by a thread.
+#[derive(Debug)]
+pub(super) struct Reader {
+    received: mpsc::Receiver<Vec<u8>>,
+    thread: Option<JoinHandle<()>>,
+    stop: platform::StopSignal,
+}
+
+impl Reader {
+    pub(super) fn start() -> io::Result<Self> {
+        let (sender, received) = mpsc::channel(READS);
+        let (stop, stopped) = platform::stop_signal()?;
+        let thread = std::thread::Builder::new()
+            .name("terminal input".to_owned())
+            .spawn(move || platform::read_all(&stopped, &sender))?;
+        Ok(Self {
+            received,
+            thread: Some(thread),
+            stop,
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> Option<Vec<u8>> {
+        self.received.recv().await
+    }
+
+    pub(super) fn try_next(&mut self) -> Option<Vec<u8>> {
+        self.received.try_recv().ok()
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Stops the thread and waits for it.
+    pub(super) fn stop(&mut self) {
+        // A thread that waits for room in the channel learns from the closed channel.
+        self.received.close();
+        self.stop.send();
+        if let Some(thread) = self.thread.take()
+            && platform::CAN_STOP
+            && thread.join().is_err()
+        {
+            tracing::error!("the terminal's reader panicked");
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+#[cfg(unix)]
+mod platform {
+    use std::io;
+    use std::os::fd::OwnedFd;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::io::Errno;
+    use tokio::sync::mpsc;
+
+    pub(super) const CAN_STOP: bool = true;
+
+    /// The end of a pipe; a byte in it stops the thread.
+    #[derive(Debug)]
+    pub(super) struct StopSignal(OwnedFd);
+
+    impl StopSignal {
+        pub(super) fn send(&self) {
+            if let Err(error) = rustix::io::write(&self.0, b"x") {
+                tracing::debug!(%error, "the terminal's reader is gone");
+            }
+        }
+    }
+
+    pub(super) fn stop_signal() -> io::Result<(StopSignal, OwnedFd)> {
+        let (read, write) = rustix::pipe::pipe()?;
+        Ok((StopSignal(write), read))
+    }
+
+    pub(super) fn read_all(stopped: &OwnedFd, sender: &mpsc::Sender<Vec<u8>>) {
+        let stdin = rustix::stdio::stdin();
+        let mut buffer = vec![0; super::READ_SIZE];
+        loop {
+            let mut descriptors = [
+                PollFd::new(&stdin, PollFlags::IN),
+                PollFd::new(stopped, PollFlags::IN),
+            ];
+            match poll(&mut descriptors, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => {
+                    tracing::error!(%error, "the terminal cannot be polled");
+                    return;
+                }
+            }
+            let [input, stop] = &descriptors;
+            if !stop.revents().is_empty() {
+                return;
+            }
+            if input.revents().is_empty() {
+                continue;
+            }
+            match rustix::io::read(stdin, &mut buffer) {
+                Ok(0) => return,
+                Ok(count) => {
+                    let bytes = buffer.get(..count).unwrap_or_default().to_vec();
+                    if sender.blocking_send(bytes).is_err() {
+                        return;
+                    }
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "the terminal is gone");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use std::io::{self, Read as _};
+
+    use tokio::sync::mpsc;
+
+    /// A console read cannot be cancelled; the thread ends with the next key or the process.
+    pub(super) const CAN_STOP: bool = false;
+
+    #[derive(Debug)]
+    pub(super) struct StopSignal;
+
+    impl StopSignal {
+        pub(super) fn send(&self) {}
+    }
+
+    pub(super) fn stop_signal() -> io::Result<(StopSignal, ())> {
+        Ok((StopSignal, ()))
+    }
+
+    pub(super) fn read_all(_stopped: &(), sender: &mpsc::Sender<Vec<u8>>) {
+        let mut buffer = vec![0; super::READ_SIZE];
+        while let Ok(count @ 1..) = io::stdin().lock().read(&mut buffer) {
+            let bytes = buffer.get(..count).unwrap_or_default().to_vec();
+            if sender.blocking_send(bytes).is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Signals that concern the terminal.
+
+use std::io;
+
+use super::TerminalEvent;
+
+#[cfg(unix)]
+pub(super) use unix::Signals;
+
+#[cfg(not(unix))]
+pub(super) use other::Signals;
+
+#[cfg(unix)]
+mod unix {
+    use super::{TerminalEvent, io};
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+
+    /// The signals a full terminal program has to heed.
+    #[derive(Debug)]
+    pub(in crate::terminal::process) struct Signals {
+        resize: Signal,
+        terminate: Signal,
+        hang_up: Signal,
+        interrupt: Signal,
+    }
+
+    impl Signals {
+        pub(in crate::terminal::process) fn new() -> io::Result<Self> {
+            Ok(Self {
+                resize: signal(SignalKind::window_change())?,
+                terminate: signal(SignalKind::terminate())?,
+                hang_up: signal(SignalKind::hangup())?,
+                interrupt: signal(SignalKind::interrupt())?,
+            })
+        }
+
+        pub(in crate::terminal::process) async fn next(&mut self) -> TerminalEvent {
+            tokio::select! {
+                _ = self.resize.recv() => TerminalEvent::Resized,
+                _ = self.terminate.recv() => TerminalEvent::Terminated,
+                _ = self.hang_up.recv() => TerminalEvent::Terminated,
+                _ = self.interrupt.recv() => TerminalEvent::Terminated,
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod other {
+    use super::{TerminalEvent, io};
+    use std::time::Duration;
+
+    /// Consoles send no signal for a new size, hence a look now and then.
+    const LOOK: Duration = Duration::from_millis(250);
+
+    #[derive(Debug)]
+    pub(in crate::terminal::process) struct Signals;
+
+    impl Signals {
+        pub(in crate::terminal::process) fn new() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(in crate::terminal::process) async fn next(&mut self) -> TerminalEvent {
+            tokio::select! {
+                result = tokio::signal::ctrl_c() => match result {
+                    Ok(()) => TerminalEvent::Terminated,
+                    Err(_) => std::future::pending().await,
+                },
+                () = tokio::time::sleep(LOOK) => TerminalEvent::Resized,
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Raw mode and the size of the process's terminal.
+
+use std::io;
+
+use super::Size;
+
+/// Makes the terminal pass every key on as it is typed.
+pub(super) fn enable() -> io::Result<()> {
+    crossterm::terminal::enable_raw_mode()
+}
+
+/// Puts the terminal back into the mode it was in.
+pub(super) fn disable() {
+    if let Err(error) = crossterm::terminal::disable_raw_mode() {
+        tracing::debug!(%error, "raw mode cannot be left");
+    }
+}
+
+/// Returns the size of the screen; where the terminal does not say, what the environment says.
+pub(super) fn size(variable: impl Fn(&str) -> Option<String>) -> Size {
+    let fallback = Size::default();
+    let number = |name: &str| variable(name)?.parse().ok().filter(|count| *count > 0);
+    let (columns, rows) = crossterm::terminal::size().unwrap_or((0, 0));
+    let pick = |count: u16, name: &str, default: usize| match usize::from(count) {
+        0 => number(name).unwrap_or(default),
+        count => count,
+    };
+    Size {
+        columns: pick(columns, "COLUMNS", fallback.columns),
+        rows: pick(rows, "LINES", fallback.rows),
+    }
+}

@@ -1,0 +1,446 @@
+//! The whole of a terminal UI: content, overlays, focus and the screen they are painted on.
+//!
+//! It takes events and a size and returns bytes; reading, writing and timing belong to a
+//! [`Runner`](crate::Runner) or to a program's own loop.
+
+use std::time::Instant;
+
+use crate::component::{Component, InputContext, InputOutcome};
+use crate::focus::{Focus, FocusTarget, Stage};
+use crate::input::{InputEvent, Keybindings, TerminalReply};
+use crate::overlay::{Bounds, OverlayId, OverlayOptions, OverlayStack};
+use crate::render::{Content, Document, Leave, RenderError, RenderOptions, Screen, ScreenMode};
+use crate::terminal::{CellSize, Size};
+
+mod gesture;
+mod scrolling;
+mod search_panel;
+
+/// What a [`Tui`] starts with.
+#[derive(Clone, Debug, Default)]
+pub struct TuiOptions {
+    /// Where it draws.
+    pub mode: ScreenMode,
+    /// How it paints.
+    pub render: RenderOptions,
+    /// Which keys mean what.
+    pub keybindings: Keybindings,
+    /// Lines a turn of the wheel scrolls; 0 counts as 1.
+    pub wheel_lines: usize,
+    /// Whether a mouse selection is copied when the button goes up.
+    pub copy_on_select: bool,
+}
+
+/// When a frame is due after an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FrameNeed {
+    /// Nothing changed.
+    #[default]
+    None,
+    /// With the next regular frame.
+    Soon,
+    /// At once: somebody typed and waits.
+    Now,
+}
+
+/// What became of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reaction {
+    /// Whether somebody used it.
+    pub outcome: InputOutcome,
+    /// When to paint.
+    pub frame: FrameNeed,
+    /// Bytes to write, such as a copied selection.
+    pub output: String,
+    /// An address the user clicked.
+    pub open_url: Option<String>,
+}
+
+impl Reaction {
+    fn ignored() -> Self {
+        Self {
+            outcome: InputOutcome::Ignored,
+            frame: FrameNeed::None,
+            output: String::new(),
+            open_url: None,
+        }
+    }
+
+    fn consumed(frame: FrameNeed) -> Self {
+        Self {
+            outcome: InputOutcome::Consumed,
+            frame,
+            ..Self::ignored()
+        }
+    }
+}
+
+/// A terminal UI.
+pub struct Tui {
+    content: Content,
+    overlays: OverlayStack,
+    focus: Focus,
+    /// Who was last told that it has the keyboard.
+    told: Option<FocusTarget>,
+    screen: Screen,
+    size: Size,
+    cell_size: CellSize,
+    keybindings: Keybindings,
+    render: RenderOptions,
+    wheel_lines: usize,
+    copy_on_select: bool,
+    gesture: gesture::Gesture,
+    search_overlay: Option<OverlayId>,
+}
+
+impl std::fmt::Debug for Tui {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Tui")
+            .field("content", &self.content)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tui {
+    /// Returns a UI without content.
+    pub fn new(options: TuiOptions) -> Self {
+        Self {
+            content: Content::default(),
+            overlays: OverlayStack::default(),
+            focus: Focus::default(),
+            told: None,
+            screen: Screen::new(options.mode),
+            size: Size::default(),
+            cell_size: CellSize::default(),
+            keybindings: options.keybindings,
+            render: options.render,
+            wheel_lines: options.wheel_lines.max(1),
+            copy_on_select: options.copy_on_select,
+            gesture: gesture::Gesture::default(),
+            search_overlay: None,
+        }
+    }
+
+    /// Returns the blocks that scroll away.
+    pub fn transcript(&self) -> &Document {
+        &self.content.transcript
+    }
+
+    /// Returns the blocks that scroll away, to change them.
+    pub fn transcript_mut(&mut self) -> &mut Document {
+        &mut self.content.transcript
+    }
+
+    /// Returns the blocks that stay at the bottom.
+    pub fn dock(&self) -> &Document {
+        &self.content.dock
+    }
+
+    /// Returns the blocks that stay at the bottom, to change them.
+    pub fn dock_mut(&mut self) -> &mut Document {
+        &mut self.content.dock
+    }
+
+    /// Returns how frames are painted, to change it.
+    pub fn render_options_mut(&mut self) -> &mut RenderOptions {
+        &mut self.render
+    }
+
+    /// Returns which keys mean what.
+    pub fn keybindings(&self) -> &Keybindings {
+        &self.keybindings
+    }
+
+    /// Replaces the keys.
+    pub fn set_keybindings(&mut self, keybindings: Keybindings) {
+        self.keybindings = keybindings;
+    }
+
+    /// Returns the size of the screen.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Takes a new size of the screen.
+    pub fn set_size(&mut self, size: Size) {
+        self.size = size.at_least_one_cell();
+    }
+
+    /// Returns the pixels of a cell, as the terminal reported them.
+    pub fn cell_size(&self) -> CellSize {
+        self.cell_size
+    }
+
+    /// Returns where the UI draws.
+    pub fn mode(&self) -> ScreenMode {
+        match self.screen {
+            Screen::Main(_) => ScreenMode::Main,
+            Screen::Full(_) => ScreenMode::Full,
+        }
+    }
+
+    /// Returns what prepares the screen before the first frame.
+    pub fn start(&mut self) -> String {
+        match &mut self.screen {
+            Screen::Main(screen) => {
+                screen.forget();
+                String::new()
+            }
+            Screen::Full(screen) => screen.enter(self.render.mouse),
+        }
+    }
+
+    /// Returns what gives the screen back to the shell.
+    pub fn stop(&mut self, leave: Leave) -> String {
+        self.close_search();
+        match &mut self.screen {
+            Screen::Main(screen) => screen.finish(),
+            Screen::Full(screen) => screen.leave(&mut self.content, leave),
+        }
+    }
+
+    /// Changes the kind of screen while running, and returns what to write for it.
+    pub fn set_mode(&mut self, mode: ScreenMode) -> String {
+        if self.mode() == mode {
+            return String::new();
+        }
+        let mut output = self.stop(Leave::AsItWas);
+        self.screen = Screen::new(mode);
+        output.push_str(&self.start());
+        output
+    }
+
+    /// Paints the current state and returns the bytes to write; none if nothing changed.
+    pub fn frame(&mut self) -> Result<String, RenderError> {
+        self.settle_focus();
+        let size = self.size;
+        let overlays = &mut self.overlays;
+        let any = overlays.any_visible(size);
+        let mut compose = |screen: &mut Vec<crate::line::Line>| overlays.compose(screen, size);
+        let overlay: Option<&mut dyn FnMut(&mut Vec<crate::line::Line>)> =
+            if any { Some(&mut compose) } else { None };
+        self.screen
+            .frame(&mut self.content, size, self.render, overlay)
+    }
+
+    /// Makes the next frame clear the terminal, scrollback included, and print everything.
+    ///
+    /// For a switch of sessions; nothing else clears scrollback.
+    pub fn clear_terminal(&mut self) {
+        match &mut self.screen {
+            Screen::Main(screen) => screen.request_clear(),
+            Screen::Full(screen) => screen.request_repaint(),
+        }
+    }
+
+    /// Makes the next frame write every visible row again.
+    pub fn repaint(&mut self) {
+        self.screen.request_repaint();
+    }
+
+    /// Makes every component drop what it cached, because the theme changed.
+    pub fn invalidate(&mut self) {
+        self.content.transcript.invalidate();
+        self.content.dock.invalidate();
+        self.overlays.invalidate();
+    }
+
+    /// Hands an event to whoever it is for.
+    pub fn handle(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+        match event {
+            InputEvent::Reply(reply) => self.handle_reply(reply),
+            InputEvent::Mouse(report) => self.handle_mouse(*report, now),
+            InputEvent::Focus(change) => self.handle_window_focus(*change),
+            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Unknown(_) => {
+                if let Some(reaction) = self.handle_screen_key(event) {
+                    return reaction;
+                }
+                self.handle_focused(event, now)
+            }
+        }
+    }
+
+    fn handle_reply(&mut self, reply: &TerminalReply) -> Reaction {
+        if let TerminalReply::CellSize { width, height } = *reply
+            && width > 0
+            && height > 0
+        {
+            self.cell_size = CellSize {
+                width: u32::from(width),
+                height: u32::from(height),
+            };
+            self.invalidate();
+            return Reaction::consumed(FrameNeed::Soon);
+        }
+        Reaction::ignored()
+    }
+
+    fn handle_focused(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+        self.settle_focus();
+        let context = InputContext {
+            keybindings: &self.keybindings,
+            now,
+            rows: self.size.rows,
+        };
+        let target = self.focus.current();
+        let Some(component) = component_of(&mut self.content, &mut self.overlays, target) else {
+            return Reaction::ignored();
+        };
+        if let InputEvent::Key(key) = event
+            && key.is_release()
+            && !component.wants_key_release()
+        {
+            return Reaction::ignored();
+        }
+        match component.handle_input(event, &context) {
+            InputOutcome::Consumed => {
+                if self.search_overlay.map(FocusTarget::Overlay) == target {
+                    self.follow_search_query();
+                }
+                Reaction::consumed(FrameNeed::Now)
+            }
+            InputOutcome::Ignored => Reaction::ignored(),
+        }
+    }
+
+    /// Returns who has the keyboard.
+    pub fn focused(&self) -> Option<FocusTarget> {
+        self.focus.current()
+    }
+
+    /// Gives the keyboard to somebody, or to nobody.
+    pub fn set_focus(&mut self, target: Option<FocusTarget>) {
+        self.with_focus(|focus, stage| focus.set(target, stage));
+    }
+
+    /// Shows a component over the screen.
+    pub fn show_overlay(
+        &mut self,
+        component: impl Component,
+        options: OverlayOptions,
+    ) -> OverlayId {
+        self.show_boxed_overlay(Box::new(component), options)
+    }
+
+    /// Shows a component over the screen.
+    pub fn show_boxed_overlay(
+        &mut self,
+        component: Box<dyn Component>,
+        options: OverlayOptions,
+    ) -> OverlayId {
+        let captures = options.captures_focus;
+        let id = self.overlays.push(component, options);
+        self.with_focus(|focus, stage| focus.overlay_shown(id, captures, stage));
+        id
+    }
+
+    /// Takes an overlay off the screen and returns its component.
+    pub fn remove_overlay(&mut self, id: OverlayId) -> Option<Box<dyn Component>> {
+        let mut overlay = self.overlays.remove(id)?;
+        if self.told == Some(FocusTarget::Overlay(id)) {
+            overlay.component.set_focused(false);
+            self.told = None;
+        }
+        self.with_focus(|focus, stage| focus.overlay_removed(id, stage));
+        Some(overlay.component)
+    }
+
+    /// Takes the overlay shown last off the screen.
+    pub fn remove_last_overlay(&mut self) -> Option<Box<dyn Component>> {
+        let id = self.overlays.last()?;
+        self.remove_overlay(id)
+    }
+
+    /// Hides an overlay without removing it, or shows it again.
+    pub fn set_overlay_hidden(&mut self, id: OverlayId, hidden: bool) {
+        if self.overlays.is_hidden(id) == hidden {
+            return;
+        }
+        self.overlays.set_hidden(id, hidden);
+        if hidden {
+            self.with_focus(|focus, stage| focus.overlay_hidden(id, stage));
+        } else if self
+            .overlays
+            .get(id)
+            .is_some_and(|entry| entry.options.captures_focus)
+        {
+            self.focus_overlay(id);
+        }
+    }
+
+    /// Returns whether an overlay is hidden or gone.
+    pub fn is_overlay_hidden(&self, id: OverlayId) -> bool {
+        self.overlays.is_hidden(id)
+    }
+
+    /// Brings an overlay to the front and gives it the keyboard.
+    pub fn focus_overlay(&mut self, id: OverlayId) {
+        if self.overlays.is_visible(id, self.size) {
+            self.overlays.bring_to_front(id);
+            self.set_focus(Some(FocusTarget::Overlay(id)));
+        }
+    }
+
+    /// Takes the keyboard from an overlay; `heir` names who gets it instead of the usual one.
+    pub fn release_overlay(&mut self, id: OverlayId, heir: Option<Option<FocusTarget>>) {
+        self.with_focus(|focus, stage| focus.release(id, heir, stage));
+    }
+
+    /// Returns whether an overlay is in view.
+    pub fn has_overlay(&self) -> bool {
+        self.overlays.any_visible(self.size)
+    }
+
+    /// Returns the cells an overlay covered in the last frame.
+    pub fn overlay_bounds(&self, id: OverlayId) -> Option<Bounds> {
+        self.overlays.bounds(id, self.size)
+    }
+
+    /// Returns an overlay's component to change it.
+    pub fn overlay_mut(&mut self, id: OverlayId) -> Option<&mut dyn Component> {
+        Some(self.overlays.get_mut(id)?.component.as_mut())
+    }
+
+    fn settle_focus(&mut self) {
+        self.with_focus(Focus::settle);
+    }
+
+    /// Applies a change of focus and tells the components concerned.
+    fn with_focus(&mut self, change: impl FnOnce(&mut Focus, &Stage<'_>)) {
+        let (content, overlays) = (&self.content, &self.overlays);
+        let stage = Stage {
+            overlays,
+            size: self.size,
+            is_mounted: &|target| match target {
+                FocusTarget::Transcript(id) => content.transcript.contains(id),
+                FocusTarget::Dock(id) => content.dock.contains(id),
+                FocusTarget::Overlay(id) => overlays.get(id).is_some(),
+            },
+        };
+        change(&mut self.focus, &stage);
+        let current = self.focus.current();
+        if self.told == current {
+            return;
+        }
+        for (target, focused) in [(self.told, false), (current, true)] {
+            if let Some(component) = component_of(&mut self.content, &mut self.overlays, target) {
+                component.set_focused(focused);
+            }
+        }
+        self.told = current;
+    }
+}
+
+fn component_of<'a>(
+    content: &'a mut Content,
+    overlays: &'a mut OverlayStack,
+    target: Option<FocusTarget>,
+) -> Option<&'a mut dyn Component> {
+    match target? {
+        FocusTarget::Transcript(id) => content.transcript.get_mut(id),
+        FocusTarget::Dock(id) => content.dock.get_mut(id),
+        FocusTarget::Overlay(id) => Some(overlays.get_mut(id)?.component.as_mut()),
+    }
+}

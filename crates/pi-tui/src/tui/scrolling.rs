@@ -1,0 +1,221 @@
+//! Keys that belong to the full screen itself: scrolling, jumping between prompts, searching.
+
+use super::{FrameNeed, Reaction, Tui};
+use crate::focus::FocusTarget;
+use crate::input::{InputEvent, action};
+use crate::overlay::{Anchor, Margin, OverlayOptions, Width};
+use crate::render::{Screen, Search};
+use crate::text::strip_ansi;
+use crate::tui::search_panel::SearchPanel;
+
+/// Marks the first line of a prompt, for shells and for jumping (OSC 133).
+const PROMPT_MARK: &str = "\x1b]133;A";
+
+#[derive(Clone, Copy)]
+enum Direction {
+    Up,
+    Down,
+}
+
+impl Tui {
+    /// Scrolls a full screen by lines; negative is up.
+    pub fn scroll_by(&mut self, lines: isize) {
+        if let Screen::Full(screen) = &mut self.screen {
+            screen.viewport.scroll_by(lines);
+        }
+    }
+
+    /// Scrolls a full screen to the end, and follows it from there.
+    pub fn scroll_to_end(&mut self) {
+        if let Screen::Full(screen) = &mut self.screen {
+            screen.viewport.to_end();
+        }
+    }
+
+    /// Returns whether the end of the transcript is in view and stays so.
+    pub fn follows_end(&self) -> bool {
+        match &self.screen {
+            Screen::Main(_) => true,
+            Screen::Full(screen) => screen.viewport.follows(),
+        }
+    }
+
+    /// Handles a key that the screen takes before the focused component does.
+    pub(super) fn handle_screen_key(&mut self, event: &InputEvent) -> Option<Reaction> {
+        let (InputEvent::Key(key), Screen::Full(_)) = (event, &self.screen) else {
+            return None;
+        };
+        let searching = self.search_overlay.map(FocusTarget::Overlay);
+        let search_focused = searching.is_some() && searching == self.focus.current();
+        let overlay_focused = matches!(self.focus.current(), Some(FocusTarget::Overlay(_)));
+        let id = [
+            (action::ALT_SCREEN_SEARCH, true),
+            (action::ALT_SCREEN_SEARCH_NEXT, search_focused),
+            (action::ALT_SCREEN_SEARCH_PREVIOUS, search_focused),
+            (action::ALT_SCREEN_SEARCH_CLOSE, search_focused),
+        ]
+        .into_iter()
+        .chain(
+            SCROLL_ACTIONS
+                .iter()
+                .map(|id| (*id, search_focused || !overlay_focused)),
+        )
+        .find(|(id, applies)| *applies && self.keybindings.matches(key, id))
+        .map(|(id, _)| id)?;
+        if !key.is_release() {
+            self.perform(id);
+        }
+        Some(Reaction::consumed(FrameNeed::Now))
+    }
+
+    fn perform(&mut self, id: &str) {
+        match id {
+            action::ALT_SCREEN_SEARCH if self.search_overlay.is_some() => self.close_search(),
+            action::ALT_SCREEN_SEARCH => self.open_search(),
+            action::ALT_SCREEN_SEARCH_NEXT => self.go_to_match(Search::next),
+            action::ALT_SCREEN_SEARCH_PREVIOUS => self.go_to_match(Search::previous),
+            action::ALT_SCREEN_SEARCH_CLOSE => self.close_search(),
+            action::ALT_SCREEN_PREVIOUS_PROMPT => self.go_to_prompt(Direction::Up),
+            action::ALT_SCREEN_NEXT_PROMPT => self.go_to_prompt(Direction::Down),
+            _ => self.scroll(id),
+        }
+    }
+
+    fn scroll(&mut self, id: &str) {
+        let Screen::Full(screen) = &mut self.screen else {
+            return;
+        };
+        let viewport = &mut screen.viewport;
+        match id {
+            action::ALT_SCREEN_PAGE_UP => viewport.scroll_by(-viewport.page()),
+            action::ALT_SCREEN_PAGE_DOWN => viewport.scroll_by(viewport.page()),
+            action::ALT_SCREEN_HALF_PAGE_UP => viewport.scroll_by(-viewport.half_page()),
+            action::ALT_SCREEN_HALF_PAGE_DOWN => viewport.scroll_by(viewport.half_page()),
+            action::ALT_SCREEN_LINE_UP => viewport.scroll_by(-1),
+            action::ALT_SCREEN_LINE_DOWN => viewport.scroll_by(1),
+            action::ALT_SCREEN_TOP => viewport.scroll_to(0),
+            action::ALT_SCREEN_BOTTOM => viewport.to_end(),
+            _ => {}
+        }
+    }
+
+    fn go_to_prompt(&mut self, direction: Direction) {
+        let Screen::Full(screen) = &mut self.screen else {
+            return;
+        };
+        let transcript = &self.content.transcript;
+        let top = screen.viewport.top();
+        let is_prompt = |line: &&crate::line::Line| line.starts_with(PROMPT_MARK);
+        let found = match direction {
+            Direction::Up => {
+                let above: Vec<_> = transcript.lines(0..top).collect();
+                above.iter().rposition(is_prompt)
+            }
+            Direction::Down => transcript
+                .lines(top + 1..transcript.line_count())
+                .position(|line| is_prompt(&line))
+                .map(|offset| top + 1 + offset),
+        };
+        if let Some(line) = found {
+            screen.viewport.scroll_to(line);
+        }
+    }
+
+    fn open_search(&mut self) {
+        let Screen::Full(screen) = &mut self.screen else {
+            return;
+        };
+        screen.search = Some(Search::default());
+        let options = OverlayOptions {
+            width: Width::Percent(40.0),
+            min_width: 32,
+            anchor: Anchor::TopRight,
+            margin: Margin::all(1),
+            ..OverlayOptions::default()
+        };
+        self.search_overlay = Some(self.show_overlay(SearchPanel::default(), options));
+    }
+
+    pub(super) fn close_search(&mut self) {
+        if let Screen::Full(screen) = &mut self.screen {
+            screen.search = None;
+        }
+        if let Some(id) = self.search_overlay.take() {
+            self.remove_overlay(id);
+        }
+    }
+
+    /// Searches for what the panel says, from the top of the view on.
+    pub(super) fn follow_search_query(&mut self) {
+        let Some(query) = self.search_panel().map(|panel| panel.query().to_owned()) else {
+            return;
+        };
+        if let Screen::Full(screen) = &mut self.screen
+            && let Some(search) = &mut screen.search
+            && search.query() != query
+        {
+            // Everything must be laid out before it can be searched.
+            self.content.transcript.refresh_tail(usize::MAX);
+            let transcript = &self.content.transcript;
+            let from = search
+                .current()
+                .map_or(screen.viewport.top(), |found| found.line);
+            search.start(query, transcript.lines(0..transcript.line_count()), from);
+        }
+        self.go_to_match(|_| {});
+    }
+
+    fn go_to_match(&mut self, choose: impl FnOnce(&mut Search)) {
+        let Screen::Full(screen) = &mut self.screen else {
+            return;
+        };
+        let Some(search) = &mut screen.search else {
+            return;
+        };
+        choose(search);
+        let (position, count) = (search.position(), search.count());
+        if let Some(line) = search.current().map(|found| found.line) {
+            screen.viewport.reveal(line);
+        }
+        if let Some(panel) = self.search_panel() {
+            panel.set_result(position, count);
+        }
+    }
+
+    fn search_panel(&mut self) -> Option<&mut SearchPanel> {
+        let component = self
+            .overlays
+            .get_mut(self.search_overlay?)?
+            .component
+            .as_mut();
+        (component as &mut dyn std::any::Any).downcast_mut()
+    }
+
+    /// Returns the selected text of a full screen.
+    pub fn selected_text(&self) -> Option<String> {
+        let Screen::Full(screen) = &self.screen else {
+            return None;
+        };
+        let selection = screen
+            .selection
+            .as_ref()
+            .filter(|selection| !selection.is_empty())?;
+        let range = selection.lines();
+        let lines = self.content.lines(range.clone());
+        let text = selection.text(range.zip(lines.iter().map(|line| line.as_str())));
+        (!strip_ansi(&text).is_empty()).then_some(text)
+    }
+}
+
+const SCROLL_ACTIONS: [&str; 10] = [
+    action::ALT_SCREEN_PAGE_UP,
+    action::ALT_SCREEN_PAGE_DOWN,
+    action::ALT_SCREEN_HALF_PAGE_UP,
+    action::ALT_SCREEN_HALF_PAGE_DOWN,
+    action::ALT_SCREEN_LINE_UP,
+    action::ALT_SCREEN_LINE_DOWN,
+    action::ALT_SCREEN_PREVIOUS_PROMPT,
+    action::ALT_SCREEN_NEXT_PROMPT,
+    action::ALT_SCREEN_TOP,
+    action::ALT_SCREEN_BOTTOM,
+];
