@@ -41,9 +41,12 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Returns where `line` is after the change.
+    /// Returns where a boundary between lines is after the change.
+    ///
+    /// A boundary inside the block, or at its end, keeps its distance from the block's start: what a
+    /// growing block adds comes after it.
     pub(super) fn shift(self, line: usize) -> usize {
-        if line >= self.start + self.old {
+        if line > self.start + self.old {
             line + self.new - self.old
         } else if line > self.start {
             line.min(self.start + self.new)

@@ -1,0 +1,225 @@
+//! The full screen: scrolling, selecting, searching.
+
+use std::time::{Duration, Instant};
+
+use pi_tui::{
+    FocusTarget, InputEvent, Key, KeyEvent, KeyId, Keybindings, Leave, MouseReport, Platform,
+    Reaction, ScreenMode, ShrinkPolicy, Size, TUI_ACTIONS, Tui, TuiOptions, UserBindings, action,
+};
+use pretty_assertions::assert_eq;
+
+use crate::emulator::{Avt, Emulator as _, Fixed, Stage, strict};
+
+const SIZE: Size = Size {
+    columns: 24,
+    rows: 6,
+};
+
+fn stage() -> Stage<Avt> {
+    let options = TuiOptions {
+        mode: ScreenMode::Full,
+        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::new()),
+        copy_on_select: true,
+        ..strict(ShrinkPolicy::LeaveEmpty)
+    };
+    let mut stage = Stage::new(SIZE, options);
+    stage.tui.transcript_mut().push(Fixed::numbered(0..30));
+    stage.tui.dock_mut().push(Fixed::new(&["> "]));
+    stage.frame();
+    stage
+}
+
+fn press(tui: &mut Tui, action: &str) -> Reaction {
+    let key = tui.keybindings().keys(action).first().copied().unwrap();
+    tui.handle(&InputEvent::Key(KeyEvent::press(key)), Instant::now())
+}
+
+fn mouse(tui: &mut Tui, code: u16, (column, row): (usize, usize), released: bool) -> Reaction {
+    let report = MouseReport {
+        code,
+        released,
+        column,
+        row,
+    };
+    tui.handle(&InputEvent::Mouse(report), Instant::now())
+}
+
+#[test]
+fn it_follows_the_end_and_keeps_the_dock() {
+    let mut stage = stage();
+    assert_eq!(
+        stage.screen(),
+        ["line 25", "line 26", "line 27", "line 28", "line 29", ">"]
+    );
+    stage.tui.transcript_mut().push(Fixed::new(&["new"]));
+    stage.frame();
+    assert_eq!(stage.screen()[4..], ["new", ">"]);
+    assert_eq!(stage.scrollback(), Vec::<String>::new());
+}
+
+#[test]
+fn keys_and_wheel_scroll_and_the_end_label_leads_back() {
+    let mut stage = stage();
+    press(&mut stage.tui, action::ALT_SCREEN_PAGE_UP);
+    stage.frame();
+    assert!(
+        stage.screen()[0].starts_with("line 24"),
+        "{:?}",
+        stage.screen()
+    );
+    assert!(!stage.tui.follows_end());
+    mouse(&mut stage.tui, 64, (1, 1), false);
+    stage.frame();
+    assert!(stage.screen()[0].starts_with("line 23"));
+    assert!(
+        stage.screen()[4].contains("\u{2193} end"),
+        "{:?}",
+        stage.screen()
+    );
+    // What comes below does not move what is read.
+    stage.tui.transcript_mut().push(Fixed::new(&["new"]));
+    stage.frame();
+    assert!(stage.screen()[0].starts_with("line 23"));
+    mouse(&mut stage.tui, 0, (22, 4), false);
+    mouse(&mut stage.tui, 0, (22, 4), true);
+    stage.frame();
+    assert_eq!(stage.screen()[4], "new");
+    press(&mut stage.tui, action::ALT_SCREEN_TOP);
+    stage.frame();
+    assert!(stage.screen()[0].starts_with("line 0"));
+    press(&mut stage.tui, action::ALT_SCREEN_BOTTOM);
+    assert!(stage.tui.follows_end());
+}
+
+#[test]
+fn a_drag_selects_and_copies() {
+    let mut stage = stage();
+    mouse(&mut stage.tui, 0, (5, 1), false);
+    mouse(&mut stage.tui, 32, (3, 2), false);
+    stage.frame();
+    assert!(
+        stage.last_frame.contains("\x1b[7m26\x1b[27m"),
+        "{:?}",
+        stage.last_frame
+    );
+    let reaction = mouse(&mut stage.tui, 0, (3, 2), true);
+    assert_eq!(stage.tui.selected_text().as_deref(), Some("26\nline"));
+    assert_eq!(reaction.output, "\x1b]52;c;MjYKbGluZQ==\x07");
+    // A click elsewhere drops it.
+    mouse(&mut stage.tui, 0, (1, 0), false);
+    mouse(&mut stage.tui, 0, (1, 0), true);
+    assert_eq!(stage.tui.selected_text(), None);
+}
+
+#[test]
+fn a_double_click_selects_a_word() {
+    let mut stage = stage();
+    for _ in 0..2 {
+        mouse(&mut stage.tui, 0, (1, 0), false);
+        mouse(&mut stage.tui, 0, (1, 0), true);
+    }
+    assert_eq!(stage.tui.selected_text().as_deref(), Some("line"));
+}
+
+#[test]
+fn a_drag_at_the_edge_scrolls_on() {
+    let mut stage = stage();
+    mouse(&mut stage.tui, 0, (0, 2), false);
+    mouse(&mut stage.tui, 32, (0, 0), false);
+    let due = stage.tui.deadline().unwrap();
+    stage.tui.tick(due);
+    stage.tui.tick(due + Duration::from_secs(1));
+    stage.frame();
+    assert!(
+        stage.screen()[0].starts_with("line 22"),
+        "{:?}",
+        stage.screen()
+    );
+    mouse(&mut stage.tui, 0, (0, 1), true);
+    assert_eq!(stage.tui.deadline(), None);
+}
+
+#[test]
+fn a_clicked_link_is_reported() {
+    let mut stage = stage();
+    let link = "\x1b]8;;http://example.org\x1b\\here\x1b]8;;\x1b\\";
+    stage.tui.transcript_mut().push(Fixed::new(&[link]));
+    stage.frame();
+    mouse(&mut stage.tui, 0, (2, 4), false);
+    let reaction = mouse(&mut stage.tui, 0, (2, 4), true);
+    assert_eq!(reaction.open_url.as_deref(), Some("http://example.org"));
+}
+
+#[test]
+fn a_search_finds_marks_and_reveals() {
+    let mut stage = stage();
+    stage.resize(Size {
+        columns: 60,
+        ..SIZE
+    });
+    stage.frame();
+    press(&mut stage.tui, action::ALT_SCREEN_SEARCH);
+    for character in "LINE 7".chars() {
+        let key = InputEvent::Key(KeyEvent::typed(character));
+        stage.tui.handle(&key, Instant::now());
+    }
+    stage.frame();
+    let screen = stage.screen();
+    assert!(screen.iter().any(|row| row.contains("1/1")), "{screen:?}");
+    assert!(
+        screen.iter().any(|row| row.starts_with("line 7")),
+        "{screen:?}"
+    );
+    assert!(stage.last_frame.contains("\x1b[1;7mline 7\x1b[22;27m"));
+    press(&mut stage.tui, action::ALT_SCREEN_SEARCH_CLOSE);
+    stage.frame();
+    assert!(!stage.tui.has_overlay());
+}
+
+#[test]
+fn prompts_are_jumped_between() {
+    let mut stage = stage();
+    let prompt = "\x1b]133;A\x07prompt";
+    stage.tui.transcript_mut().push(Fixed::new(&[prompt]));
+    stage.tui.transcript_mut().push(Fixed::numbered(0..30));
+    stage.frame();
+    press(&mut stage.tui, action::ALT_SCREEN_PREVIOUS_PROMPT);
+    stage.frame();
+    assert!(
+        stage.screen()[0].starts_with("prompt"),
+        "{:?}",
+        stage.screen()
+    );
+}
+
+#[test]
+fn keys_that_mean_nothing_to_the_screen_reach_the_component() {
+    let mut stage = stage();
+    let dock = stage.tui.dock().ids().next().unwrap();
+    stage.tui.set_focus(Some(FocusTarget::Dock(dock)));
+    let key = InputEvent::Key(KeyEvent::press(KeyId::new(Key::Char('x'))));
+    let reaction = stage.tui.handle(&key, Instant::now());
+    assert_eq!(reaction.outcome, pi_tui::InputOutcome::Consumed);
+}
+
+#[test]
+fn leaving_gives_the_screen_back_with_the_transcript() {
+    let mut stage = stage();
+    stage.resize(Size { rows: 40, ..SIZE });
+    stage.frame();
+    let bytes = stage.tui.stop(Leave::WithTranscript);
+    assert!(bytes.contains("\x1b[?1006l") && bytes.contains("\x1b[?7h\x1b[?1049l"));
+    stage.emulator.feed(&bytes);
+    assert_eq!(stage.screen()[..2], ["line 0", "line 1"]);
+    assert_eq!(stage.screen()[30], ">");
+}
+
+#[test]
+fn the_mode_changes_while_running() {
+    let mut stage = stage();
+    let bytes = stage.tui.set_mode(ScreenMode::Main);
+    stage.emulator.feed(&bytes);
+    stage.frame();
+    assert_eq!(stage.screen()[4..], ["line 29", ">"]);
+    assert_eq!(stage.scrollback().len(), 25);
+}

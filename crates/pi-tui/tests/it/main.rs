@@ -1,0 +1,21 @@
+//! Tests of the library from outside, with independent terminal emulators as the judge.
+
+mod emulator;
+mod full_screen;
+mod images;
+mod main_screen;
+mod overlays;
+mod properties;
+
+#[test]
+fn no_file_is_forgotten() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    let main = include_str!("main.rs");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(module) = name.strip_suffix(".rs").filter(|name| *name != "main") else {
+            continue;
+        };
+        assert!(main.contains(&format!("mod {module};")), "{module}");
+    }
+}
