@@ -21,6 +21,7 @@ pub use document::{BlockId, Document, Liveness};
 pub(crate) use frame::RESET;
 pub use frame::{RenderError, WidthPolicy};
 pub use full_screen::{Leave, MouseTracking, ScrollbarPolicy};
+pub(crate) use main_screen::MainScreen;
 pub use main_screen::ShrinkPolicy;
 pub(crate) use screen::Screen;
 pub use screen::{RenderOptions, ScreenMode};

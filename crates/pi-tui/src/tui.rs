@@ -9,7 +9,9 @@ use crate::component::{Component, InputContext, InputOutcome};
 use crate::focus::{Focus, FocusTarget, Stage};
 use crate::input::{InputEvent, Keybindings, TerminalReply};
 use crate::overlay::{Bounds, OverlayId, OverlayOptions, OverlayStack};
-use crate::render::{Content, Document, Leave, RenderError, RenderOptions, Screen, ScreenMode};
+use crate::render::{
+    Content, Document, Leave, MainScreen, RenderError, RenderOptions, Screen, ScreenMode,
+};
 use crate::terminal::{CellSize, Size};
 
 mod gesture;
@@ -83,6 +85,8 @@ pub struct Tui {
     /// Who was last told that it has the keyboard.
     told: Option<FocusTarget>,
     screen: Screen,
+    /// The main screen as it was when full-screen mode began; the terminal keeps it too.
+    parked: Option<MainScreen>,
     size: Size,
     cell_size: CellSize,
     keybindings: Keybindings,
@@ -112,6 +116,7 @@ impl Tui {
             focus: Focus::default(),
             told: None,
             screen: Screen::new(options.mode),
+            parked: None,
             size: Size::default(),
             cell_size: CellSize::default(),
             keybindings: options.keybindings,
@@ -194,22 +199,46 @@ impl Tui {
 
     /// Returns what gives the screen back to the shell.
     pub fn stop(&mut self, leave: Leave) -> String {
+        let mut output = String::new();
+        if matches!(self.screen, Screen::Full(_)) && self.parked.is_some() {
+            output = self.set_mode(ScreenMode::Main);
+            if leave == Leave::WithTranscript {
+                match self.frame() {
+                    Ok(frame) => output.push_str(&frame),
+                    Err(error) => tracing::warn!(%error, "the last frame is left out"),
+                }
+            }
+        }
         self.close_search();
-        match &mut self.screen {
+        let last = match &mut self.screen {
             Screen::Main(screen) => screen.finish(),
             Screen::Full(screen) => screen.leave(&mut self.content, leave),
-        }
+        };
+        output + &last
     }
 
     /// Changes the kind of screen while running, and returns what to write for it.
+    ///
+    /// Nothing is printed twice: the main screen goes on where it was left.
     pub fn set_mode(&mut self, mode: ScreenMode) -> String {
         if self.mode() == mode {
             return String::new();
         }
-        let mut output = self.stop(Leave::AsItWas);
-        self.screen = Screen::new(mode);
-        output.push_str(&self.start());
-        output
+        self.close_search();
+        match &mut self.screen {
+            Screen::Main(screen) => {
+                self.parked = Some(std::mem::take(screen));
+                self.screen = Screen::new(mode);
+                self.start()
+            }
+            Screen::Full(screen) => {
+                let output = screen.leave(&mut self.content, Leave::AsItWas);
+                let mut main = self.parked.take().unwrap_or_default();
+                main.cursor_was_shown();
+                self.screen = Screen::Main(main);
+                output
+            }
+        }
     }
 
     /// Paints the current state and returns the bytes to write; none if nothing changed.

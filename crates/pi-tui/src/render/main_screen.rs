@@ -94,6 +94,11 @@ impl MainScreen {
         };
     }
 
+    /// Notes that somebody else made the cursor visible.
+    pub(crate) fn cursor_was_shown(&mut self) {
+        self.cursor_shown = Some(true);
+    }
+
     fn is_full(&self) -> bool {
         self.size.is_some_and(|size| self.rows.len() >= size.rows)
     }

@@ -18,7 +18,7 @@ const SIZE: Size = Size {
 fn stage() -> Stage<Avt> {
     let options = TuiOptions {
         mode: ScreenMode::Full,
-        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::new()),
+        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
         copy_on_select: true,
         ..strict(ShrinkPolicy::LeaveEmpty)
     };
@@ -222,4 +222,25 @@ fn the_mode_changes_while_running() {
     stage.frame();
     assert_eq!(stage.screen()[4..], ["line 29", ">"]);
     assert_eq!(stage.scrollback().len(), 25);
+}
+
+#[test]
+fn the_main_screen_goes_on_where_it_was_left() {
+    let mut stage: Stage<Avt> = Stage::new(SIZE, strict(ShrinkPolicy::LeaveEmpty));
+    stage.tui.transcript_mut().push(Fixed::numbered(0..9));
+    stage.frame();
+    let bytes = stage.tui.set_mode(ScreenMode::Full);
+    stage.emulator.feed(&bytes);
+    stage.tui.transcript_mut().push(Fixed::new(&["new"]));
+    stage.frame();
+    let bytes = stage.tui.stop(Leave::WithTranscript);
+    stage.emulator.feed(&bytes);
+    stage.emulator.feed("$ ");
+    let mut all = stage.scrollback();
+    all.extend(stage.screen());
+    let expected: Vec<String> = (0..9)
+        .map(|number| format!("line {number}"))
+        .chain(["new".to_owned(), "$".to_owned()])
+        .collect();
+    assert_eq!(all, expected);
 }

@@ -1,6 +1,7 @@
 //! Tests of the library from outside, with independent terminal emulators as the judge.
 
 mod emulator;
+mod examples;
 mod full_screen;
 mod images;
 mod main_screen;
