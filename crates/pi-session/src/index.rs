@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use crate::entry::{Entry, EntryBody, EntryId};
 use crate::kind::EntryKind;
 use crate::moment;
+use crate::reader::RawLine;
 use crate::scan::Fields;
 
 /// The position of an entry in the order of the file.
@@ -62,6 +63,64 @@ pub(crate) struct Label {
 pub(crate) struct Place {
     pub(crate) offset: u64,
     pub(crate) length: u32,
+}
+
+/// An entry as a scan of the file finds it.
+#[derive(Debug)]
+pub(crate) struct FoundEntry {
+    pub(crate) id: EntryId,
+    pub(crate) place: Place,
+    kind: EntryKind,
+    parent: FoundParent,
+    timestamp_ms: Option<i64>,
+    /// The whole entry, where the index needs what it says.
+    whole: Option<Box<Entry>>,
+}
+
+/// What a found entry says that it follows.
+#[derive(Debug)]
+enum FoundParent {
+    None,
+    /// The entry found before it, as nearly always: the id need not be kept twice.
+    Before,
+    Named(EntryId),
+}
+
+impl FoundEntry {
+    /// Takes what the index needs from a line; nothing if the line is no entry. `read` reads all of it.
+    pub(crate) fn new(
+        fields: &Fields<'_>,
+        line: RawLine<'_>,
+        before: Option<&Self>,
+        read: impl FnOnce() -> Option<Entry>,
+    ) -> Option<Self> {
+        let type_name = fields.type_name.as_deref()?;
+        if type_name == "session" {
+            return None;
+        }
+        let kind = EntryKind::from_names(type_name, fields.role.as_deref());
+        let says_something = matches!(kind, EntryKind::Label | EntryKind::SessionInfo);
+        let parent = match (fields.parent_id.as_deref(), before) {
+            (None, _) => FoundParent::None,
+            (Some(parent), Some(before)) if before.id == *parent => FoundParent::Before,
+            (Some(parent), _) => FoundParent::Named(EntryId::from(parent)),
+        };
+        Some(Self {
+            id: EntryId::from(fields.id.as_deref()?),
+            place: Place {
+                offset: line.offset,
+                length: u32::try_from(line.bytes.len()).ok()?,
+            },
+            kind,
+            parent,
+            timestamp_ms: fields.timestamp.as_deref().and_then(moment::parse_iso),
+            whole: if says_something {
+                read().map(Box::new)
+            } else {
+                None
+            },
+        })
+    }
 }
 
 /// The index of a session.
@@ -118,24 +177,18 @@ impl Index {
             .any(|record| record.offset == offset)
     }
 
-    /// Adds the entry of a scanned line; `read` reads the whole entry where the index needs it.
-    /// Returns nothing for a line that is no entry.
-    pub(crate) fn add_line(
-        &mut self,
-        fields: &Fields<'_>,
-        place: Place,
-        read: impl FnOnce() -> Option<Entry>,
-    ) -> Option<Slot> {
-        let id = EntryId::from(fields.id.as_deref()?);
-        let kind = EntryKind::from_names(fields.type_name.as_deref()?, fields.role.as_deref());
-        if matches!(kind, EntryKind::Label | EntryKind::SessionInfo)
-            && let Some(entry) = read()
-        {
-            self.note(&entry);
+    /// Adds an entry that was found in the file; `before` is the one found before it.
+    pub(crate) fn add_found(&mut self, entry: &FoundEntry, before: Option<&EntryId>) {
+        if let Some(whole) = &entry.whole {
+            self.note(whole);
         }
-        let timestamp_ms = fields.timestamp.as_deref().and_then(moment::parse_iso);
-        let parent_id = fields.parent_id.as_deref();
-        self.push(id, kind, parent_id, timestamp_ms, place)
+        let parent_id = match &entry.parent {
+            FoundParent::None => None,
+            FoundParent::Before => before.map(EntryId::as_str),
+            FoundParent::Named(id) => Some(id.as_str()),
+        };
+        let (id, kind) = (entry.id.clone(), entry.kind);
+        self.push(id, kind, parent_id, entry.timestamp_ms, entry.place);
     }
 
     /// Adds an entry just written.
@@ -162,7 +215,7 @@ impl Index {
         let parent = match parent_id {
             None => Parent::Root,
             Some(parent_id) if id == *parent_id => Parent::Root,
-            Some(parent_id) => self.find(parent_id).map_or_else(
+            Some(parent_id) => self.find_parent(parent_id).map_or_else(
                 || {
                     let waiting = self.waiting.entry(EntryId::from(parent_id)).or_default();
                     waiting.push(slot);
@@ -179,11 +232,21 @@ impl Index {
             offset: place.offset,
             length: place.length,
         });
-        if let Some(children) = self.waiting.remove(&id) {
+        if !self.waiting.is_empty()
+            && let Some(children) = self.waiting.remove(&id)
+        {
             self.adopt(slot, children);
         }
         self.by_id.insert(id, slot);
         Some(slot)
+    }
+
+    /// Finds an entry that is most often the last one.
+    fn find_parent(&self, id: &str) -> Option<Slot> {
+        match self.records.last() {
+            Some(last) if last.id == *id => self.last(),
+            _ => self.find(id),
+        }
     }
 
     /// Gives a parent that came late to its children, unless it descends from them itself: no path

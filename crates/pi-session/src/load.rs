@@ -1,15 +1,18 @@
 //! Reads the header and indexes the entries of a session file.
 //!
-//! Lines that are not JSON, and lines that are no entry, are counted and left where they are.
+//! Lines that are not JSON, and lines that are no entry, are counted and left where they are. The
+//! lines after the header are scanned by [`shares`], which may take several threads; the index takes
+//! what they found in the order of the file.
 
 use std::io;
 
-use crate::entry::Entry;
 use crate::header::SessionHeader;
-use crate::index::{Index, Place};
+use crate::index::{FoundEntry, Index};
 use crate::reader::{Flow, each_line};
 use crate::scan::{Line, Scanner};
 use crate::storage::LogFile;
+
+mod shares;
 
 /// What was found at the end of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,55 +45,61 @@ pub(crate) fn load(
     known_header: Option<SessionHeader>,
     index: &mut Index,
 ) -> io::Result<Loaded> {
-    let mut scanner = Scanner::default();
     let mut loaded = Loaded {
         header: known_header,
         skipped: 0,
         ending: Ending::Clean,
         scanned_to: end,
     };
-    each_line(file, start, end, |line| {
-        let found = scanner.scan(line.bytes);
-        if !line.terminated {
-            loaded.scanned_to = line.offset;
-            loaded.ending = match found {
-                Line::Malformed => Ending::Torn,
-                Line::Blank | Line::Scalar | Line::Object(_) => Ending::Unterminated,
-            };
+    let mut entries_start = start;
+    if loaded.header.is_none() {
+        entries_start = find_header(file, start, end, &mut loaded)?;
+    }
+    if loaded.header.is_none() {
+        return Ok(loaded);
+    }
+    for share in shares::scan(file, entries_start, end)? {
+        loaded.skipped += share.skipped;
+        if let Some((ending, offset)) = share.unended {
+            (loaded.ending, loaded.scanned_to) = (ending, offset);
         }
-        let fields = match found {
-            Line::Blank => return Flow::Continue,
-            Line::Malformed => {
-                loaded.skipped += 1;
-                return Flow::Continue;
-            }
-            Line::Scalar => None,
-            Line::Object(fields) => Some(fields),
-        };
-        if loaded.header.is_none() {
-            loaded.header = parse(line.bytes);
-            return if loaded.header.is_some() {
-                Flow::Continue
-            } else {
-                Flow::Stop
-            };
-        }
-        let added = fields
-            .filter(|fields| fields.type_name.as_deref() != Some("session"))
-            .and_then(|fields| {
-                let place = Place {
-                    offset: line.offset,
-                    length: u32::try_from(line.bytes.len()).ok()?,
-                };
-                if index.knows_line(place.offset) {
-                    return index.last();
-                }
-                index.add_line(&fields, place, || parse::<Entry>(line.bytes))
-            });
-        loaded.skipped += usize::from(added.is_none());
-        Flow::Continue
-    })?;
+        take_in(index, &share.entries);
+    }
     Ok(loaded)
+}
+
+/// Puts what was found into the index, except what it knows already.
+fn take_in(index: &mut Index, entries: &[FoundEntry]) {
+    let mut before = None;
+    for entry in entries {
+        if !index.knows_line(entry.place.offset) {
+            index.add_found(entry, before);
+        }
+        before = Some(&entry.id);
+    }
+}
+
+/// Looks for the header and returns where the line after it begins.
+fn find_header(file: &dyn LogFile, start: u64, end: u64, loaded: &mut Loaded) -> io::Result<u64> {
+    let mut scanner = Scanner::default();
+    let mut after = end;
+    each_line(file, start, end, |line| match scanner.scan(line.bytes) {
+        Line::Blank => Flow::Continue,
+        Line::Malformed => {
+            loaded.skipped += 1;
+            Flow::Continue
+        }
+        Line::Scalar | Line::Object(_) => {
+            loaded.header = parse(line.bytes);
+            if line.terminated {
+                after = line.offset + line.bytes.len() as u64 + 1;
+            } else {
+                (loaded.ending, loaded.scanned_to) = (Ending::Unterminated, line.offset);
+            }
+            Flow::Stop
+        }
+    })?;
+    Ok(after)
 }
 
 /// Reads a line as the given type, with the leniency of [`pi_ai::json::from_str_lenient`].

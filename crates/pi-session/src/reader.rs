@@ -43,30 +43,33 @@ pub(crate) fn each_line(
     end: u64,
     mut visit: impl FnMut(RawLine<'_>) -> Flow,
 ) -> io::Result<()> {
-    let mut buffer = Vec::new();
-    // Where the buffer's first byte stands in the file.
+    let mut buffer: Vec<u8> = Vec::new();
+    // The buffer holds this much of the file, from this offset on, and no line feed before `searched`.
+    let mut filled = 0;
     let mut base = start;
     let mut searched = 0;
     let mut piece = FIRST_PIECE;
     loop {
-        let position = base + buffer.len() as u64;
+        let position = base + filled as u64;
         let wanted = usize::try_from(end.saturating_sub(position))
             .unwrap_or(piece)
             .min(piece);
         piece = PIECE;
-        let filled = buffer.len();
-        buffer.resize(filled + wanted, 0);
-        let count = match buffer.get_mut(filled..) {
+        if buffer.len() < filled + wanted {
+            buffer.resize(filled + wanted, 0);
+        }
+        let count = match buffer.get_mut(filled..filled + wanted) {
             Some(room) if wanted > 0 => file.read_at(room, position)?,
             _ => 0,
         };
-        buffer.truncate(filled + count);
+        filled += count;
 
+        let content = buffer.get(..filled).unwrap_or_default();
         let mut line_start = 0;
-        while let Some(found) = buffer.get(searched..).and_then(|rest| memchr(b'\n', rest)) {
+        while let Some(found) = content.get(searched..).and_then(|rest| memchr(b'\n', rest)) {
             let line_end = searched + found;
             let offset = base + line_start as u64;
-            let bytes = buffer.get(line_start..line_end).unwrap_or_default();
+            let bytes = content.get(line_start..line_end).unwrap_or_default();
             if visit(line(offset, bytes, true)) == Flow::Stop {
                 return Ok(());
             }
@@ -74,15 +77,16 @@ pub(crate) fn each_line(
             searched = line_start;
         }
         if count == 0 {
-            let bytes = buffer.get(line_start..).unwrap_or_default();
+            let bytes = content.get(line_start..).unwrap_or_default();
             if !bytes.is_empty() {
                 visit(line(base + line_start as u64, bytes, false));
             }
             return Ok(());
         }
-        buffer.drain(..line_start);
+        buffer.copy_within(line_start..filled, 0);
+        filled -= line_start;
         base += line_start as u64;
-        searched = buffer.len();
+        searched = filled;
     }
 }
 

@@ -18,6 +18,12 @@ mod faults;
 mod round_trip;
 mod writers;
 
+/// One task owns a session; it must be able to live on any thread.
+const _: fn() = || {
+    fn goes_anywhere<T: Send + Sync>() {}
+    goes_anywhere::<Session>();
+};
+
 const PATH: &str = "/sessions/one.jsonl";
 
 fn header() -> SessionHeader {
