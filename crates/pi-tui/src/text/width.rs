@@ -36,10 +36,34 @@ pub(crate) fn is_printable_ascii(bytes: &[u8]) -> bool {
 }
 
 fn text_width(text: &str) -> usize {
-    if is_printable_ascii(text.as_bytes()) {
-        return text.len();
+    let mut width = 0;
+    let mut rest = text;
+    loop {
+        let run = ascii_run_length(rest.as_bytes());
+        width += run;
+        let mut clusters = graphemes(rest.get(run..).unwrap_or_default());
+        let Some(grapheme) = clusters.next() else {
+            return width;
+        };
+        width += grapheme_width(grapheme);
+        rest = clusters.rest;
     }
-    graphemes(text).map(grapheme_width).sum()
+}
+
+/// Returns how many bytes at the start are clusters of one byte and one column.
+///
+/// The last ASCII character before others is left out: a combining mark may follow it.
+fn ascii_run_length(bytes: &[u8]) -> usize {
+    let length = bytes
+        .iter()
+        .take_while(|byte| matches!(byte, 0x20..=0x7e))
+        .count();
+    let before_other = bytes.get(length).is_some_and(|byte| !byte.is_ascii());
+    if before_other {
+        length.saturating_sub(1)
+    } else {
+        length
+    }
 }
 
 /// Returns the grapheme clusters of `text`, which must not contain escape sequences.

@@ -62,6 +62,8 @@ struct Wrapper {
     word_width: usize,
     /// The style at the end of the word.
     end_style: StyleState,
+    /// A sequence came since the three styles were the same.
+    restyled: bool,
     /// The word is longer than a line and goes straight to it, character by character.
     in_long_word: bool,
 }
@@ -80,6 +82,7 @@ impl Wrapper {
             word: String::new(),
             word_width: 0,
             end_style: StyleState::default(),
+            restyled: false,
             in_long_word: false,
         }
     }
@@ -91,6 +94,7 @@ impl Wrapper {
             for token in AnsiTokens::new(text) {
                 if let AnsiToken::Sequence(sequence) = token {
                     self.end_style.apply(sequence);
+                    self.restyled = true;
                 }
             }
             self.settle();
@@ -114,6 +118,7 @@ impl Wrapper {
 
     fn push_sequence(&mut self, sequence: &str) {
         self.end_style.apply(sequence);
+        self.restyled = true;
         if self.in_long_word {
             self.line.push_str(sequence);
             self.line_style.apply(sequence);
@@ -268,8 +273,10 @@ impl Wrapper {
         self.gap.clear();
         self.word.clear();
         (self.gap_width, self.word_width) = (0, 0);
-        self.word_style.clone_from(&self.end_style);
-        self.line_style.clone_from(&self.end_style);
+        if std::mem::take(&mut self.restyled) {
+            self.word_style.clone_from(&self.end_style);
+            self.line_style.clone_from(&self.end_style);
+        }
     }
 }
 

@@ -109,6 +109,6 @@ proptest! {
         let visible = |text: &str| -> String {
             strip_ansi(text).chars().filter(|one| !matches!(one, ' ' | '\t' | '\n' | '\r')).collect()
         };
-        prop_assert_eq!(visible(&wrap_text(&text, width).concat()), visible(&text));
+        prop_assert_eq!(visible(&wrap_text(&text, width).join("\n")), visible(&text));
     }
 }
