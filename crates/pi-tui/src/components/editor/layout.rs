@@ -157,7 +157,7 @@ pub(crate) fn atoms<'a>(
 /// Returns the parts of a line that each fit into `width` columns.
 pub(crate) fn break_line(line: &str, width: usize, markers: &[Range<usize>]) -> Vec<Range<usize>> {
     let width = width.max(1);
-    if line.len() <= width || visible_width(line) <= width {
+    if line.len() <= width {
         return std::iter::once(0..line.len()).collect();
     }
     let mut parts = Vec::new();

@@ -247,10 +247,8 @@ impl Reader<'_> {
 /// Returns text that can stand beside a fraction bar or a root without being misread.
 fn bracketed(text: &str) -> String {
     let text = text.trim();
-    let simple = text
-        .chars()
-        .all(|it| it.is_alphanumeric() || "′∞".contains(it));
-    if simple || text.chars().count() <= 1 {
+    let number = text.bytes().all(|byte| byte.is_ascii_digit());
+    if number || text.chars().count() <= 1 {
         text.to_owned()
     } else {
         format!("({text})")
