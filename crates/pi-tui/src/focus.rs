@@ -20,6 +20,16 @@ pub enum FocusTarget {
     Overlay(OverlayId),
 }
 
+/// Who gets the keyboard from an overlay that lets go of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heir {
+    /// The overlay in front, or whoever had it before.
+    #[default]
+    Usual,
+    /// Somebody, or nobody.
+    Target(Option<FocusTarget>),
+}
+
 /// Who gets the keyboard when the one that took it from an overlay lets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resume {
@@ -106,13 +116,8 @@ impl Focus {
         }
     }
 
-    /// Takes the keyboard from `overlay`; `target` says who gets it instead of the usual heir.
-    pub(crate) fn release(
-        &mut self,
-        overlay: OverlayId,
-        target: Option<Option<FocusTarget>>,
-        stage: &Stage<'_>,
-    ) {
+    /// Takes the keyboard from `overlay` and gives it to its heir.
+    pub(crate) fn release(&mut self, overlay: OverlayId, heir: Heir, stage: &Stage<'_>) {
         let has_it = self.current == Some(FocusTarget::Overlay(overlay));
         let claim = self.claim.filter(|claim| claim.overlay == overlay);
         if !has_it && claim.is_none() {
@@ -124,16 +129,23 @@ impl Focus {
         }) = claim
             && self.current == Some(by)
         {
-            self.claim = target.map(|target| Claim {
-                overlay,
-                blocked: Some((by, Resume::Other(target))),
-            });
+            self.claim = match heir {
+                Heir::Usual => None,
+                Heir::Target(target) => Some(Claim {
+                    overlay,
+                    blocked: Some((by, Resume::Other(target))),
+                }),
+            };
             return;
         }
         self.drop_claim(overlay);
-        if has_it || target.is_some() {
-            let next = target.unwrap_or_else(|| self.after(overlay, stage));
-            self.set(next, stage);
+        match heir {
+            Heir::Target(target) => self.set(target, stage),
+            Heir::Usual if has_it => {
+                let next = self.after(overlay, stage);
+                self.set(next, stage);
+            }
+            Heir::Usual => {}
         }
     }
 

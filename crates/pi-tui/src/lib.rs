@@ -44,7 +44,7 @@ pub use components::{
     Spacer, StackItem, SubmenuOutcome, SubmenuReply, SyntaxStyles, Text, TruncatedText, VStack,
     highlight_code, latex_to_unicode,
 };
-pub use focus::FocusTarget;
+pub use focus::{FocusTarget, Heir};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};
 pub use fuzzy::{FuzzyQuery, fuzzy_filter, fuzzy_score};
 pub use input::{

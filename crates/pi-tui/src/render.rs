@@ -23,7 +23,7 @@ pub use frame::{RenderError, WidthPolicy};
 pub use full_screen::{Leave, MouseTracking, ScrollbarPolicy};
 pub(crate) use main_screen::MainScreen;
 pub use main_screen::ShrinkPolicy;
-pub(crate) use screen::Screen;
+pub(crate) use screen::{Compose, Screen};
 pub use screen::{RenderOptions, ScreenMode};
 pub(crate) use search::Search;
 pub(crate) use selection::{Grain, Place, Selection};

@@ -6,11 +6,12 @@
 use std::time::Instant;
 
 use crate::component::{Component, InputContext, InputOutcome};
-use crate::focus::{Focus, FocusTarget, Stage};
+use crate::focus::{Focus, FocusTarget, Heir, Stage};
 use crate::input::{InputEvent, Keybindings, TerminalReply};
+use crate::line::Line;
 use crate::overlay::{Bounds, OverlayId, OverlayOptions, OverlayStack};
 use crate::render::{
-    Content, Document, Leave, MainScreen, RenderError, RenderOptions, Screen, ScreenMode,
+    Compose, Content, Document, Leave, MainScreen, RenderError, RenderOptions, Screen, ScreenMode,
 };
 use crate::terminal::{CellSize, Size};
 
@@ -247,9 +248,8 @@ impl Tui {
         let size = self.size;
         let overlays = &mut self.overlays;
         let any = overlays.any_visible(size);
-        let mut compose = |screen: &mut Vec<crate::line::Line>| overlays.compose(screen, size);
-        let overlay: Option<&mut dyn FnMut(&mut Vec<crate::line::Line>)> =
-            if any { Some(&mut compose) } else { None };
+        let mut compose = |screen: &mut Vec<Line>| overlays.compose(screen, size);
+        let overlay: Option<Compose<'_>> = if any { Some(&mut compose) } else { None };
         self.screen
             .frame(&mut self.content, size, self.render, overlay)
     }
@@ -412,8 +412,8 @@ impl Tui {
         }
     }
 
-    /// Takes the keyboard from an overlay; `heir` names who gets it instead of the usual one.
-    pub fn release_overlay(&mut self, id: OverlayId, heir: Option<Option<FocusTarget>>) {
+    /// Takes the keyboard from an overlay and gives it to its heir.
+    pub fn release_overlay(&mut self, id: OverlayId, heir: Heir) {
         self.with_focus(|focus, stage| focus.release(id, heir, stage));
     }
 

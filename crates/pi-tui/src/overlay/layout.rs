@@ -310,7 +310,7 @@ mod tests {
             row: Some(Position::Percent(100.0)),
             column: Some(Position::Percent(0.0)),
             margin: Margin::all(2),
-            ..base.clone()
+            ..OverlayOptions::default()
         };
         assert_eq!(bounds(&percent, 10), (28, 2, 50, 10));
         let pushed_out = OverlayOptions {
@@ -318,7 +318,7 @@ mod tests {
             row: Some(Position::Cell(90)),
             offset_x: -500,
             max_height: Some(Position::Cell(4)),
-            ..base.clone()
+            ..OverlayOptions::default()
         };
         assert_eq!(bounds(&pushed_out, 10), (36, 0, 100, 4));
         let wide = OverlayOptions {
@@ -326,7 +326,7 @@ mod tests {
             min_width: 30,
             max_height: Some(Position::Percent(10.0)),
             offset_y: 3,
-            ..base
+            ..OverlayOptions::default()
         };
         assert_eq!(bounds(&wide, 10), (21, 35, 30, 4));
     }

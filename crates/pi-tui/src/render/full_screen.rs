@@ -7,6 +7,7 @@ use super::content::Content;
 use super::diff::row_change;
 use super::frame::{RenderError, Row, WidthPolicy, prepare_rows};
 use super::image_cache::ImageCache;
+use super::screen::Compose;
 use super::search::Search;
 use super::selection::{Selection, highlight};
 use super::sync_output::SyncOutput;
@@ -76,7 +77,7 @@ pub(super) struct FullFrameOptions<'a> {
     pub(super) width_policy: WidthPolicy,
     pub(super) show_cursor: bool,
     pub(super) scrollbar: ScrollbarPolicy,
-    pub(super) overlay: Option<&'a mut dyn FnMut(&mut Vec<Line>)>,
+    pub(super) overlay: Option<Compose<'a>>,
 }
 
 impl FullScreen {

@@ -11,6 +11,7 @@ use super::content::Content;
 use super::diff::row_change;
 use super::document::Change;
 use super::frame::{RenderError, Row, WidthPolicy, prepare_rows};
+use super::screen::Compose;
 use super::sync_output::SyncOutput;
 use crate::line::Line;
 use crate::terminal::{ImageSpan, Size, kitty_delete};
@@ -68,7 +69,7 @@ pub(super) struct FrameOptions<'a> {
     pub(super) shrink: ShrinkPolicy,
     pub(super) show_cursor: bool,
     /// Lays overlays over the rows of the screen; `None` while there are none.
-    pub(super) overlay: Option<&'a mut dyn FnMut(&mut Vec<Line>)>,
+    pub(super) overlay: Option<Compose<'a>>,
 }
 
 impl MainScreen {
@@ -228,7 +229,7 @@ impl MainScreen {
         let mut output = SyncOutput::default();
         self.begin(start, &mut output);
         if start != Start::InPlace {
-            self.draw_image_from_above(content, top, size, &mut output);
+            Self::draw_image_from_above(content, top, size, &mut output);
         }
         self.paint(rows, size.rows, &mut output);
         if let Some(covered) = covered {
@@ -267,13 +268,7 @@ impl MainScreen {
     }
 
     /// Draws the lower part of an image that starts above the screen.
-    fn draw_image_from_above(
-        &self,
-        content: &Content,
-        top: usize,
-        size: Size,
-        output: &mut SyncOutput,
-    ) {
+    fn draw_image_from_above(content: &Content, top: usize, size: Size, output: &mut SyncOutput) {
         let from = top.saturating_sub(TALLEST_IMAGE);
         let above = content.lines(from..top);
         for (distance, line) in above.iter().rev().enumerate() {

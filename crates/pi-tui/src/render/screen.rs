@@ -32,6 +32,9 @@ pub struct RenderOptions {
     pub mouse: MouseTracking,
 }
 
+/// Lays overlays over the rows of the screen.
+pub(crate) type Compose<'a> = &'a mut dyn FnMut(&mut Vec<Line>);
+
 /// The screen in use.
 #[derive(Debug)]
 pub(crate) enum Screen {
@@ -53,7 +56,7 @@ impl Screen {
         content: &mut Content,
         size: Size,
         options: RenderOptions,
-        overlay: Option<&mut dyn FnMut(&mut Vec<Line>)>,
+        overlay: Option<Compose<'_>>,
     ) -> Result<String, RenderError> {
         let size = size.at_least_one_cell();
         match self {

@@ -137,7 +137,9 @@ fn word_at(line: &str, column: usize) -> Range<usize> {
     let mut start = 0;
     for grapheme in graphemes(&plain) {
         let end = start + visible_width(grapheme);
-        if !belongs(grapheme) {
+        if belongs(grapheme) {
+            word.end = end;
+        } else {
             if (start..end).contains(&column) {
                 return start..end;
             }
@@ -145,8 +147,6 @@ fn word_at(line: &str, column: usize) -> Range<usize> {
                 return word;
             }
             word = end..end;
-        } else {
-            word.end = end;
         }
         start = end;
     }

@@ -79,7 +79,7 @@ impl Viewport {
         isize::try_from((self.height / 2).max(1)).unwrap_or(isize::MAX)
     }
 
-    pub(crate) fn to_end(&mut self) {
+    pub(crate) fn scroll_to_end(&mut self) {
         self.follows = true;
         self.top = self.last_top();
     }

@@ -238,7 +238,13 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn detected(variables: &[(&str, &str)], tmux: bool) -> (Option<ImageProtocol>, bool, bool) {
+    /// Images, 24-bit colours, links.
+    type Found = (Option<ImageProtocol>, bool, bool);
+
+    /// Variables, whether tmux passes links on, and what follows.
+    type Case<'a> = (&'a [(&'a str, &'a str)], bool, Found);
+
+    fn detected(variables: &[(&str, &str)], tmux: bool) -> Found {
         let lookup = |name: &str| {
             variables
                 .iter()
@@ -261,7 +267,7 @@ mod tests {
     fn terminals_are_told_by_their_environment() {
         const KITTY: Option<ImageProtocol> = Some(ImageProtocol::Kitty);
         const ITERM: Option<ImageProtocol> = Some(ImageProtocol::ITerm2);
-        let cases: &[(&[(&str, &str)], bool, (Option<ImageProtocol>, bool, bool))] = &[
+        let cases: &[Case<'_>] = &[
             (&[("KITTY_WINDOW_ID", "1")], false, (KITTY, true, true)),
             (&[("TERM", "xterm-ghostty")], false, (KITTY, true, true)),
             (&[("TERM_PROGRAM", "WezTerm")], false, (KITTY, true, true)),

@@ -104,14 +104,18 @@ mod tests {
                 &["", ""],
                 true,
             ),
-            (&[attributes.clone()], &[MODIFY_OTHER_KEYS], false),
+            (
+                std::slice::from_ref(&attributes),
+                &[MODIFY_OTHER_KEYS],
+                false,
+            ),
             (
                 &[TerminalReply::KittyKeyboard(0), attributes.clone()],
                 &[MODIFY_OTHER_KEYS, ""],
                 false,
             ),
             (
-                &[attributes, TerminalReply::KittyKeyboard(7)],
+                &[attributes.clone(), TerminalReply::KittyKeyboard(7)],
                 &[MODIFY_OTHER_KEYS, PLAIN_KEYS],
                 true,
             ),

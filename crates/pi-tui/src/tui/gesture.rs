@@ -181,7 +181,7 @@ impl Tui {
             return false;
         };
         if screen.is_end_label(report.column, report.row) {
-            screen.viewport.to_end();
+            screen.viewport.scroll_to_end();
             return true;
         }
         let on_bar = report.column + 1 == columns

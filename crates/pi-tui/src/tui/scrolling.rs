@@ -28,7 +28,7 @@ impl Tui {
     /// Scrolls a full screen to the end, and follows it from there.
     pub fn scroll_to_end(&mut self) {
         if let Screen::Full(screen) = &mut self.screen {
-            screen.viewport.to_end();
+            screen.viewport.scroll_to_end();
         }
     }
 
@@ -94,7 +94,7 @@ impl Tui {
             action::ALT_SCREEN_LINE_UP => viewport.scroll_by(-1),
             action::ALT_SCREEN_LINE_DOWN => viewport.scroll_by(1),
             action::ALT_SCREEN_TOP => viewport.scroll_to(0),
-            action::ALT_SCREEN_BOTTOM => viewport.to_end(),
+            action::ALT_SCREEN_BOTTOM => viewport.scroll_to_end(),
             _ => {}
         }
     }
@@ -202,7 +202,7 @@ impl Tui {
             .filter(|selection| !selection.is_empty())?;
         let range = selection.lines();
         let lines = self.content.lines(range.clone());
-        let text = selection.text(range.zip(lines.iter().map(|line| line.as_str())));
+        let text = selection.text(range.zip(lines.iter().map(crate::line::Line::as_str)));
         (!strip_ansi(&text).is_empty()).then_some(text)
     }
 }

@@ -1,5 +1,10 @@
 //! Tests of the library from outside, with independent terminal emulators as the judge.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may fail wherever it stands, in helpers too"
+)]
+
 mod emulator;
 mod examples;
 mod full_screen;

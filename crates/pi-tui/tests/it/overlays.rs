@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pi_tui::{
-    Anchor, FocusTarget, InputEvent, InputOutcome, KeyEvent, OverlayId, OverlayOptions,
+    Anchor, FocusTarget, Heir, InputEvent, InputOutcome, KeyEvent, OverlayId, OverlayOptions,
     ShrinkPolicy, Size, Tui, Width,
 };
 use pretty_assertions::assert_eq;
@@ -119,7 +119,7 @@ fn the_keyboard_goes_to_the_overlay_and_back() {
     assert_eq!(tui.focused(), Some(editor));
     tui.focus_overlay(passive);
     assert_eq!(tui.focused(), Some(FocusTarget::Overlay(passive)));
-    tui.release_overlay(passive, None);
+    tui.release_overlay(passive, Heir::Usual);
     assert_eq!(tui.focused(), Some(editor));
 }
 

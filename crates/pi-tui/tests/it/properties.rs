@@ -93,7 +93,7 @@ impl<E: Emulator> Model<E> {
             }
             Step::Replace(index, text) => {
                 if let Some((id, old)) = self.blocks.iter_mut().rev().nth(*index) {
-                    *old = text.clone();
+                    old.clone_from(text);
                     set_text(tui.transcript_mut().get_mut(*id).unwrap(), text);
                 }
             }
@@ -160,7 +160,7 @@ impl<E: Emulator> Model<E> {
 
 fn set_text(component: &mut dyn Component, text: &str) {
     let component: &mut dyn std::any::Any = component;
-    component.downcast_mut::<Paragraph>().unwrap().0 = text.to_owned();
+    text.clone_into(&mut component.downcast_mut::<Paragraph>().unwrap().0);
 }
 
 /// Runs steps and compares the screen with a full paint after each.
