@@ -204,18 +204,29 @@ impl Tui {
         if matches!(self.screen, Screen::Full(_)) && self.parked.is_some() {
             output = self.set_mode(ScreenMode::Main);
             if leave == Leave::WithTranscript {
-                match self.frame() {
-                    Ok(frame) => output.push_str(&frame),
-                    Err(error) => tracing::warn!(%error, "the last frame is left out"),
-                }
+                output.push_str(&self.last_frame());
             }
         }
         self.close_search();
+        if self.mode() == ScreenMode::Main && self.has_overlay() {
+            output.push_str(&self.last_frame());
+        }
         let last = match &mut self.screen {
             Screen::Main(screen) => screen.finish(),
             Screen::Full(screen) => screen.leave(&mut self.content, leave),
         };
         output + &last
+    }
+
+    /// Paints the content without what lies over it, which shall not stay in the scrollback.
+    fn last_frame(&mut self) -> String {
+        let (size, options) = (self.size, self.render);
+        self.screen
+            .frame(&mut self.content, size, options, None)
+            .unwrap_or_else(|error| {
+                tracing::warn!(%error, "the last frame is left out");
+                String::new()
+            })
     }
 
     /// Changes the kind of screen while running, and returns what to write for it.

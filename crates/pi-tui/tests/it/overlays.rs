@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use pi_tui::{
-    Anchor, FocusTarget, Heir, InputEvent, InputOutcome, KeyEvent, OverlayId, OverlayOptions,
-    ShrinkPolicy, Size, Tui, Width,
+    Anchor, FocusTarget, Heir, InputEvent, InputOutcome, KeyEvent, Leave, OverlayId,
+    OverlayOptions, ShrinkPolicy, Size, Tui, Width,
 };
 use pretty_assertions::assert_eq;
 
-use crate::emulator::{Avt, Fixed, Stage, strict};
+use crate::emulator::{Avt, Emulator as _, Fixed, Stage, strict};
 
 const SIZE: Size = Size {
     columns: 12,
@@ -69,6 +69,17 @@ fn nothing_of_an_overlay_enters_the_scrollback() {
         stage.screen(),
         ["line 3  over", "line 4  over", "line 5", "line 6"]
     );
+}
+
+#[test]
+fn nothing_of_an_overlay_stays_after_the_end() {
+    let mut stage = stage();
+    stage.tui.transcript_mut().push(Fixed::numbered(0..2));
+    stage.tui.show_overlay(Fixed::new(&["over"]), narrow());
+    stage.frame();
+    let bytes = stage.tui.stop(Leave::AsItWas);
+    stage.emulator.feed(&bytes);
+    assert_eq!(stage.screen(), ["line 0", "line 1", "", ""]);
 }
 
 #[test]
