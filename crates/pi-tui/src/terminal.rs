@@ -7,6 +7,7 @@ use std::io;
 mod capabilities;
 mod clipboard;
 mod color_scheme;
+mod image_painter;
 mod image_protocol;
 mod process;
 mod progress;
@@ -24,6 +25,7 @@ pub use color_scheme::{
     ColorScheme, NOTIFY_COLOR_SCHEME, QUERY_BACKGROUND, QUERY_COLOR_SCHEME,
     STOP_NOTIFYING_COLOR_SCHEME,
 };
+pub use image_painter::ProtocolPainter;
 pub use image_protocol::{
     CellSize, ImageCells, ImageDimensions, ImageProtocol, ImageSpan, KITTY_DELETE_ALL,
     KITTY_HIDE_ALL, QUERY_CELL_SIZE, image_dimensions, image_fallback, image_lines, iterm2_image,

@@ -1,0 +1,81 @@
+//! The picture component's way to the terminal's image protocol.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{CellSize, ImageCells, ImageDimensions, ImageProtocol, image_dimensions, image_lines};
+use crate::components::{ImageLimits, ImagePainter, ImageSource, PaintedImage};
+use crate::line::Line;
+
+/// Paints pictures with a protocol; each painting has an id of its own.
+#[derive(Debug)]
+pub struct ProtocolPainter {
+    protocol: ImageProtocol,
+    cell: CellSize,
+    last_id: AtomicU32,
+}
+
+impl ProtocolPainter {
+    /// Returns a painter for a terminal with cells of this size.
+    pub fn new(protocol: ImageProtocol, cell: CellSize) -> Self {
+        Self {
+            protocol,
+            cell,
+            last_id: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns an id that other programs on the terminal are unlikely to use.
+    fn next_id(&self) -> u32 {
+        let count = self.last_id.fetch_add(1, Ordering::Relaxed) & 0xffff;
+        ((std::process::id() & 0xffff) << 16 | count).max(1)
+    }
+}
+
+impl ImagePainter for ProtocolPainter {
+    fn paint(&self, source: &ImageSource, limits: ImageLimits) -> Option<PaintedImage> {
+        // Kitty takes PNG only; other types have to be converted before.
+        if self.protocol == ImageProtocol::Kitty && source.mime_type != "image/png" {
+            return None;
+        }
+        let size = match source.size {
+            Some(size) => ImageDimensions {
+                width: size.width,
+                height: size.height,
+            },
+            None => image_dimensions(&source.base64)?,
+        };
+        let cells = ImageCells::fit(size, limits.columns, limits.rows, self.cell);
+        let lines = image_lines(self.protocol, &source.base64, self.next_id(), cells);
+        Some(PaintedImage {
+            lines: lines.into_iter().map(Line::from).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kitty_gets_png_only_and_every_painting_its_id() {
+        let source = |mime_type: &str| ImageSource {
+            base64: "AAAA".into(),
+            mime_type: mime_type.to_owned(),
+            size: Some(crate::components::PixelSize {
+                width: 90,
+                height: 180,
+            }),
+            file_name: None,
+        };
+        let painter = ProtocolPainter::new(ImageProtocol::Kitty, CellSize::default());
+        let limits = ImageLimits {
+            columns: 10,
+            rows: Some(5),
+        };
+        assert!(painter.paint(&source("image/jpeg"), limits).is_none());
+        let first = painter.paint(&source("image/png"), limits).unwrap().lines;
+        let second = painter.paint(&source("image/png"), limits).unwrap().lines;
+        assert_eq!(first.len(), 5);
+        assert_ne!(first.first(), second.first());
+    }
+}
