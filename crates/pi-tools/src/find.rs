@@ -105,7 +105,8 @@ impl FindTool {
             wanted: Wanted::new(&arguments.pattern)?,
             root,
             cwd: self.context.paths.cwd.clone(),
-            limit: count(arguments.limit, DEFAULT_LIMIT),
+            // More cannot be shown, however short the names are.
+            limit: count(arguments.limit, DEFAULT_LIMIT).min(MAX_BYTES),
             problems: Problems::default(),
         });
         let found = self.search(&search, &cancel).await?;

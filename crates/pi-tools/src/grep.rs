@@ -23,7 +23,7 @@ use crate::operations::FileKind;
 use crate::search_report::{SearchReport, count, relative};
 use crate::truncate::{MAX_BYTES, size_text};
 use crate::walk::Problems;
-use search::{FileMatches, Search};
+use search::{FileMatches, MOST_KEPT, Search, Tally};
 
 /// What the grep tool adds to the system prompt.
 pub const GREP_PROMPT: ToolPrompt = ToolPrompt {
@@ -136,6 +136,7 @@ impl GrepTool {
             context: context_lines(arguments.context),
             limit: count(arguments.limit, DEFAULT_LIMIT),
             problems: Problems::default(),
+            tally: Tally::default(),
         });
         let found = self
             .search(&search, root.clone(), status.kind, &cancel)
@@ -251,6 +252,15 @@ fn report(search: &Search, found: Vec<FileMatches>, root: &Path, kind: FileKind)
     }
     if matches >= search.limit {
         report.limit_reached("matchLimitReached", "matches", search.limit);
+    }
+    if search.tally.is_full() {
+        report.notice(
+            format!(
+                "Stopped after {} of lines: use less context or a narrower pattern",
+                size_text(MOST_KEPT)
+            ),
+            None,
+        );
     }
     if lines_cut {
         report.notice(

@@ -19,6 +19,12 @@ use crate::walk::{OperationsWalk, Problems, local_walk, walk_in_parallel};
 /// What one thread may hold of a file: only a line that is longer needs so much.
 const MOST_MEMORY: usize = 256 * 1024 * 1024;
 
+/// What the lines of all files may take together; context can be asked for without measure.
+pub(super) const MOST_KEPT: usize = 16 * 1024 * 1024;
+
+/// What a line takes beside its text.
+const LINE_OVERHEAD: usize = size_of::<Line>();
+
 /// What is searched for, and where it may be.
 pub(super) struct Search {
     pub(super) matcher: RegexMatcher,
@@ -29,6 +35,21 @@ pub(super) struct Search {
     /// Matches after which the search ends.
     pub(super) limit: usize,
     pub(super) problems: Problems,
+    pub(super) tally: Tally,
+}
+
+/// What was found in all files so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    matches: AtomicUsize,
+    kept_bytes: AtomicUsize,
+}
+
+impl Tally {
+    /// Tells whether no more lines can be kept.
+    pub(super) fn is_full(&self) -> bool {
+        self.kept_bytes.load(Ordering::Relaxed) >= MOST_KEPT
+    }
 }
 
 /// The matching lines of a file, in order, and the lines around them.
@@ -65,21 +86,20 @@ impl FileMatches {
 impl Search {
     /// Searches a directory of this machine.
     pub(super) fn directory(&self, root: &Path, cancel: &CancellationToken) -> Vec<FileMatches> {
-        let found = AtomicUsize::new(0);
         let files = Mutex::new(Vec::new());
         let mut walk = local_walk(root, &self.cwd, ".rgignore");
         walk.overrides(self.globs.clone());
         let visitor = || {
             let mut searcher = self.searcher(BinaryDetection::quit(b'\0'));
             let matcher = self.matcher.clone();
-            let (found, files) = (&found, &files);
+            let files = &files;
             Box::new(move |entry: ignore::DirEntry| {
-                if found.load(Ordering::Relaxed) >= self.limit {
+                if self.is_done() {
                     return WalkState::Quit;
                 }
                 if entry.file_type().is_some_and(|kind| kind.is_file()) {
                     let path = entry.into_path();
-                    if let Some(file) = self.file(&mut searcher, &matcher, path, found, cancel) {
+                    if let Some(file) = self.file(&mut searcher, &matcher, path, cancel) {
                         files
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)
@@ -96,16 +116,9 @@ impl Search {
     /// Searches a file of this machine that was asked for by name: also when it looks binary.
     pub(super) fn named_file(&self, path: &Path, cancel: &CancellationToken) -> Vec<FileMatches> {
         let mut searcher = self.searcher(BinaryDetection::convert(b'\0'));
-        let found = AtomicUsize::new(0);
-        self.file(
-            &mut searcher,
-            &self.matcher,
-            path.to_owned(),
-            &found,
-            cancel,
-        )
-        .into_iter()
-        .collect()
+        self.file(&mut searcher, &self.matcher, path.to_owned(), cancel)
+            .into_iter()
+            .collect()
     }
 
     fn file(
@@ -113,10 +126,9 @@ impl Search {
         searcher: &mut Searcher,
         matcher: &RegexMatcher,
         path: PathBuf,
-        found: &AtomicUsize,
         cancel: &CancellationToken,
     ) -> Option<FileMatches> {
-        let mut collector = Collector::new(self, found);
+        let mut collector = Collector::new(self);
         let outcome = File::open(&path).and_then(|file| {
             let reader = Interruptible { file, cancel };
             searcher.search_reader(matcher, reader, &mut collector)
@@ -137,20 +149,19 @@ impl Search {
         cancel: &CancellationToken,
     ) -> Vec<FileMatches> {
         let mut all = Vec::new();
-        let found = AtomicUsize::new(0);
         if kind == FileKind::File {
             let binary = BinaryDetection::convert(b'\0');
-            all.extend(self.contents(files, root, binary, &found).await);
+            all.extend(self.contents(files, root, binary).await);
             return all;
         }
         let mut walk = OperationsWalk::new(files, root, &self.problems);
         while let Some((path, kind)) = walk.next().await {
-            if cancel.is_cancelled() || found.load(Ordering::Relaxed) >= self.limit {
+            if cancel.is_cancelled() || self.is_done() {
                 break;
             }
             if kind == FileKind::File && !self.globs.matched(&path, false).is_ignore() {
                 let binary = BinaryDetection::quit(b'\0');
-                all.extend(self.contents(files, &path, binary, &found).await);
+                all.extend(self.contents(files, &path, binary).await);
             }
         }
         all
@@ -161,7 +172,6 @@ impl Search {
         files: &dyn FileOperations,
         path: &Path,
         binary: BinaryDetection,
-        found: &AtomicUsize,
     ) -> Option<FileMatches> {
         let contents = match files.read(path).await {
             Ok(contents) => contents,
@@ -171,7 +181,7 @@ impl Search {
                 return None;
             }
         };
-        let mut collector = Collector::new(self, found);
+        let mut collector = Collector::new(self);
         let mut searcher = self.searcher(binary);
         // Read, not searched as a slice: binary files are told apart as those on disk are.
         if let Err(error) = searcher.search_reader(&self.matcher, &contents[..], &mut collector) {
@@ -179,6 +189,10 @@ impl Search {
                 .add(&format_args!("{}: {error}", path.display()));
         }
         collector.into_matches(path.to_owned())
+    }
+
+    fn is_done(&self) -> bool {
+        self.tally.matches.load(Ordering::Relaxed) >= self.limit || self.tally.is_full()
     }
 
     fn searcher(&self, binary: BinaryDetection) -> Searcher {
@@ -211,8 +225,7 @@ impl Read for Interruptible<'_> {
 struct Collector<'a> {
     context: u64,
     limit: usize,
-    /// Matches in all files so far.
-    found: &'a AtomicUsize,
+    tally: &'a Tally,
     /// No further match is taken; lines after the last one still are.
     full: bool,
     matches: Vec<u64>,
@@ -220,11 +233,11 @@ struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    fn new(search: &Search, found: &'a AtomicUsize) -> Self {
+    fn new(search: &'a Search) -> Self {
         Self {
             context: search.context as u64,
             limit: search.limit,
-            found,
+            tally: &search.tally,
             full: false,
             matches: Vec::new(),
             lines: Vec::new(),
@@ -242,7 +255,12 @@ impl<'a> Collector<'a> {
     /// Keeps a line and tells whether to go on.
     fn keep(&mut self, number: u64, bytes: &[u8]) -> bool {
         let (text, cut) = shown_line(bytes);
+        let size = text.len() + LINE_OVERHEAD;
+        self.tally.kept_bytes.fetch_add(size, Ordering::Relaxed);
         self.lines.push(Line { number, text, cut });
+        if self.tally.is_full() {
+            return false;
+        }
         !self.full
             || self
                 .matches
@@ -259,7 +277,7 @@ impl Sink for Collector<'_> {
             return Ok(true);
         };
         if !self.full {
-            let before = self.found.fetch_add(1, Ordering::Relaxed);
+            let before = self.tally.matches.fetch_add(1, Ordering::Relaxed);
             self.full = before.saturating_add(1) >= self.limit;
             if before < self.limit {
                 self.matches.push(number);

@@ -228,6 +228,24 @@ async fn long_results_are_cut_at_whole_lines() {
 }
 
 #[tokio::test]
+async fn measureless_context_is_bounded() {
+    let line = format!("{}\n", "x".repeat(499));
+    let files = tree(&[("a", &format!("{}needle\n", line.repeat(12_000)))]);
+    for name in ["b", "c", "d"] {
+        fs::hard_link(files.path().join("a"), files.path().join(name)).unwrap();
+    }
+    let result = grep(&files, json!({"pattern": "needle", "context": 1e9}))
+        .await
+        .unwrap();
+    let notice = text(&result).rsplit_once("\n\n").unwrap().1;
+    assert!(notice.contains("Stopped after 16.0MB of lines"), "{notice}");
+    let found = find(&files, json!({"pattern": "a", "limit": 1e18}))
+        .await
+        .unwrap();
+    assert_eq!((text(&found), &found.details), ("a", &None));
+}
+
+#[tokio::test]
 async fn binary_files_are_skipped_unless_named() {
     let files = tree(&[("text", "needle\n")]);
     put(files.path(), "binary", b"\0\0needle\n");
@@ -425,61 +443,59 @@ async fn a_search_ends_when_it_is_cancelled() {
     }
 }
 
+/// Checks a declaration; the words of a schema are its own.
+fn check_declaration(tool: &dyn Tool, name: &str, required: &str, properties: &[(&str, &str)]) {
+    let declaration = tool.declaration();
+    assert_eq!(declaration.name, name);
+    let strict = (name == "bash").then_some(ConstrainedSampling::JsonSchema(Strictness::Prefer));
+    assert_eq!(declaration.constrained_sampling, strict);
+    let schema = &declaration.parameters;
+    assert_eq!(
+        (&schema["type"], &schema["required"]),
+        (&json!("object"), &json!([required]))
+    );
+    let declared: Vec<_> = schema["properties"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, property)| (name.as_str(), property["type"].as_str().unwrap()))
+        .collect();
+    assert_eq!(declared, properties);
+}
+
 #[test]
 fn the_tools_are_declared_as_models_know_them() {
     let place = TempDir::new().unwrap();
     let context = ToolContext::local(place.path());
     let shell = ShellToolOptions::local(place.path(), LocalShell::default());
-    type Case<'a> = (Box<dyn Tool>, &'a str, &'a [(&'a str, &'a str)], &'a str);
-    let cases: [Case<'_>; 3] = [
-        (
-            Box::new(ShellTool::bash(shell)),
-            "bash",
-            &[("command", "string"), ("timeout", "number")],
-            "command",
-        ),
-        (
-            Box::new(GrepTool::new(context.clone())),
-            "grep",
-            &[
-                ("pattern", "string"),
-                ("path", "string"),
-                ("glob", "string"),
-                ("ignoreCase", "boolean"),
-                ("literal", "boolean"),
-                ("context", "number"),
-                ("limit", "number"),
-            ],
-            "pattern",
-        ),
-        (
-            Box::new(FindTool::new(context)),
-            "find",
-            &[
-                ("pattern", "string"),
-                ("path", "string"),
-                ("limit", "number"),
-            ],
-            "pattern",
-        ),
-    ];
-    for (tool, name, properties, required) in cases {
-        let declaration = tool.declaration();
-        assert_eq!(declaration.name, name);
-        let strict =
-            (name == "bash").then_some(ConstrainedSampling::JsonSchema(Strictness::Prefer));
-        assert_eq!(declaration.constrained_sampling, strict);
-        let schema = &declaration.parameters;
-        assert_eq!(
-            (&schema["type"], &schema["required"]),
-            (&json!("object"), &json!([required]))
-        );
-        let declared: Vec<_> = schema["properties"]
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(name, property)| (name.as_str(), property["type"].as_str().unwrap()))
-            .collect();
-        assert_eq!(declared, properties);
-    }
+    check_declaration(
+        &ShellTool::bash(shell),
+        "bash",
+        "command",
+        &[("command", "string"), ("timeout", "number")],
+    );
+    check_declaration(
+        &GrepTool::new(context.clone()),
+        "grep",
+        "pattern",
+        &[
+            ("pattern", "string"),
+            ("path", "string"),
+            ("glob", "string"),
+            ("ignoreCase", "boolean"),
+            ("literal", "boolean"),
+            ("context", "number"),
+            ("limit", "number"),
+        ],
+    );
+    check_declaration(
+        &FindTool::new(context),
+        "find",
+        "pattern",
+        &[
+            ("pattern", "string"),
+            ("path", "string"),
+            ("limit", "number"),
+        ],
+    );
 }
