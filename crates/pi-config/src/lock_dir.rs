@@ -140,12 +140,39 @@ fn try_take(path: &Path, stale: Duration) -> io::Result<Option<Identity>> {
     if !is_stale(held, stale) {
         return Ok(None);
     }
+    take_over(path, stale)
+}
+
+/// Takes over a lock that was left behind, unless somebody else just did.
+///
+/// Our processes do this one at a time and judge again once it is their turn, so that none of them
+/// moves the fresh lock of a faster one, which could be released while it is out of place.
+fn take_over(path: &Path, stale: Duration) -> io::Result<Option<Identity>> {
+    let Some(_turn) = turn_to_take_over(path)? else {
+        return Ok(None);
+    };
+    let held = match read_identity(path) {
+        Ok(held) if is_stale(held, stale) => held,
+        Ok(_) => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
     if !remove_stale(path, held)? {
         return Ok(None);
     }
     match create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         taken => taken.map(Some),
+    }
+}
+
+/// Locks the folder of the lock for the moment of a take-over. The kernel's lock leaves nothing
+/// behind in a crash. Where a file system has none, the take-over goes on without it.
+fn turn_to_take_over(path: &Path) -> io::Result<Option<fs::File>> {
+    let folder = open_directory(path.parent().unwrap_or(path))?;
+    match folder.try_lock() {
+        Ok(()) | Err(fs::TryLockError::Error(_)) => Ok(Some(folder)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
     }
 }
 
@@ -157,8 +184,9 @@ fn is_stale(held: Identity, stale: Duration) -> bool {
 
 /// Removes a lock that was left behind; returns whether that was the one we judged.
 ///
-/// Two waiters may judge the same lock. Removing by name could hit the fresh lock of the faster
-/// one, so the directory is moved aside first: a move hits one directory, which we can look at.
+/// The TypeScript pi may judge the same lock. Removing by name could hit the fresh lock of the
+/// faster one, so the directory is moved aside first: a move hits one directory, which we can look
+/// at.
 fn remove_stale(path: &Path, judged: Identity) -> io::Result<bool> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".{:016x}", rand::random::<u64>()));
