@@ -123,13 +123,13 @@ mod tests {
     #[test]
     fn a_chosen_directory_admits_sessions_of_its_working_directory() {
         let agent = Path::new("/agent");
-        let cwd = Path::new("/work/project");
+        let cwd = Path::new("/home/anna/project");
         let chosen = SessionDirectory::chosen(Path::new("/else"), agent, cwd);
-        assert!(chosen.admits("/work/other/../project"));
-        assert!(!chosen.admits("/work/other"));
+        assert!(chosen.admits("/home/anna/other/../project"));
+        assert!(!chosen.admits("/home/anna/other"));
         assert!(!chosen.admits(""));
         let default = SessionDirectory::default_for(agent, cwd);
-        assert!(default.admits("/work/other"));
+        assert!(default.admits("/home/anna/other"));
         let same = SessionDirectory::chosen(default.path(), agent, cwd);
         assert_eq!(same, default);
     }
