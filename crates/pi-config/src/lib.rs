@@ -20,6 +20,7 @@
 
 pub mod atomic_file;
 mod auth_file;
+mod diagnostic;
 pub mod env_vars;
 mod json_text;
 mod lock_dir;
@@ -27,9 +28,12 @@ mod locked_file;
 mod models_file;
 mod models_store;
 mod paths;
+mod scope;
 
 pub use auth_file::AuthFile;
+pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use lock_dir::{LockDir, LockError, LockTiming};
 pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
 pub use paths::{AgentDir, expand_home};
+pub use scope::{ProjectAccess, Scope};

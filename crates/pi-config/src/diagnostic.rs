@@ -1,0 +1,44 @@
+//! Something a user should know about their files: what is wrong, where, and how much it matters.
+
+use std::path::PathBuf;
+
+/// How much a diagnostic matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DiagnosticLevel {
+    /// Worth knowing.
+    Info,
+    /// Something was ignored or replaced.
+    Warning,
+    /// Something the user asked for does not work.
+    Error,
+}
+
+/// One finding about a user's files. It never stops the program by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigDiagnostic {
+    /// How much it matters.
+    pub level: DiagnosticLevel,
+    /// What is wrong and what to do, on one line.
+    pub message: String,
+    /// The file or directory it is about.
+    pub path: Option<PathBuf>,
+}
+
+impl ConfigDiagnostic {
+    /// Creates a warning about a file.
+    pub fn warning(message: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            level: DiagnosticLevel::Warning,
+            message: message.into(),
+            path: Some(path.into()),
+        }
+    }
+
+    /// Creates an error about a file.
+    pub fn error(message: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            level: DiagnosticLevel::Error,
+            ..Self::warning(message, path)
+        }
+    }
+}

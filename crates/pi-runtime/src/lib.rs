@@ -1,0 +1,1 @@
+//! One live session, whatever the front end.

@@ -1,0 +1,3 @@
+//! The `pi` binary.
+
+fn main() {}
