@@ -5,31 +5,45 @@ use serde_json::{Map, Value};
 
 use std::path::Path;
 
+/// Why a text is not the object it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {}, column {}: {problem}", position.line, position.column)]
+pub(crate) struct NotAnObject {
+    /// Where the parser stopped.
+    pub(crate) position: FilePosition,
+    /// What it says.
+    pub(crate) problem: String,
+}
+
 /// Parses a file that must hold an object. An empty file counts as an empty object.
 pub(crate) fn parse_object(file: &Path, text: &str) -> Result<Map<String, Value>, AuthError> {
+    parse(text).map_err(|error| AuthError::Malformed {
+        file: file.to_owned(),
+        position: error.position,
+        field: None,
+        problem: error.problem,
+    })
+}
+
+/// Parses a text that must hold an object. An empty text counts as an empty object.
+pub(crate) fn parse(text: &str) -> Result<Map<String, Value>, NotAnObject> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.is_empty() {
         return Ok(Map::new());
     }
-    let malformed = |position, problem: String| AuthError::Malformed {
-        file: file.to_owned(),
-        position,
-        field: None,
-        problem,
-    };
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(malformed(
-            FilePosition { line: 1, column: 1 },
-            "must be an object".to_owned(),
-        )),
-        Err(error) => Err(malformed(
-            FilePosition {
+        Ok(_) => Err(NotAnObject {
+            position: FilePosition { line: 1, column: 1 },
+            problem: "must be an object".to_owned(),
+        }),
+        Err(error) => Err(NotAnObject {
+            position: FilePosition {
                 line: error.line(),
                 column: error.column(),
             },
-            parser_words(&error),
-        )),
+            problem: parser_words(&error),
+        }),
     }
 }
 

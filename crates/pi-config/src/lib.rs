@@ -27,13 +27,25 @@ mod lock_dir;
 mod locked_file;
 mod models_file;
 mod models_store;
+mod object_file;
 mod paths;
 mod scope;
+mod settings;
 
 pub use auth_file::AuthFile;
 pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use lock_dir::{LockDir, LockError, LockTiming};
 pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
+pub use object_file::UnreadableFile;
 pub use paths::{AgentDir, expand_home};
 pub use scope::{ProjectAccess, Scope};
+pub use settings::{
+    AutoDetect, BranchSummarySettings, CacheWarming, CodeMode, CodemodeSettings, CommandLine,
+    CompactionModelOverride, CompactionSettings, CompactionTokens, DeliveryMode,
+    DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, ImageProtocol,
+    ImageProtocolName, ImageSettings, MarkdownSettings, MermaidMode, PackageFilter, PackageSource,
+    ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupWord, RetryPolicy,
+    RetrySettings, Settings, SettingsError, SettingsStore, ShareDestination, Switch,
+    TerminalSettings, TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
+};

@@ -8,6 +8,10 @@
 //! The path is not resolved through links, because the TypeScript pi does not resolve it either:
 //! both must agree on where the lock is.
 
+mod brief;
+
+pub(crate) use brief::BriefLock;
+
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
@@ -38,6 +42,13 @@ impl LockTiming {
     pub const CREDENTIALS: Self = Self {
         stale: Duration::from_secs(30),
         patience: Duration::from_secs(35),
+        renewal: Duration::from_secs(4),
+    };
+
+    /// For settings and trust: a holder is done in a moment, and the user is waiting.
+    pub const SETTINGS: Self = Self {
+        stale: Duration::from_secs(10),
+        patience: Duration::from_millis(200),
         renewal: Duration::from_secs(4),
     };
 }

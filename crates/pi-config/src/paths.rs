@@ -29,6 +29,21 @@ impl AgentDir {
         &self.0
     }
 
+    /// Returns the path of `settings.json`.
+    pub fn settings_file(&self) -> PathBuf {
+        self.0.join("settings.json")
+    }
+
+    /// Returns the path of `trust.json`.
+    pub fn trust_file(&self) -> PathBuf {
+        self.0.join("trust.json")
+    }
+
+    /// Returns the path of `keybindings.json`.
+    pub fn keybindings_file(&self) -> PathBuf {
+        self.0.join("keybindings.json")
+    }
+
     /// Returns the path of `auth.json`.
     pub fn auth_file(&self) -> PathBuf {
         self.0.join("auth.json")
@@ -42,6 +57,51 @@ impl AgentDir {
     /// Returns the path of `models-store.json`.
     pub fn models_store_file(&self) -> PathBuf {
         self.0.join("models-store.json")
+    }
+
+    /// Returns the folder of all sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.0.join("sessions")
+    }
+
+    /// Returns the folder of the user's extensions.
+    pub fn extensions(&self) -> PathBuf {
+        self.0.join("extensions")
+    }
+
+    /// Returns the folder of the user's skills.
+    pub fn skills(&self) -> PathBuf {
+        self.0.join("skills")
+    }
+
+    /// Returns the folder of the user's prompt templates.
+    pub fn prompts(&self) -> PathBuf {
+        self.0.join("prompts")
+    }
+
+    /// Returns the folder of the user's themes.
+    pub fn themes(&self) -> PathBuf {
+        self.0.join("themes")
+    }
+
+    /// Returns the folder of installed npm packages.
+    pub fn npm(&self) -> PathBuf {
+        self.0.join("npm")
+    }
+
+    /// Returns the folder of packages cloned with git.
+    pub fn git(&self) -> PathBuf {
+        self.0.join("git")
+    }
+
+    /// Returns the folder of programs pi manages.
+    pub fn bin(&self) -> PathBuf {
+        self.0.join("bin")
+    }
+
+    /// Returns the folder of packages that are used for one run.
+    pub fn tmp(&self) -> PathBuf {
+        self.0.join("tmp")
     }
 }
 

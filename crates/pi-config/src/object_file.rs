@@ -1,0 +1,177 @@
+//! A JSON object in a file that other programs change too, read and written without a runtime.
+//!
+//! A repository may put anything in a file's place: only regular files of a sensible size are read,
+//! and opening one never waits. Which keys mean what is the callers' matter.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::atomic_file::{self, NewFile};
+use crate::json_text::{self, NotAnObject};
+use crate::lock_dir::{BriefLock, LockError, LockTiming};
+
+/// Far more than anybody writes by hand.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum UnreadableFile {
+    /// A folder, a pipe, a device.
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// More than anybody writes by hand.
+    #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
+    TooLarge,
+    /// Not UTF-8.
+    #[error("it is not UTF-8 text")]
+    NotText,
+    /// Not JSON, or not an object.
+    #[error("{0}")]
+    Malformed(String),
+    /// The file system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<NotAnObject> for UnreadableFile {
+    fn from(error: NotAnObject) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
+/// Reads an object; `None` when there is no file.
+///
+/// TypeScript pi writes in place, so we may see half a file. What cannot be understood is read again
+/// under the lock before it is called malformed.
+pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
+    match read_once(path) {
+        Err(malformed @ (UnreadableFile::Malformed(_) | UnreadableFile::NotText)) => {
+            // A directory that may not be written to has no lock; then the first look counts.
+            match BriefLock::acquire(path, LockTiming::SETTINGS) {
+                Ok(_lock) => read_once(path),
+                Err(_) => Err(malformed),
+            }
+        }
+        result => result,
+    }
+}
+
+fn read_once(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
+    let Some(bytes) = read_bytes(path)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8(bytes).map_err(|_invalid| UnreadableFile::NotText)?;
+    Ok(Some(json_text::parse(&text)?))
+}
+
+/// Reads a regular file of a sensible size; `None` when there is none.
+pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFile> {
+    let file = match open_without_waiting(path) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(UnreadableFile::NotRegular);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(UnreadableFile::TooLarge);
+    }
+    Ok(Some(bytes))
+}
+
+/// Tells whether there is no such file; a file in a folder's place counts.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// Opens a file; a pipe nobody writes to does not hold us up.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    options.open(path)
+}
+
+/// Why a file was not changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangeError {
+    #[error(transparent)]
+    Unreadable(UnreadableFile),
+    #[error("locked by another program")]
+    Locked,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// An object whose file nobody else changes until this is dropped.
+#[derive(Debug)]
+pub(crate) struct LockedObject {
+    path: PathBuf,
+    lock: BriefLock,
+    /// What the file says.
+    pub(crate) object: Map<String, Value>,
+}
+
+impl LockedObject {
+    /// Locks a file and reads it; no file is an empty object. The folder is created, for the user
+    /// alone if the file is private.
+    pub(crate) fn open(path: &Path, folder: NewFile) -> Result<Self, ChangeError> {
+        if let Some(parent) = path.parent() {
+            match folder {
+                NewFile::Private => atomic_file::create_private_directory(parent)?,
+                NewFile::Default => fs::create_dir_all(parent)?,
+            }
+        }
+        let lock = BriefLock::acquire(path, LockTiming::SETTINGS).map_err(|error| match error {
+            LockError::Held => ChangeError::Locked,
+            LockError::Io(error) => ChangeError::Io(error),
+        })?;
+        let object = read_once(path)
+            .map_err(ChangeError::Unreadable)?
+            .unwrap_or_default();
+        Ok(Self {
+            path: path.to_owned(),
+            lock,
+            object,
+        })
+    }
+
+    /// Replaces the file by the object.
+    pub(crate) fn write(self, ending: Ending) -> Result<(), ChangeError> {
+        let mut text = json_text::to_text(&self.object).map_err(io::Error::other)?;
+        match ending {
+            Ending::None => {}
+            Ending::Newline => text.push(b'\n'),
+        }
+        // A machine that slept meanwhile has lost the lock, and somebody may have written.
+        if !self.lock.is_held() {
+            return Err(ChangeError::Locked);
+        }
+        Ok(atomic_file::write(&self.path, &text, NewFile::Default)?)
+    }
+}
+
+/// How a file ends, as TypeScript pi writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With the closing brace.
+    None,
+    /// With a newline.
+    Newline,
+}

@@ -1,0 +1,411 @@
+//! The values that count: what is set, within its range, or the default.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pi_ai::{Env, ThinkingLevel, TransportPreference};
+
+use super::{
+    CacheWarming, CodeMode, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,
+    FullscreenScrollbar, ImageProtocol, ImageProtocolName, MermaidMode, ProjectTrustDefault,
+    QuietStartup, QuietStartupWord, Settings, ShareDestination, Switch, TreeFilterMode, TuiMode,
+    WheelScrollLines,
+};
+use crate::{env_vars, expand_home};
+
+/// What compaction needs to know of its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionTokens {
+    /// Tokens kept free for the answer.
+    pub reserve: u64,
+    /// Recent tokens that are not summarized.
+    pub keep_recent: u64,
+}
+
+/// How the agent tries again after a provider failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Whether it does.
+    pub enabled: bool,
+    /// How often.
+    pub max_retries: u32,
+    /// The first pause; each further one is twice as long.
+    pub base_delay: Duration,
+    /// The longest pause.
+    pub max_delay: Duration,
+}
+
+const COMPACTION_RESERVE_TOKENS: u64 = 16_384;
+const COMPACTION_KEEP_RECENT_TOKENS: u64 = 20_000;
+
+/// Model and thinking.
+impl Settings {
+    /// Returns the thinking level of new sessions.
+    pub fn default_thinking_level(&self) -> ThinkingLevel {
+        self.default_thinking_level.unwrap_or(ThinkingLevel::Medium)
+    }
+
+    /// Returns the thinking level set for one model.
+    pub fn model_thinking_level(&self, provider: &str, model: &str) -> Option<ThinkingLevel> {
+        self.model_thinking_levels
+            .get(&format!("{provider}/{model}"))
+            .copied()
+    }
+
+    /// Tells whether thinking stays out of the transcript.
+    pub fn hide_thinking_block(&self) -> bool {
+        self.hide_thinking_block.unwrap_or(false)
+    }
+
+    /// Tells whether costly cache misses are shown.
+    pub fn show_cache_miss_notices(&self) -> bool {
+        self.show_cache_miss_notices.unwrap_or(false)
+    }
+
+    /// Returns when a prompt cache is kept warm.
+    pub fn cache_warming(&self) -> CacheWarming {
+        self.cache_warming.unwrap_or_default()
+    }
+}
+
+/// Interaction and tools.
+impl Settings {
+    /// Returns how steering messages are delivered.
+    pub fn steering_mode(&self) -> DeliveryMode {
+        self.steering_mode.unwrap_or_default()
+    }
+
+    /// Returns how follow-up messages are delivered.
+    pub fn follow_up_mode(&self) -> DeliveryMode {
+        self.follow_up_mode.unwrap_or_default()
+    }
+
+    /// Returns the command that edits a prompt: the setting, `VISUAL`, `EDITOR`, the platform's.
+    pub fn external_editor(&self, env: &Env) -> String {
+        self.external_editor
+            .clone()
+            .filter(|command| !command.trim().is_empty())
+            .or_else(|| env.var(env_vars::VISUAL))
+            .or_else(|| env.var(env_vars::EDITOR))
+            .unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "nano" }.to_owned())
+    }
+
+    /// Returns what two escapes do.
+    pub fn double_escape_action(&self) -> DoubleEscapeAction {
+        self.double_escape_action.unwrap_or_default()
+    }
+
+    /// Returns what the session tree shows at first.
+    pub fn tree_filter_mode(&self) -> TreeFilterMode {
+        self.tree_filter_mode.unwrap_or_default()
+    }
+
+    /// Returns what to do with a project nobody decided about.
+    pub fn default_project_trust(&self) -> ProjectTrustDefault {
+        self.default_project_trust.unwrap_or_default()
+    }
+
+    /// Returns how tools are called through code, if they are.
+    pub fn code_mode(&self) -> Option<CodeMode> {
+        self.codemode.mode
+    }
+
+    /// Returns how many tokens of tool descriptions the prompt may hold in code mode.
+    pub fn code_mode_inline_budget(&self) -> u64 {
+        self.codemode.inline_budget.unwrap_or(3000)
+    }
+
+    /// Tells whether skills are commands.
+    pub fn enable_skill_commands(&self) -> bool {
+        self.enable_skill_commands.unwrap_or(true)
+    }
+
+    /// Returns the shell of the bash tool, a leading `~` replaced.
+    pub fn shell_path(&self, env: &Env) -> Option<PathBuf> {
+        let path = self.shell_path.as_deref().filter(|path| !path.is_empty())?;
+        Some(expand_home(path, env))
+    }
+
+    /// Returns the command that installs npm packages, with its arguments.
+    pub fn npm_command(&self) -> Vec<String> {
+        match &self.npm_command {
+            Some(command) if !command.is_empty() => command.clone(),
+            _ => vec!["npm".to_owned()],
+        }
+    }
+}
+
+/// Sessions.
+impl Settings {
+    /// Tells whether compaction happens by itself.
+    pub fn compaction_enabled(&self) -> bool {
+        self.compaction.enabled.unwrap_or(true)
+    }
+
+    /// Returns compaction's numbers for a model: each the model's own, the general, or the default.
+    pub fn compaction_tokens(&self, provider: &str, model: &str) -> CompactionTokens {
+        let own = self
+            .compaction
+            .model_overrides
+            .get(&format!("{provider}/{model}"))
+            .copied()
+            .unwrap_or_default();
+        CompactionTokens {
+            reserve: own
+                .reserve_tokens
+                .or(self.compaction.reserve_tokens)
+                .unwrap_or(COMPACTION_RESERVE_TOKENS),
+            keep_recent: own
+                .keep_recent_tokens
+                .or(self.compaction.keep_recent_tokens)
+                .unwrap_or(COMPACTION_KEEP_RECENT_TOKENS),
+        }
+    }
+
+    /// Returns the tokens kept free for a branch summary.
+    pub fn branch_summary_reserve_tokens(&self) -> u64 {
+        self.branch_summary
+            .reserve_tokens
+            .unwrap_or(COMPACTION_RESERVE_TOKENS)
+    }
+
+    /// Tells whether the user is not asked about a branch summary, and none made.
+    pub fn branch_summary_skip_prompt(&self) -> bool {
+        self.branch_summary.skip_prompt.unwrap_or(false)
+    }
+
+    /// Returns where a shared session goes.
+    pub fn session_share_destination(&self) -> ShareDestination {
+        self.session_share_destination.unwrap_or_default()
+    }
+}
+
+/// Terminal and display.
+impl Settings {
+    /// Returns the theme's name; `None` when the terminal decides.
+    pub fn theme_name(&self) -> Option<&str> {
+        self.theme.as_deref().filter(|theme| !theme.contains('/'))
+    }
+
+    /// Returns the names of the light and the dark theme, when the terminal decides between two.
+    pub fn theme_pair(&self) -> Option<(&str, &str)> {
+        self.theme.as_deref()?.split_once('/')
+    }
+
+    /// Tells whether the header and the list of resources are hidden.
+    pub fn quiet_startup(&self) -> bool {
+        self.quiet_startup == Some(QuietStartup::All(true))
+    }
+
+    /// Tells whether the header is hidden, alone or with everything else.
+    pub fn hide_startup_header(&self) -> bool {
+        self.quiet_startup()
+            || self.quiet_startup == Some(QuietStartup::Part(QuietStartupWord::Header))
+    }
+
+    /// Returns whether the terminal application takes the whole screen.
+    pub fn tui_mode(&self) -> TuiMode {
+        self.tui_mode.unwrap_or_default()
+    }
+
+    /// Returns what is left on the terminal after full-screen mode.
+    pub fn fullscreen_exit_output(&self) -> FullscreenExitOutput {
+        self.fullscreen_exit_output.unwrap_or_default()
+    }
+
+    /// Returns when the scroll bar shows.
+    pub fn fullscreen_scrollbar(&self) -> FullscreenScrollbar {
+        self.fullscreen_scrollbar.unwrap_or_default()
+    }
+
+    /// Tells whether a selection is copied at once.
+    pub fn fullscreen_copy_on_select(&self) -> bool {
+        self.fullscreen_copy_on_select.unwrap_or(true)
+    }
+
+    /// Returns how many lines one step of the wheel scrolls; `None` when the terminal decides.
+    pub fn fullscreen_wheel_scroll_lines(&self) -> Option<u16> {
+        match self.fullscreen_wheel_scroll_lines {
+            Some(WheelScrollLines::Lines(lines)) => Some(clamp(lines, 1, 100)),
+            Some(WheelScrollLines::Detect(_)) | None => None,
+        }
+    }
+
+    /// Returns the empty cells beside the editor, 0 to 3.
+    pub fn editor_padding_x(&self) -> u16 {
+        clamp(self.editor_padding_x.unwrap_or(0), 0, 3)
+    }
+
+    /// Returns the empty cells beside the transcript: 0 when that is set, 1 otherwise.
+    pub fn output_pad(&self) -> u16 {
+        u16::from(self.output_pad != Some(0))
+    }
+
+    /// Returns how many completions show, 3 to 20.
+    pub fn autocomplete_max_visible(&self) -> u16 {
+        clamp(self.autocomplete_max_visible.unwrap_or(5), 3, 20)
+    }
+
+    /// Tells whether the terminal's own cursor shows.
+    pub fn show_hardware_cursor(&self, env: &Env) -> bool {
+        self.show_hardware_cursor
+            .unwrap_or_else(|| is_one(env, env_vars::HARDWARE_CURSOR))
+    }
+
+    /// Tells whether images show.
+    pub fn show_images(&self) -> bool {
+        self.terminal.show_images.unwrap_or(true)
+    }
+
+    /// Returns how wide images show, at least one cell.
+    pub fn image_width_cells(&self) -> u16 {
+        clamp(self.terminal.image_width_cells.unwrap_or(60), 1, u16::MAX)
+    }
+
+    /// Tells whether rows that became empty are cleared.
+    pub fn clear_on_shrink(&self, env: &Env) -> bool {
+        self.terminal
+            .clear_on_shrink
+            .unwrap_or_else(|| is_one(env, env_vars::CLEAR_ON_SHRINK))
+    }
+
+    /// Tells whether the terminal's tab shows progress.
+    pub fn show_terminal_progress(&self) -> bool {
+        self.terminal.show_terminal_progress.unwrap_or(false)
+    }
+
+    /// Returns whether links can be clicked; `None` when that is to be found out.
+    pub fn hyperlinks(&self) -> Option<bool> {
+        known(self.terminal.hyperlinks)
+    }
+
+    /// Returns whether there are 16 million colours; `None` when that is to be found out.
+    pub fn true_color(&self) -> Option<bool> {
+        known(self.terminal.true_color)
+    }
+
+    /// Returns how images reach the terminal, [`ImageProtocol::Shown`] with `false` for not at all;
+    /// `None` when that is to be found out.
+    pub fn image_protocol(&self) -> Option<ImageProtocol> {
+        match self.terminal.images? {
+            ImageProtocol::Named(ImageProtocolName::Auto) | ImageProtocol::Shown(true) => None,
+            known => Some(known),
+        }
+    }
+
+    /// Tells whether large images are made smaller before a model sees them.
+    pub fn image_auto_resize(&self) -> bool {
+        self.images.auto_resize.unwrap_or(true)
+    }
+
+    /// Tells whether no image is sent to a model.
+    pub fn block_images(&self) -> bool {
+        self.images.block_images.unwrap_or(false)
+    }
+
+    /// Returns what lines of code begin with.
+    pub fn code_block_indent(&self) -> &str {
+        self.markdown.code_block_indent.as_deref().unwrap_or("  ")
+    }
+
+    /// Returns when diagrams are drawn.
+    pub fn mermaid_mode(&self) -> MermaidMode {
+        self.markdown.mermaid.unwrap_or_default()
+    }
+}
+
+/// Network and retries.
+impl Settings {
+    /// Returns the preferred transport.
+    pub fn transport(&self) -> TransportPreference {
+        self.transport.unwrap_or_default()
+    }
+
+    /// Returns the proxy of all requests.
+    pub fn http_proxy(&self) -> Option<&str> {
+        let proxy = self.http_proxy.as_deref()?.trim();
+        (!proxy.is_empty()).then_some(proxy)
+    }
+
+    /// Returns how long a server may be silent; `None` is for ever.
+    pub fn http_idle_timeout(&self) -> Option<Duration> {
+        timeout(self.http_idle_timeout_ms.unwrap_or(300_000))
+    }
+
+    /// Returns how long a WebSocket may take to open; `None` is for ever.
+    pub fn websocket_connect_timeout(&self) -> Option<Duration> {
+        timeout(self.websocket_connect_timeout_ms.unwrap_or(15_000))
+    }
+
+    /// Returns how the agent tries again.
+    pub fn retry_policy(&self) -> RetryPolicy {
+        let retry = &self.retry;
+        RetryPolicy {
+            enabled: retry.enabled.unwrap_or(true),
+            max_retries: saturate(retry.max_retries.unwrap_or(3)),
+            base_delay: Duration::from_millis(retry.base_delay_ms.unwrap_or(2000)),
+            max_delay: Duration::from_millis(retry.max_agent_delay_ms.unwrap_or(60_000)),
+        }
+    }
+
+    /// Returns how long a provider's request may take, if that is limited.
+    pub fn provider_timeout(&self) -> Option<Duration> {
+        self.retry.provider.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// Returns how often the provider layer repeats a request, if that is set.
+    pub fn provider_max_retries(&self) -> Option<u32> {
+        self.retry.provider.max_retries.map(saturate)
+    }
+
+    /// Returns the longest pause a server may ask for; `None` is any.
+    pub fn provider_max_retry_delay(&self) -> Option<Duration> {
+        timeout(self.retry.provider.max_retry_delay_ms.unwrap_or(60_000))
+    }
+}
+
+/// Updates, telemetry and warnings.
+impl Settings {
+    /// Tells whether the news after an update are short.
+    pub fn collapse_changelog(&self) -> bool {
+        self.collapse_changelog.unwrap_or(false)
+    }
+
+    /// Tells whether installs are counted.
+    pub fn enable_install_telemetry(&self) -> bool {
+        self.enable_install_telemetry.unwrap_or(true)
+    }
+
+    /// Tells whether the user agreed to analytics.
+    pub fn enable_analytics(&self) -> bool {
+        self.enable_analytics.unwrap_or(false)
+    }
+
+    /// Tells whether to warn that a subscription may cost extra.
+    pub fn warn_anthropic_extra_usage(&self) -> bool {
+        self.warnings.anthropic_extra_usage.unwrap_or(true)
+    }
+}
+
+fn clamp(number: u64, least: u16, most: u16) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX).clamp(least, most)
+}
+
+fn saturate(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn timeout(milliseconds: u64) -> Option<Duration> {
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+}
+
+fn known(switch: Option<Switch>) -> Option<bool> {
+    match switch {
+        Some(Switch::Set(on)) => Some(on),
+        Some(Switch::Detect(_)) | None => None,
+    }
+}
+
+fn is_one(env: &Env, variable: &str) -> bool {
+    env.var(variable).is_some_and(|value| value == "1")
+}
