@@ -56,6 +56,34 @@ pub fn create(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<bool
     }
 }
 
+/// Moves a file or folder to a place that must be free.
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags};
+    use rustix::io::Errno;
+
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // A file system that knows no such move.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => rename_if_free(from, to),
+        moved => Ok(moved?),
+    }
+}
+
+/// Moves a file or folder to a place that must be free.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+pub fn rename_without_replacing(from: &Path, to: &Path) -> io::Result<()> {
+    rename_if_free(from, to)
+}
+
+/// The next best: somebody may take the place in between.
+fn rename_if_free(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(to) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::rename(from, to),
+        Err(error) => Err(error),
+    }
+}
+
 /// Creates a directory and its parents, for the user alone; an existing one is left as it is.
 pub fn create_private_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();

@@ -29,17 +29,21 @@ mod models_file;
 mod models_store;
 mod object_file;
 mod paths;
+mod regular_file;
 mod scope;
+mod session_directory;
 mod settings;
+mod trust;
 
 pub use auth_file::AuthFile;
 pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use lock_dir::{LockDir, LockError, LockTiming};
 pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
-pub use object_file::UnreadableFile;
 pub use paths::{AgentDir, expand_home};
+pub use regular_file::UnreadableFile;
 pub use scope::{ProjectAccess, Scope};
+pub use session_directory::session_directory;
 pub use settings::{
     AutoDetect, BranchSummarySettings, CacheWarming, CodeMode, CodemodeSettings, CommandLine,
     CompactionModelOverride, CompactionSettings, CompactionTokens, DeliveryMode,
@@ -48,4 +52,8 @@ pub use settings::{
     ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupWord, RetryPolicy,
     RetrySettings, Settings, SettingsError, SettingsStore, ShareDestination, Switch,
     TerminalSettings, TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
+};
+pub use trust::{
+    SavedTrust, SessionChoices, TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore,
+    TrustUpdate, decide_trust, requires_trust, trust_choices,
 };

@@ -22,6 +22,8 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::atomic_file;
+
 /// How long to wait for a lock and when to believe that its holder is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockTiming {
@@ -213,27 +215,11 @@ fn remove_stale(path: &Path, judged: Identity) -> io::Result<bool> {
     }
     // The faster one's lock. If it cannot be put back, somebody holds a newer one, and the faster
     // one notices before it writes.
-    if let Err(error) = put_back(&aside, path) {
+    if let Err(error) = atomic_file::rename_without_replacing(&aside, path) {
         tracing::warn!(%error, lock = %path.display(), "a lock was lost to another program");
         fs::remove_dir(&aside)?;
     }
     Ok(false)
-}
-
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags};
-
-    rustix::fs::renameat_with(CWD, aside, CWD, path, RenameFlags::NOREPLACE)?;
-    Ok(())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
-    if path.exists() {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    fs::rename(aside, path)
 }
 
 fn create(path: &Path) -> io::Result<Identity> {

@@ -1,10 +1,9 @@
 //! A JSON object in a file that other programs change too, read and written without a runtime.
 //!
-//! A repository may put anything in a file's place: only regular files of a sensible size are read,
-//! and opening one never waits. Which keys mean what is the callers' matter.
+//! What cannot be understood is never overwritten. Which keys mean what is the callers' matter.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -12,29 +11,7 @@ use serde_json::{Map, Value};
 use crate::atomic_file::{self, NewFile};
 use crate::json_text::{self, NotAnObject};
 use crate::lock_dir::{BriefLock, LockError, LockTiming};
-
-/// Far more than anybody writes by hand.
-const MAX_BYTES: u64 = 4 << 20;
-
-/// Why a file cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum UnreadableFile {
-    /// A folder, a pipe, a device.
-    #[error("it is not a regular file")]
-    NotRegular,
-    /// More than anybody writes by hand.
-    #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
-    TooLarge,
-    /// Not UTF-8.
-    #[error("it is not UTF-8 text")]
-    NotText,
-    /// Not JSON, or not an object.
-    #[error("{0}")]
-    Malformed(String),
-    /// The file system refused.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
+use crate::regular_file::{self, UnreadableFile};
 
 impl From<NotAnObject> for UnreadableFile {
     fn from(error: NotAnObject) -> Self {
@@ -60,52 +37,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, Unreadable
 }
 
 fn read_once(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
-    let Some(bytes) = read_bytes(path)? else {
+    let Some(text) = regular_file::read_text(path)? else {
         return Ok(None);
     };
-    let text = String::from_utf8(bytes).map_err(|_invalid| UnreadableFile::NotText)?;
     Ok(Some(json_text::parse(&text)?))
-}
-
-/// Reads a regular file of a sensible size; `None` when there is none.
-pub(crate) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, UnreadableFile> {
-    let file = match open_without_waiting(path) {
-        Ok(file) => file,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(UnreadableFile::NotRegular);
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
-        return Err(UnreadableFile::TooLarge);
-    }
-    Ok(Some(bytes))
-}
-
-/// Tells whether there is no such file; a file in a folder's place counts.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
-}
-
-/// Opens a file; a pipe nobody writes to does not hold us up.
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-
-        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    options.open(path)
 }
 
 /// Why a file was not changed.

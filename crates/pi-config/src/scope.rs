@@ -15,7 +15,10 @@ pub enum Scope {
 pub enum ProjectAccess {
     /// The user trusts the project.
     Trusted,
-    /// The user does not, or has not been asked.
+    /// Nobody has decided yet. Nothing of the project takes effect, but its context files are
+    /// still read as text for the model.
+    Unasked,
+    /// The user does not trust the project: even its context files stay out.
     Refused,
 }
 
@@ -23,5 +26,10 @@ impl ProjectAccess {
     /// Tells whether the project's files may take effect.
     pub fn is_trusted(self) -> bool {
         self == Self::Trusted
+    }
+
+    /// Tells whether the user has decided against the project.
+    pub fn is_refused(self) -> bool {
+        self == Self::Refused
     }
 }

@@ -14,7 +14,8 @@ use super::decode::{self, Decoded};
 use super::merge::{self, Edit};
 use super::{Settings, migrate};
 use crate::atomic_file::NewFile;
-use crate::object_file::{self, ChangeError, Ending, LockedObject, UnreadableFile};
+use crate::object_file::{self, ChangeError, Ending, LockedObject};
+use crate::regular_file::UnreadableFile;
 use crate::{AgentDir, ConfigDiagnostic, ProjectAccess, Scope};
 
 /// Keys a project cannot set: they cost money, carry all traffic, or decide about trust itself.

@@ -1,0 +1,52 @@
+//! Where sessions are stored, when somebody says so.
+
+use std::path::{Path, PathBuf};
+
+use pi_ai::Env;
+
+use crate::{Settings, env_vars, expand_home};
+
+/// Returns the folder of sessions: the flag's, the environment's, or the setting's. `None` leaves
+/// them in the agent directory.
+///
+/// The settings are those that count at the time. Before a project is trusted they hold nothing of
+/// the project, so that a repository cannot choose where the user's sessions are read and written.
+pub fn session_directory(
+    flag: Option<&str>,
+    env: &Env,
+    settings: &Settings,
+    cwd: &Path,
+) -> Option<PathBuf> {
+    let named = |path: &str| (!path.is_empty()).then(|| cwd.join(expand_home(path, env)));
+    flag.and_then(named)
+        .or_else(|| named(&env.var(env_vars::SESSION_DIR)?))
+        .or_else(|| named(settings.session_dir.as_deref()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn the_flag_wins_over_the_environment_over_the_setting() {
+        for (flag, variable, setting, expected) in [
+            (None, "", None, None),
+            (None, "", Some(""), None),
+            (None, "", Some("here"), Some("/work/here")),
+            (None, "~/env", Some("here"), Some("/home/u/env")),
+            (Some("/flag"), "~/env", Some("here"), Some("/flag")),
+            (Some("../up"), "", None, Some("/work/../up")),
+            (Some(""), "/env", None, Some("/env")),
+        ] {
+            let env = Env::fixed([("HOME", "/home/u"), (env_vars::SESSION_DIR, variable)]);
+            let settings = Settings {
+                session_dir: setting.map(str::to_owned),
+                ..Settings::default()
+            };
+            let directory = session_directory(flag, &env, &settings, Path::new("/work"));
+            assert_eq!(directory.as_deref(), expected.map(Path::new));
+        }
+    }
+}
