@@ -23,6 +23,7 @@ mod auth_file;
 mod diagnostic;
 pub mod env_vars;
 mod json_text;
+mod keybindings_file;
 mod lock_dir;
 mod locked_file;
 mod models_file;
@@ -37,6 +38,7 @@ mod trust;
 
 pub use auth_file::AuthFile;
 pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
+pub use keybindings_file::{KeyConflict, Keybindings, read_keybindings};
 pub use lock_dir::{LockDir, LockError, LockTiming};
 pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
