@@ -34,6 +34,7 @@ mod regular_file;
 mod scope;
 mod session_directory;
 mod settings;
+mod startup_migration;
 mod trust;
 
 pub use auth_file::AuthFile;
@@ -55,6 +56,7 @@ pub use settings::{
     RetrySettings, Settings, SettingsError, SettingsStore, ShareDestination, Switch,
     TerminalSettings, TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
 };
+pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{
     SavedTrust, SessionChoices, TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore,
     TrustUpdate, decide_trust, requires_trust, trust_choices,

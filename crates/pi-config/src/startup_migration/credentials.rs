@@ -1,0 +1,157 @@
+//! `oauth.json` and the `apiKeys` of `settings.json`, which became `auth.json`.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::info;
+use crate::atomic_file::{self, NewFile};
+use crate::lock_dir::{BriefLock, LockError, LockTiming};
+use crate::object_file::{self, ChangeError, Ending, LockedObject};
+use crate::{AgentDir, ConfigDiagnostic, json_text};
+
+/// The setting that held keys.
+const API_KEYS: &str = "apiKeys";
+
+/// Moves credentials into `auth.json`, unless that holds some already.
+pub(super) fn migrate(
+    agent_dir: &AgentDir,
+    names: &BTreeSet<String>,
+    report: &mut Vec<ConfigDiagnostic>,
+) {
+    let sources = names.contains("oauth.json") || names.contains("settings.json");
+    if !sources || holds_something(&agent_dir.auth_file()) {
+        return;
+    }
+    let old = OldCredentials::read(agent_dir, report);
+    if old.credentials.is_empty() {
+        return;
+    }
+    let file = agent_dir.auth_file();
+    match write(&file, &old.credentials) {
+        Ok(true) => {
+            old.retire(agent_dir);
+            let providers: Vec<_> = old.credentials.keys().map(String::as_str).collect();
+            report.push(info(
+                format!(
+                    "credentials are now in {}: {}",
+                    file.display(),
+                    providers.join(", ")
+                ),
+                &file,
+            ));
+        }
+        Ok(false) => {}
+        Err(error) => report.push(ConfigDiagnostic::warning(
+            format!(
+                "credentials of an earlier version were not moved to {}: {error}",
+                file.display()
+            ),
+            file,
+        )),
+    }
+}
+
+/// Tells whether `auth.json` is more than the empty object that a start creates.
+fn holds_something(file: &Path) -> bool {
+    match object_file::read(file) {
+        Ok(None) => false,
+        Ok(Some(credentials)) => !credentials.is_empty(),
+        // What cannot be read must not be replaced.
+        Err(_) => true,
+    }
+}
+
+/// Writes `auth.json`, unless another process was faster; returns whether it was written.
+fn write(file: &Path, credentials: &Map<String, Value>) -> Result<bool, ChangeError> {
+    let _lock = BriefLock::acquire(file, LockTiming::SETTINGS).map_err(|error| match error {
+        LockError::Held => ChangeError::Locked,
+        LockError::Io(error) => ChangeError::Io(error),
+    })?;
+    if holds_something(file) {
+        return Ok(false);
+    }
+    let text = json_text::to_text(credentials).map_err(io::Error::other)?;
+    atomic_file::write(file, &text, NewFile::Private)?;
+    Ok(true)
+}
+
+/// Credentials of an earlier version and the files they are in.
+#[derive(Default)]
+struct OldCredentials {
+    credentials: Map<String, Value>,
+    from_oauth_file: bool,
+    from_settings: bool,
+}
+
+impl OldCredentials {
+    fn read(agent_dir: &AgentDir, report: &mut Vec<ConfigDiagnostic>) -> Self {
+        let mut old = Self::default();
+        let oauth = oauth_file(agent_dir);
+        match object_file::read(&oauth) {
+            Ok(Some(signed_in)) => {
+                for (provider, credential) in signed_in {
+                    old.from_oauth_file |= old.add_sign_in(provider, credential);
+                }
+            }
+            Ok(None) => {}
+            Err(problem) => report.push(ConfigDiagnostic::warning(
+                format!("sign-ins in {} are ignored: {problem}", oauth.display()),
+                oauth,
+            )),
+        }
+        // What is wrong with the settings is told when they are read for their own sake.
+        if let Ok(Some(settings)) = object_file::read(&agent_dir.settings_file())
+            && let Some(Value::Object(keys)) = settings.get(API_KEYS)
+        {
+            for (provider, key) in keys {
+                if let (Value::String(key), None) = (key, old.credentials.get(provider)) {
+                    let credential = json!({ "type": "api_key", "key": key });
+                    old.credentials.insert(provider.clone(), credential);
+                }
+            }
+            old.from_settings = true;
+        }
+        old
+    }
+
+    fn add_sign_in(&mut self, provider: String, credential: Value) -> bool {
+        let Value::Object(fields) = credential else {
+            return false;
+        };
+        let mut credential = Map::from_iter([("type".to_owned(), json!("oauth"))]);
+        credential.extend(fields);
+        self.credentials.insert(provider, Value::Object(credential));
+        true
+    }
+
+    /// Takes the credentials out of their old files.
+    fn retire(&self, agent_dir: &AgentDir) {
+        if self.from_oauth_file {
+            let oauth = oauth_file(agent_dir);
+            let aside = oauth.with_extension("json.migrated");
+            if let Err(error) = std::fs::rename(&oauth, &aside) {
+                tracing::warn!(%error, file = %oauth.display(), "a migrated file keeps its name");
+            }
+        }
+        if self.from_settings
+            && let Err(error) = remove_keys(&agent_dir.settings_file())
+        {
+            tracing::warn!(%error, "migrated keys stay in the settings");
+        }
+    }
+}
+
+fn oauth_file(agent_dir: &AgentDir) -> std::path::PathBuf {
+    agent_dir.path().join("oauth.json")
+}
+
+fn remove_keys(settings: &Path) -> Result<(), ChangeError> {
+    let mut locked = LockedObject::open(settings, NewFile::Private)?;
+    match locked.object.shift_remove(API_KEYS) {
+        Some(_) => locked.write(Ending::None),
+        None => Ok(()),
+    }
+}

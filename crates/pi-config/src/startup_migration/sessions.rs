@@ -1,0 +1,72 @@
+//! Session files that an earlier version left in the agent directory itself.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{info, is_settled};
+use crate::{AgentDir, ConfigDiagnostic, atomic_file, regular_file};
+
+/// More than any header is long.
+const MAX_HEADER_BYTES: u64 = 64 << 10;
+
+/// The first line of a session file, as far as it matters here.
+#[derive(Deserialize)]
+struct Header {
+    #[serde(rename = "type")]
+    kind: String,
+    cwd: String,
+}
+
+/// Moves them to the folders of their working directories.
+pub(super) fn migrate(
+    agent_dir: &AgentDir,
+    names: &BTreeSet<String>,
+    report: &mut Vec<ConfigDiagnostic>,
+) {
+    let stray = names.iter().filter(|name| {
+        Path::new(name)
+            .extension()
+            .is_some_and(|end| end == "jsonl")
+    });
+    for name in stray {
+        let from = agent_dir.path().join(name);
+        let Some(header) = read_header(&from) else {
+            continue;
+        };
+        let folder = agent_dir.sessions().join(folder_name(&header.cwd));
+        let to = folder.join(name);
+        match move_session(&from, &folder, &to) {
+            Ok(()) => report.push(info(format!("session {name} is now {}", to.display()), &to)),
+            Err(error) if is_settled(&error) => {}
+            Err(error) => report.push(ConfigDiagnostic::warning(
+                format!("session {} could not be moved: {error}", from.display()),
+                from,
+            )),
+        }
+    }
+}
+
+fn move_session(from: &Path, folder: &Path, to: &PathBuf) -> std::io::Result<()> {
+    atomic_file::create_private_directory(folder)?;
+    atomic_file::rename_without_replacing(from, to)
+}
+
+/// Returns the header of a session file; `None` for any other file.
+fn read_header(file: &Path) -> Option<Header> {
+    let file = regular_file::open(file).ok()??;
+    let mut line = Vec::new();
+    BufReader::new(file.take(MAX_HEADER_BYTES))
+        .read_until(b'\n', &mut line)
+        .ok()?;
+    let header: Header = serde_json::from_slice(&line).ok()?;
+    (header.kind == "session" && !header.cwd.is_empty()).then_some(header)
+}
+
+/// Names the folder of a working directory, as the session store does.
+fn folder_name(cwd: &str) -> String {
+    let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
+    format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
+}
