@@ -29,8 +29,10 @@ mod locked_file;
 mod models_file;
 mod models_store;
 mod object_file;
+mod packages;
 mod paths;
 mod regular_file;
+mod resources;
 mod scope;
 mod session_directory;
 mod settings;
@@ -43,8 +45,16 @@ pub use keybindings_file::{KeyConflict, Keybindings, read_keybindings};
 pub use lock_dir::{LockDir, LockError, LockTiming};
 pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
+pub use packages::{
+    GitAddress, MissingPackage, NpmAddress, PackageAddress, PackageAddressError, PackageLocations,
+};
 pub use paths::{AgentDir, expand_home};
 pub use regular_file::UnreadableFile;
+pub use resources::{
+    ContextFile, ExtensionFile, PromptTemplate, ResourceFlags, ResourceRequest, Resources, Skill,
+    SkillError, SkillListing, SourceInfo, SourceOrigin, SourceScope, ThemeFile,
+    expand_prompt_template, expand_skill_command, list_skills_for_model, load_resources,
+};
 pub use scope::{ProjectAccess, Scope};
 pub use session_directory::session_directory;
 pub use settings::{

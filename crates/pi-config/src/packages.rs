@@ -1,0 +1,153 @@
+//! Packages: bundles of resources from npm, git or a local folder.
+//!
+//! Here is what a source means and where an installed package lies. Installing and updating is
+//! left to others; what a package holds is gathered by the resources.
+
+mod address;
+mod manifest;
+mod npm_version;
+
+use std::path::{Path, PathBuf};
+
+use pi_ai::Env;
+use sha2::{Digest, Sha256};
+
+pub use address::{GitAddress, NpmAddress, PackageAddress, PackageAddressError};
+pub(crate) use manifest::{Manifest, installed_version};
+
+use crate::AgentDir;
+use crate::resources::{SourceScope, resolve};
+
+/// A package the settings or the command line want that is not installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingPackage {
+    /// The source as written.
+    pub source: String,
+    /// What it names.
+    pub address: PackageAddress,
+    /// Who wants it.
+    pub scope: SourceScope,
+    /// Where it is to be installed.
+    pub install_path: PathBuf,
+}
+
+/// Where packages lie.
+#[derive(Debug, Clone, Copy)]
+pub struct PackageLocations<'a> {
+    /// The agent directory: the user's packages and those of one run.
+    pub agent_dir: &'a AgentDir,
+    /// The working directory: the project's packages.
+    pub cwd: &'a Path,
+    /// For `~` in local sources.
+    pub env: &'a Env,
+}
+
+impl PackageLocations<'_> {
+    /// Returns the folder that relative local sources of a scope start at.
+    pub fn base(&self, scope: SourceScope) -> PathBuf {
+        match scope {
+            SourceScope::User => self.agent_dir.path().to_owned(),
+            SourceScope::Project => self.cwd.join(".pi"),
+            SourceScope::Temporary => self.cwd.to_owned(),
+        }
+    }
+
+    /// Returns where a package is or will be installed; a local one lies where it says.
+    pub fn install_path(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
+        match address {
+            PackageAddress::Npm(npm) => {
+                let root = match scope {
+                    SourceScope::User | SourceScope::Project => self.base(scope).join("npm"),
+                    SourceScope::Temporary => self.temporary("npm", ""),
+                };
+                root.join("node_modules").join(&npm.name)
+            }
+            PackageAddress::Git(git) => match scope {
+                SourceScope::User | SourceScope::Project => {
+                    self.base(scope).join("git").join(&git.host).join(&git.path)
+                }
+                SourceScope::Temporary => self.temporary(&format!("git-{}", git.host), &git.path),
+            },
+            PackageAddress::Local(path) => resolve(path, &self.base(scope), self.env),
+        }
+    }
+
+    /// Returns what makes a package the same package, whatever its version.
+    pub fn identity(&self, address: &PackageAddress, scope: SourceScope) -> String {
+        match address {
+            PackageAddress::Npm(npm) => format!("npm:{}", npm.name),
+            PackageAddress::Git(git) => format!("git:{}/{}", git.host, git.path),
+            PackageAddress::Local(_) => {
+                format!("local:{}", self.install_path(address, scope).display())
+            }
+        }
+    }
+
+    /// Returns the folder of a package wanted for one run, the one the TypeScript pi uses.
+    fn temporary(&self, prefix: &str, suffix: &str) -> PathBuf {
+        let digest = Sha256::digest(format!("{prefix}-{suffix}"));
+        let hash: String = digest
+            .iter()
+            .take(4)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let root = self.agent_dir.path().join("tmp").join("extensions");
+        root.join(prefix).join(hash).join(suffix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn packages_lie_where_the_typescript_pi_puts_them() {
+        let agent_dir = AgentDir::at("/home/u/.pi/agent");
+        let env = Env::fixed([("HOME", "/home/u")]);
+        let locations = PackageLocations {
+            agent_dir: &agent_dir,
+            cwd: Path::new("/work/p"),
+            env: &env,
+        };
+        for (source, scope, expected) in [
+            (
+                "npm:@s/n@1",
+                SourceScope::User,
+                "/home/u/.pi/agent/npm/node_modules/@s/n",
+            ),
+            (
+                "npm:n",
+                SourceScope::Project,
+                "/work/p/.pi/npm/node_modules/n",
+            ),
+            (
+                "git:h.x/o/r@v1",
+                SourceScope::User,
+                "/home/u/.pi/agent/git/h.x/o/r",
+            ),
+            (
+                "git:h.x/o/r",
+                SourceScope::Project,
+                "/work/p/.pi/git/h.x/o/r",
+            ),
+            ("../x", SourceScope::User, "/home/u/.pi/x"),
+            ("../x", SourceScope::Project, "/work/p/x"),
+            ("./x", SourceScope::Temporary, "/work/p/x"),
+            ("~/x", SourceScope::Temporary, "/home/u/x"),
+            (
+                "git:h.x/o/r",
+                SourceScope::Temporary,
+                "/home/u/.pi/agent/tmp/extensions/git-h.x/04c916bb/o/r",
+            ),
+        ] {
+            let address = PackageAddress::parse(source).unwrap();
+            assert_eq!(
+                locations.install_path(&address, scope),
+                Path::new(expected),
+                "{source}"
+            );
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a package says it holds: the `pi` key of its `package.json`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::resources::{MAX_TEXT_BYTES, read_text};
+
+/// The resource lists of a manifest. A list that is absent, or not a list of strings, is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Manifest {
+    pub(crate) extensions: Option<Vec<String>>,
+    pub(crate) skills: Option<Vec<String>>,
+    pub(crate) prompts: Option<Vec<String>>,
+    pub(crate) themes: Option<Vec<String>>,
+}
+
+impl Manifest {
+    /// Reads the manifest of a package folder; `None` when it has none.
+    pub(crate) fn read(directory: &Path) -> Option<Self> {
+        let package = read_package_json(directory)?;
+        let declared = package.get("pi")?.as_object()?;
+        let list = |key: &str| {
+            let entries = declared.get(key)?.as_array()?.iter();
+            entries
+                .map(|entry| entry.as_str().map(str::to_owned))
+                .collect()
+        };
+        Some(Self {
+            extensions: list("extensions"),
+            skills: list("skills"),
+            prompts: list("prompts"),
+            themes: list("themes"),
+        })
+    }
+}
+
+/// Reads the version a package folder says it is.
+pub(crate) fn installed_version(directory: &Path) -> Option<String> {
+    let package = read_package_json(directory)?;
+    Some(package.get("version")?.as_str()?.to_owned())
+}
+
+fn read_package_json(directory: &Path) -> Option<Value> {
+    let text = read_text(&directory.join("package.json"), MAX_TEXT_BYTES).ok()?;
+    serde_json::from_str(&text).ok()
+}

@@ -1,0 +1,114 @@
+//! Context files: `AGENTS.md` and its kin, text that goes to the model with every request.
+//!
+//! One file per folder, the agent directory's first, then from the root down to the working
+//! directory. They are text and need no trust, but stay out of a project the user has refused.
+
+use std::path::{Path, PathBuf};
+
+use super::location::{canonical, normalize};
+use super::text_file::{MAX_TEXT_BYTES, read_text};
+use crate::ConfigDiagnostic;
+
+/// The names a context file may have; the first that is there counts.
+const NAMES: [&str; 5] = [
+    "AGENTS.override.md",
+    "AGENTS.md",
+    "AGENTS.MD",
+    "CLAUDE.md",
+    "CLAUDE.MD",
+];
+/// The largest pointer file of git that is read.
+const MAX_POINTER_BYTES: u64 = 16 * 1024;
+
+/// A context file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Its text.
+    pub content: String,
+}
+
+/// Whether the folders above the working directory count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProjectContext {
+    Read,
+    LeaveOut,
+}
+
+/// Loads the context files of the agent directory and of the working directory with the folders
+/// above it.
+pub(super) fn load(
+    agent_dir: &Path,
+    cwd: &Path,
+    project: ProjectContext,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Vec<ContextFile> {
+    let mut files: Vec<ContextFile> = in_folder(agent_dir, diagnostics).into_iter().collect();
+    if project == ProjectContext::LeaveOut {
+        return files;
+    }
+    let mut above: Vec<ContextFile> = cwd
+        .ancestors()
+        .filter_map(|folder| in_folder(folder, diagnostics))
+        .collect();
+    // Looked up only when there is something to hide.
+    if above.len() > 1
+        && let Some(shadowed) = shadowed_by_worktree(cwd)
+    {
+        above.retain(|file| canonical(&file.path) != shadowed);
+    }
+    for file in above.into_iter().rev() {
+        if files.iter().all(|known| known.path != file.path) {
+            files.push(file);
+        }
+    }
+    files
+}
+
+fn in_folder(folder: &Path, diagnostics: &mut Vec<ConfigDiagnostic>) -> Option<ContextFile> {
+    for name in NAMES {
+        let path = folder.join(name);
+        match read_text(&path, MAX_TEXT_BYTES) {
+            Ok(content) => return Some(ContextFile { path, content }),
+            Err(error) if error.is_missing() || !path.exists() => {}
+            Err(error) => {
+                let message = format!("context file is left out: {error}");
+                diagnostics.push(ConfigDiagnostic::warning(message, path));
+            }
+        }
+    }
+    None
+}
+
+/// Finds the context file of a main repository that the working directory's own copy stands for.
+///
+/// A linked worktree that lies inside its main repository is the same project twice: where both
+/// have a file of one name, only the worktree's counts.
+fn shadowed_by_worktree(cwd: &Path) -> Option<PathBuf> {
+    let (folder, git_dir) = cwd.ancestors().find_map(|folder| {
+        let pointer = folder.join(".git");
+        if pointer.is_dir() {
+            // The nearest repository is a main one.
+            return Some((folder, None));
+        }
+        let text = read_text(&pointer, MAX_POINTER_BYTES).ok()?;
+        let target = text.trim().strip_prefix("gitdir: ")?.trim();
+        Some((folder, Some(normalize(&folder.join(target)))))
+    })?;
+    let git_dir = git_dir?;
+    if !git_dir.join("HEAD").exists() {
+        return None;
+    }
+    let common = read_text(&git_dir.join("commondir"), MAX_POINTER_BYTES).ok()?;
+    let common = canonical(&normalize(&git_dir.join(common.trim())));
+    let main = common.parent()?;
+    let worktree = canonical(folder);
+    // A sibling worktree inherits nothing to hide, and the folder around a bare repository is not
+    // a checkout of it.
+    if worktree == main || !worktree.starts_with(main) || canonical(&main.join(".git")) != common {
+        return None;
+    }
+    let own = in_folder(&worktree, &mut Vec::new())?;
+    Some(main.join(own.path.file_name()?))
+}

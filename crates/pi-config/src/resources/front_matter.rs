@@ -1,0 +1,236 @@
+//! The YAML block at the head of a Markdown file.
+//!
+//! The block is somebody else's text: its size, nesting and aliases are bounded, and a value of
+//! another type than expected counts as absent.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::text_file::{TextFileError, decode, open_regular};
+
+/// The largest block that is looked at.
+const MAX_BLOCK_BYTES: usize = 128 * 1024;
+/// How much of a file is read at first; most blocks are far smaller.
+const FIRST_READ_BYTES: u64 = 8 * 1024;
+const MAX_NESTING: usize = 32;
+const MAX_NODES: usize = 10_000;
+const MAX_ALIASES: usize = 100;
+
+/// A Markdown file in two parts.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    /// The lines between the markers, if there are markers.
+    pub(crate) block: Option<&'a str>,
+    /// Everything after them, or all of it.
+    pub(crate) body: &'a str,
+}
+
+/// The values of a block.
+#[derive(Debug, Default)]
+pub(crate) struct FrontMatter(Value);
+
+/// The YAML of a block makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("front matter is not valid YAML: {0}")]
+pub(crate) struct FrontMatterError(String);
+
+/// Writes every line end as `\n`.
+pub(crate) fn with_plain_line_ends(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Splits a text with plain line ends. A block that is not closed is no block.
+pub(crate) fn split(text: &str) -> Document<'_> {
+    let whole = Document {
+        block: None,
+        body: text,
+    };
+    let Some(rest) = text.strip_prefix("---") else {
+        return whole;
+    };
+    let Some((block, body)) = rest.split_once("\n---") else {
+        return whole;
+    };
+    // What follows the opening marker on its line is not part of the block.
+    let block = block.split_once('\n').map_or("", |(_, block)| block);
+    Document {
+        block: Some(block),
+        body: body.trim(),
+    }
+}
+
+impl FrontMatter {
+    /// Reads a block.
+    pub(crate) fn parse(block: &str) -> Result<Self, FrontMatterError> {
+        if block.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        if block.len() > MAX_BLOCK_BYTES {
+            return Err(FrontMatterError(format!(
+                "longer than {MAX_BLOCK_BYTES} bytes"
+            )));
+        }
+        let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! {
+                max_depth: MAX_NESTING,
+                max_nodes: MAX_NODES,
+                max_events: MAX_NODES * 4,
+                max_aliases: MAX_ALIASES,
+                max_anchors: MAX_ALIASES,
+                max_documents: 1,
+            },
+            alias_limits: serde_saphyr::alias_limits! {
+                max_total_replayed_events: MAX_NODES,
+                max_replay_stack_depth: 8,
+                max_alias_expansions_per_anchor: MAX_ALIASES,
+            },
+            strict_booleans: true,
+            with_snippet: false,
+        };
+        serde_saphyr::from_str_with_options(block, options)
+            .map(Self)
+            .map_err(|error| FrontMatterError(first_line(&error.to_string())))
+    }
+
+    /// Returns a value that is text and says something.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        let text = self.0.get(key)?.as_str()?;
+        (!text.trim().is_empty()).then_some(text)
+    }
+
+    /// Tells whether a value is `true`.
+    pub(crate) fn is_true(&self, key: &str) -> bool {
+        self.0.get(key) == Some(&Value::Bool(true))
+    }
+}
+
+/// Reads just enough of a file to hold its block, as text with plain line ends.
+pub(crate) fn read_head(path: &Path) -> Result<String, TextFileError> {
+    let mut file = open_regular(path)?;
+    let mut bytes = Vec::new();
+    let mut wanted = FIRST_READ_BYTES;
+    loop {
+        let read = file.by_ref().take(wanted).read_to_end(&mut bytes)?;
+        let is_complete = u64::try_from(read).unwrap_or(u64::MAX) < wanted
+            || !starts_a_block(&bytes)
+            || bytes.len() > MAX_BLOCK_BYTES
+            || closes_a_block(&bytes);
+        if is_complete {
+            let text = decode(bytes);
+            return Ok(with_plain_line_ends(&text).into_owned());
+        }
+        wanted = u64::try_from(MAX_BLOCK_BYTES).unwrap_or(u64::MAX);
+    }
+}
+
+fn starts_a_block(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    bytes.starts_with(b"---")
+}
+
+fn closes_a_block(bytes: &[u8]) -> bool {
+    bytes
+        .windows(4)
+        .skip(3)
+        .any(|window| window == b"\n---" || window == b"\r---")
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn parse(block: &str) -> FrontMatter {
+        FrontMatter::parse(block).unwrap()
+    }
+
+    #[test]
+    fn a_file_splits_into_block_and_body() {
+        for (text, block, body) in [
+            ("---\na: 1\n---\n\nbody\n", Some("a: 1"), "body"),
+            ("---\n---\nbody", Some(""), "body"),
+            ("no block\n", None, "no block\n"),
+            ("---\nnever closed\n", None, "---\nnever closed\n"),
+            ("", None, ""),
+            ("---", None, "---"),
+            ("text\n---\na: 1\n---\n", None, "text\n---\na: 1\n---\n"),
+        ] {
+            let document = split(text);
+            assert_eq!((document.block, document.body), (block, body), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn values_of_another_type_count_as_absent() {
+        let matter =
+            parse("name: 12\ndescription: [a]\nhint: '  '\nflag: 'true'\nyes: yes\nok: true");
+        assert_eq!(matter.text("name"), None);
+        assert_eq!(matter.text("description"), None);
+        assert_eq!(matter.text("hint"), None);
+        assert!(!matter.is_true("flag"));
+        assert!(!matter.is_true("yes"));
+        assert!(matter.is_true("ok"));
+        assert_eq!(parse("just text").text("name"), None);
+        assert_eq!(parse("- a\n- b").text("name"), None);
+    }
+
+    #[test]
+    fn text_may_be_quoted_folded_or_hold_colons_in_quotes() {
+        let matter = parse("a: \"x: y\"\nb: >\n  one\n  two\nc: '#1'");
+        assert_eq!(matter.text("a"), Some("x: y"));
+        assert_eq!(matter.text("b"), Some("one two\n"));
+        assert_eq!(matter.text("c"), Some("#1"));
+    }
+
+    #[test]
+    fn hostile_yaml_is_refused_quickly() {
+        let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for level in 1..12 {
+            let below = level - 1;
+            let row = format!("*a{below},").repeat(10);
+            bomb.push_str(&format!("a{level}: &a{level} [{row}]\n"));
+        }
+        for block in [
+            bomb,
+            "a: ".to_owned() + &"[".repeat(5_000),
+            "a: ".to_owned() + &"{a: ".repeat(5_000),
+            "x: &x [*x]".to_owned(),
+            "a: 1\na: 2".to_owned(),
+            "a: [1".to_owned(),
+            "x".repeat(MAX_BLOCK_BYTES + 1),
+        ] {
+            let head: String = block.chars().take(20).collect();
+            assert!(FrontMatter::parse(&block).is_err(), "{head}");
+        }
+    }
+
+    #[test]
+    fn only_the_head_of_a_large_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("SKILL.md");
+        std::fs::write(
+            &path,
+            format!("---\r\na: b\r\n---\r\n{}", "x".repeat(1_000_000)),
+        )
+        .unwrap();
+        let head = read_head(&path).unwrap();
+        assert!(head.len() <= 8 * 1024);
+        assert_eq!(split(&head).block, Some("a: b"));
+
+        let long = format!("---\na: {}\n---\n", "y".repeat(20_000));
+        std::fs::write(&path, &long).unwrap();
+        assert_eq!(read_head(&path).unwrap(), long);
+    }
+}

@@ -1,0 +1,128 @@
+//! Paths as people write them in settings and on the command line, and as patterns see them.
+
+use std::path::{Component, Path, PathBuf};
+
+use pi_ai::Env;
+
+use crate::expand_home;
+
+/// Makes an absolute path of what a person wrote: blanks around it are dropped, `~` is the home
+/// directory, `file://` URLs are paths, anything relative starts at `base`.
+pub(crate) fn resolve(input: &str, base: &Path, env: &Env) -> PathBuf {
+    let input = input.trim();
+    let path = match input.strip_prefix("file://") {
+        Some(rest) => PathBuf::from(percent_decode(
+            rest.strip_prefix("localhost").unwrap_or(rest),
+        )),
+        None => expand_home(input, env),
+    };
+    normalize(&base.join(path))
+}
+
+/// Removes `.` and `..` by name alone, as Node's `resolve` does; links are not followed.
+pub(crate) fn normalize(path: &Path) -> PathBuf {
+    let mut result = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !result.pop() {
+                    result.push(component);
+                }
+            }
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => {
+                result.push(component);
+            }
+        }
+    }
+    result
+}
+
+/// Follows every link of a path; a path that does not exist stays as it is.
+pub(crate) fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Writes a path with forward slashes.
+pub(crate) fn slashed(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    if cfg!(windows) {
+        text.replace('\\', "/")
+    } else {
+        text.into_owned()
+    }
+}
+
+/// Writes the way from `base` to `path` with forward slashes; it may begin with `..`.
+pub(crate) fn relative(base: &Path, path: &Path) -> String {
+    let mut from = base.components().peekable();
+    let mut to = path.components().peekable();
+    while from.peek().is_some() && from.peek() == to.peek() {
+        from.next();
+        to.next();
+    }
+    let mut result = PathBuf::new();
+    for _ in from {
+        result.push("..");
+    }
+    for component in to {
+        result.push(component);
+    }
+    slashed(&result)
+}
+
+/// Decodes `%xx`; anything else stays.
+pub(crate) fn percent_decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let decoded = (byte == b'%')
+            .then(|| {
+                let mut ahead = rest.clone();
+                let high = char::from(ahead.next()?).to_digit(16)?;
+                let low = char::from(ahead.next()?).to_digit(16)?;
+                let value = u8::try_from(high * 16 + low).ok()?;
+                rest = ahead;
+                Some(value)
+            })
+            .flatten();
+        bytes.push(decoded.unwrap_or(byte));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn written_paths_become_absolute() {
+        let env = Env::fixed([("HOME", "/home/u")]);
+        let base = Path::new("/work/project");
+        for (input, expected) in [
+            ("a/b", "/work/project/a/b"),
+            ("  ./a ", "/work/project/a"),
+            ("../x", "/work/x"),
+            ("~/x", "/home/u/x"),
+            ("/abs/./y/..", "/abs"),
+            ("file:///tmp/a%20b", "/tmp/a b"),
+            ("file:///tmp/a%zz", "/tmp/a%zz"),
+            ("../../../..", "/"),
+        ] {
+            assert_eq!(resolve(input, base, &env), Path::new(expected), "{input}");
+        }
+    }
+
+    #[test]
+    fn relative_paths_climb_when_they_must() {
+        for (base, path, expected) in [
+            ("/a/b", "/a/b/c/d.md", "c/d.md"),
+            ("/a/b", "/a/x", "../x"),
+            ("/a/b", "/a/b", ""),
+        ] {
+            assert_eq!(relative(Path::new(base), Path::new(path)), expected);
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The resources of installed packages.
+//!
+//! A package lists its resources in its manifest or keeps them in the four conventional folders;
+//! the settings entry that wants the package may narrow them. A project's entry for a package the
+//! user has too replaces the user's, or, with `autoload: false`, only changes it.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::SourceScope;
+use super::entry_patterns::{Delta, EntryPatterns, is_override};
+use super::location::normalize;
+use super::path_glob::PathGlob;
+use super::selection::{Kind, Selector};
+use super::source_info::{Provenance, SourceOrigin};
+use super::walk::{EntryKind, kind_of};
+use crate::packages::{Manifest, MissingPackage, PackageAddress, installed_version};
+use crate::settings::{PackageFilter, PackageSource};
+use crate::{ConfigDiagnostic, DiagnosticLevel};
+
+/// A package some scope wants.
+#[derive(Clone)]
+struct Wanted<'a> {
+    entry: &'a PackageSource,
+    address: PackageAddress,
+    scope: SourceScope,
+    identity: String,
+}
+
+impl PackageFilter {
+    fn patterns(&self, kind: Kind) -> Option<&[String]> {
+        match kind {
+            Kind::Extensions => self.extensions.as_deref(),
+            Kind::Skills => self.skills.as_deref(),
+            Kind::Prompts => self.prompts.as_deref(),
+            Kind::Themes => self.themes.as_deref(),
+        }
+    }
+}
+
+impl Manifest {
+    fn entries(&self, kind: Kind) -> Option<&[String]> {
+        match kind {
+            Kind::Extensions => self.extensions.as_deref(),
+            Kind::Skills => self.skills.as_deref(),
+            Kind::Prompts => self.prompts.as_deref(),
+            Kind::Themes => self.themes.as_deref(),
+        }
+    }
+}
+
+impl Selector<'_> {
+    /// Adds the packages of the project and of the user.
+    pub(super) fn add_configured_packages(&mut self) {
+        let mut wanted: Vec<Wanted<'_>> = Vec::new();
+        for scope in [SourceScope::Project, SourceScope::User] {
+            let entries = self
+                .settings(scope)
+                .and_then(|settings| settings.packages.as_ref());
+            for entry in entries.into_iter().flatten() {
+                if let Some(address) = self.parse(entry.source()) {
+                    let identity = self.locations().identity(&address, scope);
+                    keep_wanted(
+                        &mut wanted,
+                        Wanted {
+                            entry,
+                            address,
+                            scope,
+                            identity,
+                        },
+                    );
+                }
+            }
+        }
+        for index in 0..wanted.len() {
+            let Some(one) = wanted.get(index).cloned() else {
+                continue;
+            };
+            let base = (one.scope == SourceScope::Project && is_delta(one.entry))
+                .then(|| {
+                    wanted.iter().find(|other| {
+                        other.scope == SourceScope::User && other.identity == one.identity
+                    })
+                })
+                .flatten()
+                .cloned()
+                .unwrap_or_else(|| one.clone());
+            self.add_package(&one, &base);
+        }
+    }
+
+    /// Adds what `--extension` names: a file, a folder or a package.
+    pub(super) fn add_command_line_package(&mut self, source: &str) {
+        let Some(address) = self.parse(source) else {
+            return;
+        };
+        let entry = PackageSource::from(source);
+        let wanted = Wanted {
+            entry: &entry,
+            identity: String::new(),
+            address,
+            scope: SourceScope::Temporary,
+        };
+        self.add_package(&wanted, &wanted);
+    }
+
+    fn parse(&mut self, source: &str) -> Option<PackageAddress> {
+        match PackageAddress::parse(source) {
+            Ok(address) => Some(address),
+            Err(error) => {
+                self.diagnostics.push(ConfigDiagnostic {
+                    level: DiagnosticLevel::Warning,
+                    message: error.to_string(),
+                    path: None,
+                });
+                None
+            }
+        }
+    }
+
+    /// Adds the resources of one package; `base` says where it is installed.
+    fn add_package(&mut self, wanted: &Wanted<'_>, base: &Wanted<'_>) {
+        let root = self.locations().install_path(&base.address, base.scope);
+        let kind = kind_of(&root);
+        let is_local = matches!(base.address, PackageAddress::Local(_));
+        let provenance = |base_dir: &Path| {
+            Rc::new(Provenance {
+                source: wanted.entry.source().to_owned(),
+                scope: wanted.scope,
+                origin: SourceOrigin::Package,
+                base_dir: Some(base_dir.to_owned()),
+            })
+        };
+        match kind {
+            Some(EntryKind::File) if is_local => {
+                let provenance = provenance(root.parent().unwrap_or(&root));
+                self.add(Kind::Extensions, root, &provenance, true);
+            }
+            Some(EntryKind::Directory) if is_installed(&base.address, &root) => {
+                let provenance = provenance(&root);
+                let filter = filter_of(wanted.entry);
+                let found = self.add_package_resources(&root, filter, &provenance);
+                if is_local && !found {
+                    self.add(Kind::Extensions, root, &provenance, true);
+                }
+            }
+            Some(EntryKind::File | EntryKind::Directory) | None => {
+                self.report_missing(base, root);
+            }
+        }
+    }
+
+    fn report_missing(&mut self, wanted: &Wanted<'_>, install_path: PathBuf) {
+        if matches!(wanted.address, PackageAddress::Local(_)) {
+            // What `--extension` names is reported with the extensions.
+            if wanted.scope != SourceScope::Temporary {
+                let message = "package path does not exist; correct it in the settings";
+                self.diagnostics
+                    .push(ConfigDiagnostic::warning(message, install_path));
+            }
+            return;
+        }
+        let message = format!("package {} is not installed", wanted.entry.source());
+        self.diagnostics
+            .push(ConfigDiagnostic::warning(message, &install_path));
+        self.missing.push(MissingPackage {
+            source: wanted.entry.source().to_owned(),
+            address: wanted.address.clone(),
+            scope: wanted.scope,
+            install_path,
+        });
+    }
+
+    /// Adds the resources of a package folder and tells whether it is laid out as a package.
+    fn add_package_resources(
+        &mut self,
+        root: &Path,
+        filter: Option<&PackageFilter>,
+        provenance: &Rc<Provenance>,
+    ) -> bool {
+        let manifest = Manifest::read(root);
+        let Some(filter) = filter else {
+            let mut found = manifest.is_some();
+            for kind in Kind::ALL {
+                let files = match &manifest {
+                    Some(manifest) => self.declared(root, kind, manifest.entries(kind)),
+                    None if kind_of(&root.join(kind.folder())).is_some() => {
+                        found = true;
+                        self.conventional(root, kind)
+                    }
+                    None => Vec::new(),
+                };
+                self.add_all(kind, files, provenance, true);
+            }
+            return found;
+        };
+        for kind in Kind::ALL {
+            let patterns = filter.patterns(kind);
+            let is_delta = filter.autoload == Some(false);
+            if is_delta && patterns.is_none_or(<[String]>::is_empty) {
+                continue;
+            }
+            let declared = manifest
+                .as_ref()
+                .and_then(|manifest| manifest.entries(kind));
+            // An empty list in the manifest says "none" only while nobody asks for more.
+            let files = match declared {
+                Some(entries) if patterns.is_none() || !entries.is_empty() => {
+                    self.declared(root, kind, Some(entries))
+                }
+                Some(_) | None => self.conventional(root, kind),
+            };
+            match patterns {
+                None => self.add_all(kind, files, provenance, true),
+                Some(patterns) if is_delta => {
+                    self.add_changed(kind, files, patterns, root, provenance);
+                }
+                Some([]) => self.add_all(kind, files, provenance, false),
+                Some(patterns) => {
+                    let patterns = EntryPatterns::new(patterns.iter().map(String::as_str));
+                    for file in files {
+                        let enabled = patterns.allow(&file, root);
+                        self.add(kind, file, provenance, enabled);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn add_all(
+        &mut self,
+        kind: Kind,
+        files: Vec<PathBuf>,
+        provenance: &Rc<Provenance>,
+        enabled: bool,
+    ) {
+        for file in files {
+            self.add(kind, file, provenance, enabled);
+        }
+    }
+
+    /// Adds only the files that a change names.
+    fn add_changed(
+        &mut self,
+        kind: Kind,
+        files: Vec<PathBuf>,
+        patterns: &[String],
+        root: &Path,
+        provenance: &Rc<Provenance>,
+    ) {
+        let deltas: Vec<Delta> = patterns.iter().map(|entry| Delta::new(entry)).collect();
+        for file in files {
+            let decided = deltas
+                .iter()
+                .rev()
+                .find_map(|delta| delta.decide(&file, root));
+            if let Some(enabled) = decided {
+                self.add(kind, file, provenance, enabled);
+            }
+        }
+    }
+
+    /// Collects what a manifest list names, less what its own overrides take away.
+    fn declared(&mut self, root: &Path, kind: Kind, entries: Option<&[String]>) -> Vec<PathBuf> {
+        let entries = entries.unwrap_or_default();
+        let mut files = Vec::new();
+        for entry in entries.iter().filter(|entry| !is_override(entry)) {
+            if entry.contains(['*', '?']) {
+                for segments in PathGlob::new(entry).alternatives() {
+                    for path in self.walk.glob(root, segments) {
+                        self.collect_path(kind, path, &mut files);
+                    }
+                }
+            } else {
+                self.collect_path(kind, normalize(&root.join(entry)), &mut files);
+            }
+        }
+        let overrides = EntryPatterns::overrides(entries);
+        files.retain(|file| overrides.allow(file, root));
+        files
+    }
+
+    fn conventional(&mut self, root: &Path, kind: Kind) -> Vec<PathBuf> {
+        self.collect_folder(kind, &root.join(kind.folder()))
+    }
+}
+
+/// Keeps one entry for each package: the project's before the user's, both when the project's
+/// only changes the user's.
+fn keep_wanted<'a>(wanted: &mut Vec<Wanted<'a>>, new: Wanted<'a>) {
+    let known = wanted
+        .iter_mut()
+        .find(|known| known.identity == new.identity);
+    match (known, new.scope) {
+        (None, _) => wanted.push(new),
+        (Some(known), SourceScope::Project) => *known = new,
+        (Some(known), SourceScope::User | SourceScope::Temporary) => {
+            if known.scope == SourceScope::Project && is_delta(known.entry) {
+                wanted.push(new);
+            }
+        }
+    }
+}
+
+fn filter_of(entry: &PackageSource) -> Option<&PackageFilter> {
+    match entry {
+        PackageSource::Whole(_) => None,
+        PackageSource::Filtered(filter) => Some(filter),
+    }
+}
+
+/// Tells whether an entry only changes what another one brings.
+fn is_delta(entry: &PackageSource) -> bool {
+    filter_of(entry).is_some_and(|filter| filter.autoload == Some(false))
+}
+
+fn is_installed(address: &PackageAddress, root: &Path) -> bool {
+    match address {
+        PackageAddress::Npm(npm) => {
+            installed_version(root).is_some_and(|version| npm.accepts(&version))
+        }
+        PackageAddress::Git(_) | PackageAddress::Local(_) => true,
+    }
+}

@@ -1,0 +1,122 @@
+//! Prompt templates: Markdown files a user calls by name, with arguments.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::SourceInfo;
+use super::front_matter::{FrontMatter, split, with_plain_line_ends};
+use super::template_arguments::{split_arguments, substitute};
+use super::text_file::{MAX_TEXT_BYTES, read_text};
+use crate::ConfigDiagnostic;
+
+/// How much of a template's first line serves as its description.
+const DESCRIPTION_CHARACTERS: usize = 60;
+
+/// A template the user calls as `/name arguments`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptTemplate {
+    /// The file name without its ending.
+    pub name: String,
+    /// From the front matter, or the first line.
+    pub description: String,
+    /// What arguments it takes, for the user.
+    pub argument_hint: Option<String>,
+    /// The text with its placeholders.
+    pub content: String,
+    /// Its Markdown file.
+    pub file_path: PathBuf,
+    /// Where it came from.
+    pub source_info: SourceInfo,
+}
+
+/// Replaces `/name arguments` by the filled-in template. Returns `None` for any other text, and
+/// for a name no template has.
+pub fn expand_prompt_template(text: &str, templates: &[PromptTemplate]) -> Option<String> {
+    let command = text.strip_prefix('/')?;
+    let (name, arguments) = command
+        .split_once(char::is_whitespace)
+        .unwrap_or((command, ""));
+    let template = templates.iter().find(|template| template.name == name)?;
+    Some(substitute(&template.content, &split_arguments(arguments)))
+}
+
+/// Gathers templates; the first one of a name wins.
+#[derive(Debug, Default)]
+pub(super) struct TemplateSet {
+    templates: Vec<PromptTemplate>,
+    by_name: HashMap<String, usize>,
+    diagnostics: Vec<ConfigDiagnostic>,
+    collisions: Vec<ConfigDiagnostic>,
+}
+
+impl TemplateSet {
+    /// Loads one file. `describe` says where it came from.
+    pub(super) fn load(&mut self, path: &Path, describe: impl FnOnce(&Path) -> SourceInfo) {
+        let text = match read_text(path, MAX_TEXT_BYTES) {
+            Ok(text) => text,
+            Err(error) => {
+                let message = format!("prompt template is left out: {error}");
+                self.diagnostics
+                    .push(ConfigDiagnostic::warning(message, path));
+                return;
+            }
+        };
+        let text = with_plain_line_ends(&text);
+        let document = split(&text);
+        let matter = match FrontMatter::parse(document.block.unwrap_or_default()) {
+            Ok(matter) => matter,
+            Err(error) => {
+                let message = format!("prompt template is left out: {error}");
+                self.diagnostics
+                    .push(ConfigDiagnostic::warning(message, path));
+                return;
+            }
+        };
+        let name = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let winner = self
+            .by_name
+            .get(&name)
+            .and_then(|index| self.templates.get(*index));
+        if let Some(winner) = winner {
+            let message = format!(
+                "prompt template {name:?} is left out: {} has the same name",
+                winner.file_path.display()
+            );
+            self.collisions
+                .push(ConfigDiagnostic::warning(message, path));
+            return;
+        }
+        self.by_name.insert(name.clone(), self.templates.len());
+        self.templates.push(PromptTemplate {
+            name,
+            description: matter
+                .text("description")
+                .map_or_else(|| first_words(document.body), str::to_owned),
+            argument_hint: matter.text("argument-hint").map(str::to_owned),
+            content: document.body.to_owned(),
+            file_path: path.to_owned(),
+            source_info: describe(path),
+        });
+    }
+
+    /// Returns the templates and what the user should know.
+    pub(super) fn finish(mut self) -> (Vec<PromptTemplate>, Vec<ConfigDiagnostic>) {
+        self.diagnostics.append(&mut self.collisions);
+        (self.templates, self.diagnostics)
+    }
+}
+
+fn first_words(body: &str) -> String {
+    let line = body
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let mut words: String = line.chars().take(DESCRIPTION_CHARACTERS).collect();
+    if words.len() < line.len() {
+        words.push_str("...");
+    }
+    words
+}

@@ -1,0 +1,307 @@
+//! Which files are resources: from packages, settings paths and the folders pi looks into.
+//!
+//! Everything found is kept in order of precedence, with whether patterns left it enabled; the
+//! files themselves are not opened here. A project that is not trusted is not even looked at.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::entry_patterns::{EntryPatterns, is_pattern};
+use super::location::{canonical, resolve};
+use super::source_info::Provenance;
+use super::walk::{EntryKind, LooseSkills, Walk, kind_of};
+use super::{ResourceRequest, ScopedSettings, SourceScope};
+use crate::packages::{MissingPackage, PackageLocations};
+use crate::{ConfigDiagnostic, Settings};
+
+/// The kinds of resource that come as files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Extensions,
+    Skills,
+    Prompts,
+    Themes,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] = [Self::Extensions, Self::Skills, Self::Prompts, Self::Themes];
+
+    /// The list of this kind in the settings.
+    fn entries(self, settings: &Settings) -> &[String] {
+        let entries = match self {
+            Self::Extensions => &settings.extensions,
+            Self::Skills => &settings.skills,
+            Self::Prompts => &settings.prompts,
+            Self::Themes => &settings.themes,
+        };
+        entries.as_deref().unwrap_or_default()
+    }
+
+    /// The name of the conventional folder.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            Self::Extensions => "extensions",
+            Self::Skills => "skills",
+            Self::Prompts => "prompts",
+            Self::Themes => "themes",
+        }
+    }
+}
+
+/// A file that may be a resource.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    pub(crate) path: PathBuf,
+    pub(crate) provenance: Rc<Provenance>,
+    pub(crate) enabled: bool,
+}
+
+/// The candidates of one kind; what names a path first keeps it.
+#[derive(Debug, Default)]
+struct Candidates {
+    list: Vec<Candidate>,
+    known: HashSet<PathBuf>,
+}
+
+impl Candidates {
+    fn add(&mut self, path: PathBuf, provenance: &Rc<Provenance>, enabled: bool) {
+        if self.known.insert(path.clone()) {
+            self.list.push(Candidate {
+                path,
+                provenance: Rc::clone(provenance),
+                enabled,
+            });
+        }
+    }
+
+    /// Sorts by precedence and keeps each real file once.
+    fn ranked(self) -> Vec<Candidate> {
+        let mut list = self.list;
+        list.sort_by_key(|candidate| candidate.provenance.rank());
+        let mut seen = HashSet::new();
+        list.retain(|candidate| seen.insert(canonical(&candidate.path)));
+        list
+    }
+}
+
+/// What was selected, by kind, in order of precedence.
+#[derive(Debug, Default)]
+pub(crate) struct Selected {
+    pub(crate) extensions: Vec<Candidate>,
+    pub(crate) skills: Vec<Candidate>,
+    pub(crate) prompts: Vec<Candidate>,
+    pub(crate) themes: Vec<Candidate>,
+}
+
+/// Gathers candidates.
+pub(crate) struct Selector<'a> {
+    pub(super) request: &'a ResourceRequest,
+    settings: &'a ScopedSettings,
+    pub(super) walk: Walk,
+    pub(super) diagnostics: Vec<ConfigDiagnostic>,
+    pub(super) missing: Vec<MissingPackage>,
+    extensions: Candidates,
+    skills: Candidates,
+    prompts: Candidates,
+    themes: Candidates,
+}
+
+impl<'a> Selector<'a> {
+    pub(crate) fn new(request: &'a ResourceRequest, settings: &'a ScopedSettings) -> Self {
+        Self {
+            request,
+            settings,
+            walk: Walk::new(),
+            diagnostics: Vec::new(),
+            missing: Vec::new(),
+            extensions: Candidates::default(),
+            skills: Candidates::default(),
+            prompts: Candidates::default(),
+            themes: Candidates::default(),
+        }
+    }
+
+    /// Gathers what the user's and the project's settings and folders hold.
+    pub(crate) fn select_configured(&mut self) -> Selected {
+        self.add_configured_packages();
+        for kind in Kind::ALL {
+            self.add_settings_paths(kind, SourceScope::Project);
+            self.add_settings_paths(kind, SourceScope::User);
+        }
+        self.add_discovered();
+        self.take_selected()
+    }
+
+    /// Gathers what `--extension` names.
+    pub(crate) fn select_command_line(&mut self) -> Selected {
+        for source in &self.request.flags.extensions {
+            self.add_command_line_package(source);
+        }
+        self.take_selected()
+    }
+
+    fn take_selected(&mut self) -> Selected {
+        Selected {
+            extensions: std::mem::take(&mut self.extensions).ranked(),
+            skills: std::mem::take(&mut self.skills).ranked(),
+            prompts: std::mem::take(&mut self.prompts).ranked(),
+            themes: std::mem::take(&mut self.themes).ranked(),
+        }
+    }
+
+    /// Returns the settings of a scope. A project that is not trusted has none.
+    pub(super) fn settings(&self, scope: SourceScope) -> Option<&'a Settings> {
+        match scope {
+            SourceScope::User => Some(&self.settings.user),
+            SourceScope::Project if self.request.project.is_trusted() => {
+                Some(&self.settings.project)
+            }
+            SourceScope::Project | SourceScope::Temporary => None,
+        }
+    }
+
+    pub(super) fn locations(&self) -> PackageLocations<'a> {
+        PackageLocations {
+            agent_dir: &self.request.agent_dir,
+            cwd: &self.request.cwd,
+            env: &self.request.env,
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        kind: Kind,
+        path: PathBuf,
+        provenance: &Rc<Provenance>,
+        enabled: bool,
+    ) {
+        let candidates = match kind {
+            Kind::Extensions => &mut self.extensions,
+            Kind::Skills => &mut self.skills,
+            Kind::Prompts => &mut self.prompts,
+            Kind::Themes => &mut self.themes,
+        };
+        candidates.add(path, provenance, enabled);
+    }
+
+    /// Adds what the plain paths of a settings list hold; its patterns decide what is enabled.
+    fn add_settings_paths(&mut self, kind: Kind, scope: SourceScope) {
+        let Some(settings) = self.settings(scope) else {
+            return;
+        };
+        let entries = kind.entries(settings);
+        let base = self.locations().base(scope);
+        let mut files = Vec::new();
+        for entry in entries.iter().filter(|entry| !is_pattern(entry)) {
+            let path = resolve(entry, &base, &self.request.env);
+            self.collect_path(kind, path, &mut files);
+        }
+        if files.is_empty() {
+            return;
+        }
+        let patterns = entries.iter().map(String::as_str);
+        let patterns = EntryPatterns::new(patterns.filter(|entry| is_pattern(entry)));
+        let provenance = Rc::new(Provenance::configured(scope));
+        for file in files {
+            let enabled = patterns.allow(&file, &base);
+            self.add(kind, file, &provenance, enabled);
+        }
+    }
+
+    /// Collects a file as it is, or the resources of a folder.
+    pub(super) fn collect_path(&mut self, kind: Kind, path: PathBuf, files: &mut Vec<PathBuf>) {
+        match kind_of(&path) {
+            Some(EntryKind::File) => files.push(path),
+            Some(EntryKind::Directory) => files.extend(self.collect_folder(kind, &path)),
+            None => {}
+        }
+    }
+
+    /// Collects the resources of a folder that settings or a package name.
+    pub(super) fn collect_folder(&mut self, kind: Kind, folder: &Path) -> Vec<PathBuf> {
+        match kind {
+            Kind::Extensions => self.walk.extension_files(folder),
+            Kind::Skills => self.walk.skill_files(folder, LooseSkills::AtTheTop),
+            Kind::Prompts => self.walk.files_below(folder, ".md"),
+            Kind::Themes => self.walk.files_below(folder, ".json"),
+        }
+    }
+
+    fn add_discovered(&mut self) {
+        let home_skills = self
+            .request
+            .env
+            .home_dir()
+            .map(|home| home.join(".agents").join("skills"));
+        if self.request.project.is_trusted() {
+            for kind in Kind::ALL {
+                self.discover_folder(kind, SourceScope::Project);
+            }
+            for folder in project_agents_folders(&self.request.cwd) {
+                if Some(&folder) != home_skills.as_ref() {
+                    self.discover_agents_skills(&folder, SourceScope::Project);
+                }
+            }
+        }
+        for kind in Kind::ALL {
+            self.discover_folder(kind, SourceScope::User);
+        }
+        if let Some(folder) = home_skills {
+            self.discover_agents_skills(&folder, SourceScope::User);
+        }
+    }
+
+    fn discover_folder(&mut self, kind: Kind, scope: SourceScope) {
+        let base = self.locations().base(scope);
+        let folder = base.join(kind.folder());
+        let files = match kind {
+            Kind::Extensions => self.walk.extension_files(&folder),
+            Kind::Skills => self.walk.skill_files(&folder, LooseSkills::AtTheTop),
+            Kind::Prompts => self.walk.files_in(&folder, ".md"),
+            Kind::Themes => self.walk.files_in(&folder, ".json"),
+        };
+        self.add_discovered_files(kind, scope, &base, files);
+    }
+
+    fn discover_agents_skills(&mut self, folder: &Path, scope: SourceScope) {
+        let files = self.walk.skill_files(folder, LooseSkills::Below);
+        let base = folder.parent().unwrap_or(folder);
+        self.add_discovered_files(Kind::Skills, scope, base, files);
+    }
+
+    fn add_discovered_files(
+        &mut self,
+        kind: Kind,
+        scope: SourceScope,
+        base: &Path,
+        files: Vec<PathBuf>,
+    ) {
+        if files.is_empty() {
+            return;
+        }
+        let entries = self
+            .settings(scope)
+            .map_or(&[][..], |settings| kind.entries(settings));
+        let overrides = EntryPatterns::overrides(entries);
+        let provenance = Rc::new(Provenance::discovered(scope, base));
+        for file in files {
+            let enabled = overrides.allow(&file, base);
+            self.add(kind, file, &provenance, enabled);
+        }
+    }
+}
+
+/// Lists the `.agents/skills` folders from the working directory up to its repository, or to the
+/// root where there is none.
+fn project_agents_folders(cwd: &Path) -> Vec<PathBuf> {
+    let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
+    let mut folders = Vec::new();
+    for folder in cwd.ancestors() {
+        folders.push(folder.join(".agents").join("skills"));
+        if Some(folder) == repository {
+            break;
+        }
+    }
+    folders
+}

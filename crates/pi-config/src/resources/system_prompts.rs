@@ -1,0 +1,79 @@
+//! What replaces or follows the system prompt: flags, which are a text or name a file, and
+//! `SYSTEM.md` and `APPEND_SYSTEM.md` where there are no flags.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::location::normalize;
+use super::text_file::{MAX_TEXT_BYTES, TextFileError, read_text, read_text_from};
+use crate::ConfigDiagnostic;
+
+/// A piece of system prompt and the file it was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PromptPiece {
+    /// The text.
+    pub(super) text: String,
+    /// Its file; `None` when it was given as text.
+    pub(super) path: Option<PathBuf>,
+}
+
+/// Reads a flag: the content of the file it names, otherwise its own text. Nothing comes of an
+/// empty one.
+pub(super) fn from_flag(
+    value: &str,
+    cwd: &Path,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Option<PromptPiece> {
+    if value.is_empty() {
+        return None;
+    }
+    let path = normalize(&cwd.join(value));
+    let as_text = || PromptPiece {
+        text: value.to_owned(),
+        path: None,
+    };
+    let Ok(metadata) = std::fs::metadata(&path) else {
+        return Some(as_text());
+    };
+    // A shell's `<(command)` is a pipe, and it was asked for: reading it to its end is right.
+    if metadata.is_dir() {
+        return Some(as_text());
+    }
+    let content = File::open(&path)
+        .map_err(TextFileError::from)
+        .and_then(|file| read_text_from(file, MAX_TEXT_BYTES));
+    match content {
+        Ok(text) => Some(PromptPiece {
+            text,
+            path: Some(path),
+        }),
+        Err(error) => {
+            let message = format!("system prompt file is left out: {error}");
+            diagnostics.push(ConfigDiagnostic::error(message, path));
+            None
+        }
+    }
+}
+
+/// Reads the first of some files that is there.
+pub(super) fn from_files(
+    candidates: impl IntoIterator<Item = PathBuf>,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Option<PromptPiece> {
+    for path in candidates {
+        match read_text(&path, MAX_TEXT_BYTES) {
+            Ok(text) => {
+                return Some(PromptPiece {
+                    text,
+                    path: Some(path),
+                });
+            }
+            Err(error) if error.is_missing() => {}
+            Err(error) => {
+                let message = format!("system prompt file is left out: {error}");
+                diagnostics.push(ConfigDiagnostic::warning(message, path));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,292 @@
+//! Arguments of a prompt template: splitting what the user typed, and filling it in.
+//!
+//! Filling in is one pass over the template. What comes from an argument or a default is never
+//! looked at again, so that `$1` typed by a user stays `$1`.
+
+/// The most a template may grow to; placeholders beyond it stay as they are.
+const MAX_EXPANDED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Splits arguments at blanks. Quotes of either kind hold blanks together and are dropped; there
+/// are no escapes, and an argument that is empty is none.
+pub(crate) fn split_arguments(text: &str) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut current = String::new();
+    let mut quote = None;
+    for character in text.chars() {
+        match quote {
+            Some(open) if character == open => quote = None,
+            Some(_) => current.push(character),
+            None if character == '"' || character == '\'' => quote = Some(character),
+            None if character.is_whitespace() => {
+                if !current.is_empty() {
+                    arguments.push(std::mem::take(&mut current));
+                }
+            }
+            None => current.push(character),
+        }
+    }
+    if !current.is_empty() {
+        arguments.push(current);
+    }
+    arguments
+}
+
+/// Fills the arguments into a template.
+pub(crate) fn substitute(template: &str, arguments: &[String]) -> String {
+    let mut result = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('$') {
+        result.push_str(before);
+        match Placeholder::parse(after) {
+            Some((placeholder, remaining)) if result.len() < MAX_EXPANDED_BYTES => {
+                placeholder.fill(arguments, &mut result);
+                rest = remaining;
+            }
+            Some(_) | None => {
+                result.push('$');
+                rest = after;
+            }
+        }
+    }
+    result.push_str(rest);
+    result
+}
+
+/// Something in a template that stands for arguments.
+#[derive(Debug, PartialEq, Eq)]
+enum Placeholder<'a> {
+    /// `$@`, `$ARGUMENTS`, `$1`.
+    Plain(Target),
+    /// `${1:-text}`: the text when the argument is missing or empty.
+    WithDefault(Target, &'a str),
+    /// `${@:2}`, `${@:2:1}`: some of the arguments, counted from one.
+    Slice { start: usize, length: Option<usize> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    All,
+    Position(usize),
+}
+
+impl<'a> Placeholder<'a> {
+    /// Reads what follows a `$`; returns the placeholder and what is left.
+    fn parse(text: &'a str) -> Option<(Self, &'a str)> {
+        let Some(inner) = text.strip_prefix('{') else {
+            let (target, rest) = Target::parse(text)?;
+            return Some((Self::Plain(target), rest));
+        };
+        let (target, after) = Target::parse(inner)?;
+        if let Some(rest) = after.strip_prefix(":-") {
+            let (default, rest) = rest.split_once('}')?;
+            return Some((Self::WithDefault(target, default), rest));
+        }
+        let (start, after) = number(inner.strip_prefix("@:")?)?;
+        if let Some(rest) = after.strip_prefix('}') {
+            return Some((
+                Self::Slice {
+                    start,
+                    length: None,
+                },
+                rest,
+            ));
+        }
+        let (length, after) = number(after.strip_prefix(':')?)?;
+        let rest = after.strip_prefix('}')?;
+        let length = Some(length);
+        Some((Self::Slice { start, length }, rest))
+    }
+
+    fn fill(&self, arguments: &[String], result: &mut String) {
+        match self {
+            Self::Plain(target) => target.fill(arguments, result),
+            Self::WithDefault(target, default) => {
+                let length = result.len();
+                target.fill(arguments, result);
+                if result.len() == length {
+                    result.push_str(default);
+                }
+            }
+            Self::Slice { start, length } => {
+                let skipped = start.saturating_sub(1);
+                let taken = length.unwrap_or(usize::MAX);
+                join(arguments.iter().skip(skipped).take(taken), result);
+            }
+        }
+    }
+}
+
+impl Target {
+    fn parse(text: &str) -> Option<(Self, &str)> {
+        let all = text
+            .strip_prefix('@')
+            .or_else(|| text.strip_prefix("ARGUMENTS"));
+        match all {
+            Some(rest) => Some((Self::All, rest)),
+            None => number(text).map(|(position, rest)| (Self::Position(position), rest)),
+        }
+    }
+
+    fn fill(self, arguments: &[String], result: &mut String) {
+        match self {
+            Self::All => join(arguments.iter(), result),
+            Self::Position(position) => {
+                let argument = position
+                    .checked_sub(1)
+                    .and_then(|index| arguments.get(index));
+                result.push_str(argument.map_or("", String::as_str));
+            }
+        }
+    }
+}
+
+/// Reads the digits at the start of a text; a number too large for any list of arguments is the
+/// largest there is.
+fn number(text: &str) -> Option<(usize, &str)> {
+    let end = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end)?;
+    (!digits.is_empty()).then(|| (digits.parse().unwrap_or(usize::MAX), rest))
+}
+
+fn join<'a>(arguments: impl Iterator<Item = &'a String>, result: &mut String) {
+    for (index, argument) in arguments.enumerate() {
+        if index > 0 {
+            result.push(' ');
+        }
+        result.push_str(argument);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn arguments(list: &[&str]) -> Vec<String> {
+        list.iter().map(|argument| (*argument).to_owned()).collect()
+    }
+
+    #[test]
+    fn arguments_split_at_blanks_outside_quotes() {
+        for (text, expected) in [
+            ("", vec![]),
+            ("  one\ttwo\nthree ", vec!["one", "two", "three"]),
+            (
+                "one \"two words\" 'three x' four",
+                vec!["one", "two words", "three x", "four"],
+            ),
+            ("a\"b c\"d", vec!["ab cd"]),
+            ("\"it's\" '\"'", vec!["it's", "\""]),
+            ("'' \"\" x", vec!["x"]),
+            ("\"open ended", vec!["open ended"]),
+            (r"a\ b", vec![r"a\", "b"]),
+        ] {
+            assert_eq!(split_arguments(text), arguments(&expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_form_is_filled_in() {
+        let three = arguments(&["one", "two words", "x"]);
+        for (template, filled, without) in [
+            ("$1-$2-$4", "one-two words-", "--"),
+            ("$@|$ARGUMENTS", "one two words x|one two words x", "|"),
+            ("$ARGUMENTSx", "one two words xx", "x"),
+            ("${3:-d}${4:-d}", "xd", "dd"),
+            ("${@:-none}", "one two words x", "none"),
+            ("${ARGUMENTS:-a b}", "one two words x", "a b"),
+            ("${9:-}", "", ""),
+            ("${@:2}", "two words x", ""),
+            ("${@:0}", "one two words x", ""),
+            ("${@:2:1}", "two words", ""),
+            ("${@:2:0}", "", ""),
+            ("$0", "", ""),
+            ("$10", "", ""),
+            ("$99999999999999999999999", "", ""),
+            ("${1}", "${1}", "${1}"),
+            ("${ARGUMENTS:2}", "${ARGUMENTS:2}", "${ARGUMENTS:2}"),
+            ("${@:x}", "${@:x}", "${@:x}"),
+            ("${@:1:", "${@:1:", "${@:1:"),
+            ("${1:-open", "${1:-open", "${1:-open"),
+            ("$", "$", "$"),
+            ("$$1", "$one", "$"),
+            ("100$ é", "100$ é", "100$ é"),
+            ("${4:-$1}", "$1", "$1"),
+        ] {
+            assert_eq!(substitute(template, &three), filled, "{template}");
+            assert_eq!(
+                substitute(template, &[]),
+                without,
+                "{template} without arguments"
+            );
+        }
+    }
+
+    #[test]
+    fn growth_is_bounded() {
+        let template = "$@".repeat(10_000);
+        let filled = substitute(&template, &["x".repeat(100_000)]);
+        assert!(filled.len() < MAX_EXPANDED_BYTES + 200_000);
+    }
+
+    /// Pieces that look like placeholders, or nearly.
+    fn pieces() -> impl Strategy<Value = String> {
+        let known = proptest::sample::select(vec![
+            "$1",
+            "$2",
+            "$@",
+            "$ARGUMENTS",
+            "${1:-$2}",
+            "${@:1}",
+            "${@:2:1}",
+            "${@:-$@}",
+            "$",
+            "{",
+            "}",
+            ":",
+            "-",
+            "1",
+            "@",
+            "ARGUMENTS",
+            " ",
+            "text",
+            "é",
+        ]);
+        proptest::collection::vec(known, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        /// Filling in marks that cannot be placeholders, then replacing the marks by the real
+        /// arguments, gives the same as filling in the real arguments: nothing that came from an
+        /// argument was read as template.
+        #[test]
+        fn arguments_are_never_read_as_template(template in pieces(), first in pieces(), second in pieces()) {
+            prop_assume!(!first.is_empty() && !second.is_empty());
+            let marked = substitute(&template, &arguments(&["\u{1}", "\u{2}"]));
+            let expected: String = marked.chars().map(|character| match character {
+                '\u{1}' => first.clone(),
+                '\u{2}' => second.clone(),
+                other => other.to_string(),
+            }).collect();
+            prop_assert_eq!(substitute(&template, &[first, second]), expected);
+        }
+
+        #[test]
+        fn a_template_without_dollars_stays(template in "[^$]{0,40}", argument in ".{0,10}") {
+            prop_assert_eq!(substitute(&template, std::slice::from_ref(&argument)), template);
+        }
+
+        #[test]
+        fn splitting_loses_only_quotes_and_blanks(text in ".{0,60}") {
+            let kept: String = split_arguments(&text).concat();
+            let quoteless = |text: &str| -> String {
+                text.chars().filter(|c| !c.is_whitespace() && *c != '"' && *c != '\'').collect()
+            };
+            prop_assert_eq!(quoteless(&kept), quoteless(&text));
+        }
+    }
+}
