@@ -309,6 +309,23 @@ impl Agent {
         self.core.lock().machine.transcript = messages;
     }
 
+    /// Adds a message to the transcript without telling anybody; not while a tool call waits for its
+    /// result.
+    pub fn append_message(&self, message: SharedMessage) {
+        self.core.lock().machine.transcript.push(message);
+    }
+
+    /// Returns how many messages the transcript has.
+    pub fn message_count(&self) -> usize {
+        self.core.lock().machine.transcript.len()
+    }
+
+    /// Tells whether anything waits in the queues.
+    pub fn has_queued_messages(&self) -> bool {
+        let state = self.core.lock();
+        !state.machine.steering.is_empty() || !state.machine.follow_ups.is_empty()
+    }
+
     /// Replaces the model for requests to come.
     pub fn set_model(&self, model: Arc<Model>) {
         self.core.lock().machine.model = model;

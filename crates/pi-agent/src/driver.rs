@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::AgentCore;
 use crate::error::HookError;
+use crate::event::{AgentEvent, SharedMessage};
 use crate::hooks::{CallVerdict, FinishedCall, LoopUpdate, PendingCall};
 use crate::machine::{CallOutcome, Effect, Input, PreflightOutcome};
 use crate::tool::{Tool, ToolOutput, UpdateSink};
@@ -69,6 +70,11 @@ impl Driver {
 
     async fn perform(&mut self, effect: Effect) {
         match effect {
+            Effect::Emit(AgentEvent::MessageEnd { message }) => {
+                if let Some(instead) = self.end_message(message).await {
+                    self.effects = instead.into();
+                }
+            }
             Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
             Effect::Resume => self.feed(Input::Resumed),
             Effect::PrepareNextTurn => {
@@ -144,6 +150,12 @@ impl Driver {
         while let Some(event) = answer.next().await {
             for effect in self.core.step(Input::Stream(event)) {
                 match effect {
+                    Effect::Emit(AgentEvent::MessageEnd { message }) => {
+                        if let Some(instead) = self.end_message(message).await {
+                            self.effects.extend(instead);
+                            break;
+                        }
+                    }
                     // Told at once, so that a fast model cannot run ahead of its listeners.
                     Effect::Emit(event) => self.core.emit(&event, &self.cancel).await,
                     later => self.effects.push_back(later),
@@ -151,6 +163,61 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Lets the hook finish a message and tells of its end. Returns effects where they take the place
+    /// of those that would follow.
+    async fn end_message(&mut self, message: SharedMessage) -> Option<Vec<Effect>> {
+        let given = Arc::clone(&message);
+        let (message, instead) = match self.core.hooks.finish_message(given, &self.cancel).await {
+            Ok(finished) if Arc::ptr_eq(&finished, &message) => (message, Vec::new()),
+            Ok(finished) => {
+                self.replace_in_effects(&message, &finished);
+                let instead = self.core.step(Input::MessageReplaced {
+                    was: message,
+                    is: Arc::clone(&finished),
+                });
+                (finished, instead)
+            }
+            Err(error) => {
+                let instead = self.core.step(Input::MessageRefused {
+                    message: Arc::clone(&message),
+                    error: error.0,
+                });
+                if !instead.is_empty() {
+                    return Some(instead);
+                }
+                // The run is ending for this very reason: its last message is told all the same.
+                (message, Vec::new())
+            }
+        };
+        let event = AgentEvent::MessageEnd { message };
+        self.core.emit(&event, &self.cancel).await;
+        (!instead.is_empty()).then_some(instead)
+    }
+
+    fn replace_in_effects(&mut self, was: &SharedMessage, is: &SharedMessage) {
+        let replace = |message: &mut SharedMessage| {
+            if Arc::ptr_eq(message, was) {
+                *message = Arc::clone(is);
+            }
+        };
+        for effect in &mut self.effects {
+            match effect {
+                Effect::FinishTurn(turn) => turn.replace(was, is),
+                Effect::Emit(AgentEvent::TurnEnd {
+                    message,
+                    tool_results,
+                }) => {
+                    replace(message);
+                    tool_results.iter_mut().for_each(replace);
+                }
+                Effect::Emit(AgentEvent::AgentEnd { messages }) => {
+                    messages.iter_mut().for_each(replace);
+                }
+                _ => {}
+            }
+        }
     }
 
     async fn preflight(&self, call: ToolCall) -> PreflightOutcome {

@@ -171,6 +171,18 @@ pub trait AgentHooks: Send + Sync {
         ready(Ok(ResultUpdate::default()))
     }
 
+    /// Called when a message is complete, before `message_end`: the place to store it. The returned
+    /// message takes its place; of an answer, its calls are those that run. On a failure the message
+    /// and what would follow leave the transcript, and the run ends.
+    fn finish_message<'a>(
+        &'a self,
+        message: SharedMessage,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<SharedMessage, HookError>> {
+        let _ = cancel;
+        ready(Ok(message))
+    }
+
     /// Called when a turn is over, before `turn_end`.
     fn finish_turn<'a>(
         &'a self,

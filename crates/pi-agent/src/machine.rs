@@ -114,6 +114,8 @@ impl Machine {
                 Vec::new()
             }
             Input::Failed(error) => self.fail(error),
+            Input::MessageReplaced { was, is } => self.message_replaced(&was, is),
+            Input::MessageRefused { message, error } => self.message_refused(&message, error),
             Input::Resumed => self.resumed(),
             Input::NextTurnPrepared(update) => self.next_turn_prepared(update),
             Input::RequestPrepared(update) => self.request_prepared(update),
@@ -236,14 +238,21 @@ impl Machine {
         effects.push(Effect::Emit(AgentEvent::MessageEnd {
             message: Arc::clone(&message),
         }));
+        effects.extend(self.after_answer(message));
+        effects
+    }
+
+    /// Does what an answer asks for, once it is in the transcript.
+    fn after_answer(&mut self, message: SharedMessage) -> Vec<Effect> {
+        let AgentMessage::Assistant(answer) = &*message else {
+            return self.finish_turn(message, Vec::new(), TurnEnding::NoCalls);
+        };
         if answer.stop_reason.is_failure() {
-            effects.extend(self.finish_turn(message, Vec::new(), TurnEnding::Failed));
-            return effects;
+            return self.finish_turn(message, Vec::new(), TurnEnding::Failed);
         }
         let calls: Vec<_> = answer.tool_calls().cloned().collect();
         if calls.is_empty() {
-            effects.extend(self.finish_turn(message, Vec::new(), TurnEnding::NoCalls));
-            return effects;
+            return self.finish_turn(message, Vec::new(), TurnEnding::NoCalls);
         }
         let mut batch = Batch::new(calls, self.batch_mode(answer));
         let step = if answer.stop_reason == StopReason::Length {
@@ -255,8 +264,41 @@ impl Machine {
             answer: message,
             batch,
         };
-        effects.extend(self.after_batch_step(step));
-        effects
+        self.after_batch_step(step)
+    }
+
+    /// Puts a message in the place of another. Where that is the answer of the turn, what it asks
+    /// for takes the place of everything the old one had asked for.
+    fn message_replaced(&mut self, was: &SharedMessage, is: SharedMessage) -> Vec<Effect> {
+        replace_message(&mut self.transcript, was, &is);
+        replace_message(&mut self.run.new_messages, was, &is);
+        let is_answer = match &mut self.phase {
+            Phase::RunningTools { answer, .. } => Arc::ptr_eq(answer, was),
+            Phase::FinishingTurn { turn, .. } => {
+                turn.replace(was, &is);
+                Arc::ptr_eq(&turn.message, &is)
+            }
+            _ => false,
+        };
+        if is_answer {
+            self.after_answer(is)
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn message_refused(&mut self, message: &SharedMessage, error: String) -> Vec<Effect> {
+        if matches!(self.phase, Phase::Idle | Phase::Ending) {
+            return Vec::new();
+        }
+        let place = self
+            .transcript
+            .iter()
+            .rposition(|one| Arc::ptr_eq(one, message));
+        if let Some(place) = place {
+            self.transcript.truncate(place);
+        }
+        self.fail(error)
     }
 
     fn batch_mode(&self, answer: &AssistantMessage) -> crate::tool::ExecutionMode {
@@ -500,6 +542,14 @@ impl Machine {
             }
         }
         pending
+    }
+}
+
+fn replace_message(messages: &mut [SharedMessage], was: &SharedMessage, is: &SharedMessage) {
+    for message in messages {
+        if Arc::ptr_eq(message, was) {
+            *message = Arc::clone(is);
+        }
     }
 }
 

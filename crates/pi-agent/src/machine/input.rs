@@ -23,6 +23,20 @@ pub(crate) enum Input {
     Abort,
     /// A hook failed; the run cannot go on.
     Failed(String),
+    /// A hook put another message in the place of one whose end is being told.
+    MessageReplaced {
+        /// The message as the machine knows it.
+        was: SharedMessage,
+        /// What it has become.
+        is: SharedMessage,
+    },
+    /// A message could not be finished; it and what came after it do not count.
+    MessageRefused {
+        /// The message.
+        message: SharedMessage,
+        /// Why.
+        error: String,
+    },
     /// Answers `Resume`.
     Resumed,
     /// Answers `PrepareNextTurn`.

@@ -152,3 +152,60 @@ async fn a_failing_hook_ends_the_run_with_a_message() {
     assert_eq!(agent.state().error_message.as_deref(), Some("context lost"));
     assert!(!agent.state().is_running);
 }
+
+/// Rewrites what is said, drops the calls of an answer, and refuses one text.
+struct Recorder;
+
+impl AgentHooks for Recorder {
+    fn finish_message<'a>(
+        &'a self,
+        message: SharedMessage,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<SharedMessage, HookError>> {
+        Box::pin(async move {
+            match &*message {
+                AgentMessage::User(user) if user.content.joined_text() == "unwelcome" => {
+                    Err(HookError::new("the disk is full"))
+                }
+                AgentMessage::User(user) => {
+                    let text = format!("{}, please", user.content.joined_text());
+                    Ok(Arc::new(AgentMessage::User(UserMessage {
+                        content: text.as_str().into(),
+                        ..user.clone()
+                    })))
+                }
+                AgentMessage::Assistant(answer) if answer.tool_calls().count() > 1 => {
+                    let mut answer = answer.clone();
+                    answer.content.truncate(1);
+                    Ok(Arc::new(AgentMessage::Assistant(answer)))
+                }
+                _ => Ok(message),
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_finished_message_can_be_replaced_and_its_calls_are_those_that_run() {
+    let calls = vec![("first", "echo"), ("second", "echo")];
+    let agent =
+        Script::new([Answer::Calls(calls)]).agent_with(vec![TestTool::echo("echo")], |options| {
+            options.hooks = Arc::new(Recorder);
+        });
+    agent.prompt_text("go", Vec::new()).await.unwrap();
+    let told = texts(&agent.state().messages);
+    assert!(told.contains(&"user: go, please".to_owned()), "{told:?}");
+    let results = told.iter().filter(|line| line.starts_with("result"));
+    assert_eq!(results.collect::<Vec<_>>().len(), 1, "{told:?}");
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_finished_ends_the_run_and_leaves_the_transcript() {
+    let script = Script::new([]);
+    let agent = script.agent_with(Vec::new(), |options| options.hooks = Arc::new(Recorder));
+    agent.prompt_text("unwelcome", Vec::new()).await.unwrap();
+    assert_eq!(texts(&agent.state().messages), ["assistant Error: "]);
+    let error = agent.state().error_message;
+    assert_eq!(error.as_deref(), Some("the disk is full"));
+    assert!(script.requests.lock().unwrap().is_empty());
+}
