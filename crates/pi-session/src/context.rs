@@ -5,6 +5,7 @@
 //! [`crate::model_messages`].
 
 mod edit;
+mod outline;
 mod selection;
 mod settings;
 mod shown;
@@ -21,6 +22,7 @@ use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 use crate::error::SessionError;
 use crate::store::Session;
 
+pub use outline::ContextOutline;
 use selection::Selection;
 pub use settings::{ContextModel, PathSettings};
 pub(crate) use shown::Edits;
@@ -72,6 +74,20 @@ impl Projection {
     /// Returns the entries in the order of the context.
     pub fn entries(&self) -> &[ProjectedEntry] {
         &self.entries
+    }
+
+    /// Follows an entry that was appended to the leaf, so that a long session is not projected
+    /// anew for each. Returns false, and changes nothing, where the entry changes what earlier ones
+    /// show: then the session must be projected again.
+    #[must_use]
+    pub fn follow(&mut self, entry: &Arc<Entry>) -> bool {
+        match entry.body {
+            EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => false,
+            _ => {
+                self.entries.push(Edits::none().show(entry));
+                true
+            }
+        }
     }
 
     /// Returns the messages in order.

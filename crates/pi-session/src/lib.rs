@@ -68,7 +68,7 @@ pub use compaction::trigger::{
 };
 pub use compaction::{CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor};
 pub use context::{
-    ContextModel, EntryOutline, EntrySource, PathSettings, ProjectedEntry, Projection, project,
+    ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, ProjectedEntry, Projection, project,
     project_path,
 };
 pub use directory::{SessionDirectory, sessions_root};

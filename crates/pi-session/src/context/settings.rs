@@ -24,6 +24,8 @@ pub struct PathSettings {
     pub model: Option<ContextModel>,
     /// The thinking level that was chosen last; a newer pi may know more of them.
     pub thinking_level: String,
+    /// Whether the path chose a thinking level at all.
+    pub has_thinking_level: bool,
 }
 
 /// A model by the names session files use.
@@ -59,6 +61,7 @@ impl PathSettings {
         }
         Ok(Self {
             model,
+            has_thinking_level: thinking_level.is_some(),
             thinking_level: thinking_level.unwrap_or_else(|| DEFAULT_THINKING_LEVEL.to_owned()),
         })
     }

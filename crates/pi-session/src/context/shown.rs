@@ -30,6 +30,11 @@ impl<'entries> Edits<'entries> {
         Self(edits.collect())
     }
 
+    /// No edit is in force.
+    pub(crate) fn none() -> Self {
+        Self(HashMap::new())
+    }
+
     /// Decides what an entry shows.
     pub(crate) fn show(&self, entry: &Arc<Entry>) -> ProjectedEntry {
         ProjectedEntry {

@@ -409,6 +409,55 @@ fn only_what_takes_part_is_read() {
 }
 
 #[test]
+fn the_outline_counts_what_the_projection_shows_and_reads_little() {
+    let tools = |name: &str| json!({"role": "system", "content": "", "toolsAdded": [{"name": name, "description": "", "parameters": {}}]});
+    let beginning = || vec![tools("read"), user("1"), answer("2"), metadata(), user("3")];
+    let cases = [
+        Vec::new(),
+        beginning(),
+        [beginning(), vec![omission("e2"), omission("e4"), replacement("e4", &json!("x"))]].concat(),
+        [beginning(), vec![tools("bash"), compaction("s", "e2"), user("6"), custom_message("n")]].concat(),
+        [beginning(), vec![compaction("s", "e1"), omission("e5"), answer("7")]].concat(),
+        [beginning(), vec![compaction("s", "nowhere"), answer("7")]].concat(),
+        vec![json!({"type": "branch_summary", "fromId": "root", "summary": ""})],
+    ];
+    for entries in cases {
+        let path = Path::of(entries.clone());
+        let store = Store::of(&path);
+        let leaf = path.entries.last().map(|entry| &entry.id);
+        let Ok(outline) = ContextOutline::read(&store, leaf);
+        let projection = path.projection();
+        assert_eq!(outline.messages, projection.messages().count(), "{entries:?}");
+        assert_eq!(outline.tool_names, projection.tool_names(), "{entries:?}");
+        for id in store.read.take() {
+            let entry = path.entries.iter().find(|entry| entry.id.as_str() == id).unwrap();
+            let is_conversation = matches!(
+                &entry.body,
+                EntryBody::Message(AgentMessage::User(_) | AgentMessage::Assistant(_))
+            );
+            assert!(!is_conversation, "{id} was read");
+        }
+    }
+}
+
+#[test]
+fn a_projection_follows_what_is_appended() {
+    let mut path = Path::of([user("1"), answer("2")]);
+    let mut projection = path.projection();
+    for entry in [user("3"), metadata(), custom_message("4"), calling(&["c"]), result("c", "5")] {
+        path.push(entry);
+        assert!(projection.follow(path.entries.last().unwrap()));
+        assert_eq!(projection, path.projection());
+    }
+    for entry in [omission("e0"), compaction("s", "e1")] {
+        path.push(entry);
+        let before = projection.clone();
+        assert!(!projection.follow(path.entries.last().unwrap()));
+        assert_eq!(projection, before);
+    }
+}
+
+#[test]
 fn paths_end_at_a_missing_parent_and_never_run_in_a_circle() {
     let mut path = Path::of([user("0"), user("1"), user("2")]);
     let store = Store::of(&path);
