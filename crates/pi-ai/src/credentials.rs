@@ -21,5 +21,7 @@ pub use credential::{
 };
 pub use error::{AuthError, FilePosition, Unresolved};
 pub use provider_auth::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
-pub use store::{CredentialInfo, CredentialStore, InMemoryCredentials, LockedCredential};
+pub use store::{
+    AllCredentials, CredentialInfo, CredentialStore, InMemoryCredentials, LockedCredential,
+};
 pub use value_template::{CommandCache, CommandReuse, ValueTemplate};

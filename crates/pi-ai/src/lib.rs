@@ -51,10 +51,11 @@ pub use content::{
     join_text,
 };
 pub use credentials::{
-    ApiKeyAuth, ApiKeyCredential, AuthError, AuthKind, AuthOverrides, AuthSource, AuthStatus,
-    Authenticator, CommandCache, CommandReuse, ConfiguredAuth, Credential, CredentialInfo,
-    CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentials, KeySource,
-    LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, Unresolved, ValueTemplate,
+    AllCredentials, ApiKeyAuth, ApiKeyCredential, AuthError, AuthKind, AuthOverrides, AuthSource,
+    AuthStatus, Authenticator, CommandCache, CommandReuse, ConfiguredAuth, Credential,
+    CredentialInfo, CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentials,
+    KeySource, LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, Unresolved,
+    ValueTemplate,
 };
 pub use env::Env;
 pub use error::{ErrorClass, ProviderError};

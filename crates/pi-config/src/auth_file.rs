@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use pi_ai::{
-    AuthError, Credential, CredentialInfo, CredentialStore, FilePosition, LockedCredential,
+    AllCredentials, AuthError, Credential, CredentialInfo, CredentialStore, FilePosition,
+    LockedCredential,
 };
 use serde_json::Value;
 
@@ -46,6 +47,18 @@ impl CredentialStore for AuthFile {
         async move {
             let entry = self.0.entries().await?.shift_remove(provider);
             read_entry(self.path(), provider, entry)
+        }
+        .boxed()
+    }
+
+    fn read_all(&self) -> BoxFuture<'_, Result<AllCredentials, AuthError>> {
+        async move {
+            let entries = self.0.entries().await?;
+            let read = |(provider, entry): (String, Value)| {
+                let credential = read_entry(self.path(), &provider, Some(entry)).transpose()?;
+                Some((provider, credential))
+            };
+            Ok(entries.into_iter().filter_map(read).collect())
         }
         .boxed()
     }

@@ -3,12 +3,14 @@
 //! A cache: when it cannot be read, it is empty. It is still changed under the lock, because the
 //! TypeScript pi keeps its own providers' entries in it. What an entry looks like is `pi-ai`'s matter.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_ai::{AuthError, ModelsStore, ModelsStoreError, StoredModels};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::lock_dir::LockTiming;
 use crate::locked_file::LockedFile;
@@ -32,9 +34,7 @@ impl ModelsStoreFile {
                 return None;
             }
         };
-        serde_json::from_value(entry)
-            .inspect_err(|error| tracing::warn!(provider, %error, "a stored catalogue is unusable"))
-            .ok()
+        read_entry(provider, entry)
     }
 
     /// Stores what a provider said.
@@ -59,6 +59,18 @@ impl ModelsStore for ModelsStoreFile {
         self.read(provider).map(Ok).boxed()
     }
 
+    fn read_all(&self) -> BoxFuture<'_, Option<BTreeMap<String, StoredModels>>> {
+        async move {
+            let entries = self.0.entries().await.ok()?;
+            let read = |(provider, entry): (String, Value)| {
+                let models = read_entry(&provider, entry)?;
+                Some((provider, models))
+            };
+            Some(entries.into_iter().filter_map(read).collect())
+        }
+        .boxed()
+    }
+
     fn write<'a>(
         &'a self,
         provider: &'a str,
@@ -70,4 +82,10 @@ impl ModelsStore for ModelsStoreFile {
         }
         .boxed()
     }
+}
+
+fn read_entry<C: DeserializeOwned>(provider: &str, entry: Value) -> Option<C> {
+    serde_json::from_value(entry)
+        .inspect_err(|error| tracing::warn!(provider, %error, "a stored catalogue is unusable"))
+        .ok()
 }

@@ -162,31 +162,42 @@ impl Authenticator {
         provider: &ProviderAuth,
         env: &Env,
     ) -> Result<Option<AuthStatus>, AuthError> {
+        let stored = self.store.read(&provider.provider).await?;
+        Ok(self.check_stored(provider, stored, env).await)
+    }
+
+    /// Says whether the provider is configured, given what is stored for it.
+    pub(crate) async fn check_stored(
+        &self,
+        provider: &ProviderAuth,
+        stored: Option<Credential>,
+        env: &Env,
+    ) -> Option<AuthStatus> {
         let key_status = |source| AuthStatus {
             kind: AuthKind::ApiKey,
             source,
         };
-        let (variables, configured) = match self.store.read(&provider.provider).await? {
+        let (variables, configured) = match stored {
             Some(Credential::OAuth(_)) => {
-                return Ok(provider.oauth.as_ref().map(|_| AuthStatus {
+                return provider.oauth.as_ref().map(|_| AuthStatus {
                     kind: AuthKind::OAuth,
                     source: AuthSource::OAuth,
-                }));
+                });
             }
-            Some(Credential::ApiKey(_)) if !provider.takes_keys() => return Ok(None),
+            Some(Credential::ApiKey(_)) if !provider.takes_keys() => return None,
             Some(Credential::ApiKey(stored)) => match stored.key {
                 Some(key) => {
                     let template = ValueTemplate::from(key);
                     let env = env.with_overrides(&non_empty(&stored.env));
                     if !template.is_configured(&env) {
-                        return Ok(None);
+                        return None;
                     }
                     (stored.env, Some(AuthSource::Stored))
                 }
                 None => (stored.env, None),
             },
             None => match &provider.configured.api_key {
-                Some(template) if !template.is_configured(env) => return Ok(None),
+                Some(template) if !template.is_configured(env) => return None,
                 Some(_) => (BTreeMap::new(), Some(AuthSource::Configured)),
                 None => (BTreeMap::new(), None),
             },
@@ -195,7 +206,7 @@ impl Authenticator {
         // What the key is does not matter here, so that its command need not run.
         let key = configured.map(|source| (SecretString::from("-"), source));
         let found = provider.find_key(key, &variables, &env).await;
-        Ok(found.map(|found| key_status(found.source)))
+        found.map(|found| key_status(found.source))
     }
 
     /// Signs in and stores the result.

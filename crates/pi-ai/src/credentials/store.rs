@@ -18,6 +18,9 @@ pub struct CredentialInfo {
     pub kind: AuthKind,
 }
 
+/// Credentials by provider, those that cannot be understood as what is wrong with them.
+pub type AllCredentials = BTreeMap<String, Result<Credential, AuthError>>;
+
 /// A place for credentials, one per provider.
 pub trait CredentialStore: Send + Sync {
     /// Returns the stored credential as it is, possibly expired, its templates unresolved.
@@ -25,6 +28,20 @@ pub trait CredentialStore: Send + Sync {
         &'a self,
         provider: &'a str,
     ) -> BoxFuture<'a, Result<Option<Credential>, AuthError>>;
+
+    /// Reads all stored credentials at once, as [`CredentialStore::read`] does each.
+    fn read_all(&self) -> BoxFuture<'_, Result<AllCredentials, AuthError>> {
+        async move {
+            let mut all = AllCredentials::new();
+            for info in self.list().await? {
+                if let Some(credential) = self.read(&info.provider).await.transpose() {
+                    all.insert(info.provider, credential);
+                }
+            }
+            Ok(all)
+        }
+        .boxed()
+    }
 
     /// Lists what is stored. Shows no secret and runs no command.
     fn list(&self) -> BoxFuture<'_, Result<Vec<CredentialInfo>, AuthError>>;

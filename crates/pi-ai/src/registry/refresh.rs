@@ -8,8 +8,9 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::provider::{Provider, RefreshContext};
+use super::store::{ModelsStore, ReadAhead};
 use super::{Access, Models};
-use crate::credentials::AuthOverrides;
+use crate::credentials::{AllCredentials, AuthError, AuthOverrides, Credential};
 use crate::env_vars;
 use crate::error::ProviderError;
 
@@ -57,6 +58,22 @@ impl Turns {
     }
 }
 
+/// What was read before a refresh of several providers; nothing where it could not be.
+#[derive(Default)]
+struct ReadBefore {
+    credentials: Option<Mutex<AllCredentials>>,
+    store: Option<Arc<dyn ModelsStore>>,
+}
+
+impl ReadBefore {
+    /// Returns the credential of a provider, if it was read.
+    fn credential(&self, provider: &str) -> Option<Result<Option<Credential>, AuthError>> {
+        let credentials = self.credentials.as_ref()?;
+        let mut credentials = credentials.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(credentials.remove(provider).transpose())
+    }
+}
+
 impl Models {
     /// Looks up credentials, restores stored models and, where allowed, asks the services.
     ///
@@ -66,11 +83,15 @@ impl Models {
             Some(ids) => ids.iter().any(|id| id == provider.id()),
             None => true,
         };
-        let providers = self.providers().into_iter().filter(wanted);
-        let refreshes = providers.map(|provider| {
-            let options = &options;
+        let providers: Vec<_> = self.providers().into_iter().filter(wanted).collect();
+        let ahead = match providers.as_slice() {
+            [] | [_] => ReadBefore::default(),
+            _ => self.read_before().await,
+        };
+        let refreshes = providers.into_iter().map(|provider| {
+            let (options, ahead) = (&options, &ahead);
             async move {
-                let refresh = self.refresh_provider(provider.as_ref(), options);
+                let refresh = self.refresh_provider(provider.as_ref(), options, ahead);
                 let outcome = options.cancel.run_until_cancelled(refresh).await;
                 (provider.id().to_owned(), outcome)
             }
@@ -92,13 +113,22 @@ impl Models {
         &self,
         provider: &dyn Provider,
         options: &RefreshOptions,
+        ahead: &ReadBefore,
     ) -> Result<(), ProviderError> {
         let turn = self.0.refreshes.of(provider.id());
-        let _turn = turn.lock().await;
         let shared = &self.0;
-        let credential = shared.authenticator.store().read(provider.id()).await;
+        // Who had to wait for another refresh asks anew: what was read before may be outdated.
+        let waited = ReadBefore::default();
+        let (_turn, ahead) = match turn.try_lock() {
+            Ok(turn) => (turn, ahead),
+            Err(_) => (turn.lock().await, &waited),
+        };
+        let credential = match ahead.credential(provider.id()) {
+            Some(credential) => credential,
+            None => shared.authenticator.store().read(provider.id()).await,
+        };
         let mut context = RefreshContext {
-            store: Arc::clone(&shared.store),
+            store: Arc::clone(ahead.store.as_ref().unwrap_or(&shared.store)),
             credential: credential.as_ref().ok().cloned().flatten(),
             api_key: None,
             network: None,
@@ -112,7 +142,10 @@ impl Models {
         let may_ask = match provider.auth() {
             None => true,
             Some(auth) => {
-                let status = shared.authenticator.check(&auth, &shared.env).await?;
+                let status = shared
+                    .authenticator
+                    .check_stored(&auth, credential.clone(), &shared.env)
+                    .await;
                 let is_configured = status.is_some();
                 self.set_access(
                     provider.id(),
@@ -136,6 +169,19 @@ impl Models {
         }
         context.network = Some(shared.http.clone());
         provider.refresh(&context).await
+    }
+
+    /// Reads at once what all providers would read one by one.
+    async fn read_before(&self) -> ReadBefore {
+        let credentials = self.0.authenticator.store().read_all().await.ok();
+        let store = self.0.store.read_all().await.map(|entries| {
+            let store = ReadAhead::new(entries, Arc::clone(&self.0.store));
+            Arc::new(store) as Arc<dyn ModelsStore>
+        });
+        ReadBefore {
+            credentials: credentials.map(Mutex::new),
+            store,
+        }
     }
 
     fn set_access(&self, provider: &str, access: Option<Access>) {

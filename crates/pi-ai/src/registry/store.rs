@@ -2,7 +2,7 @@
 //! file itself is `pi-config`'s.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -41,12 +41,54 @@ pub trait ModelsStore: Send + Sync {
         provider: &'a str,
     ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>>;
 
+    /// Returns what is kept for all providers, where that is less work than asking one by one.
+    fn read_all(&self) -> BoxFuture<'_, Option<BTreeMap<String, StoredModels>>> {
+        std::future::ready(None).boxed()
+    }
+
     /// Keeps a catalogue in place of the one that was there.
     fn write<'a>(
         &'a self,
         provider: &'a str,
         entry: StoredModels,
     ) -> BoxFuture<'a, Result<(), ModelsStoreError>>;
+}
+
+/// A store whose content was read beforehand.
+pub(super) struct ReadAhead {
+    entries: InMemoryModels,
+    store: Arc<dyn ModelsStore>,
+}
+
+impl ReadAhead {
+    pub(super) fn new(
+        entries: BTreeMap<String, StoredModels>,
+        store: Arc<dyn ModelsStore>,
+    ) -> Self {
+        let entries = InMemoryModels(Mutex::new(entries));
+        Self { entries, store }
+    }
+}
+
+impl ModelsStore for ReadAhead {
+    fn read<'a>(
+        &'a self,
+        provider: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>> {
+        self.entries.read(provider)
+    }
+
+    fn write<'a>(
+        &'a self,
+        provider: &'a str,
+        entry: StoredModels,
+    ) -> BoxFuture<'a, Result<(), ModelsStoreError>> {
+        async move {
+            self.entries.write(provider, entry.clone()).await?;
+            self.store.write(provider, entry).await
+        }
+        .boxed()
+    }
 }
 
 /// Catalogues that live as long as the process.

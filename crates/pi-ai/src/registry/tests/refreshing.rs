@@ -309,3 +309,58 @@ async fn a_server_that_never_answers_is_given_up() {
     let told = &report.errors["groq"].message;
     assert!(told.ends_with("did not answer within 4 s"), "{told}");
 }
+
+#[tokio::test]
+async fn a_refresh_of_all_reads_every_store_once() {
+    #[derive(Default)]
+    struct Counting {
+        store: InMemoryModels,
+        reads: AtomicI64,
+    }
+
+    impl ModelsStore for Counting {
+        fn read<'a>(
+            &'a self,
+            provider: &'a str,
+        ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            self.store.read(provider)
+        }
+
+        fn read_all(&self) -> BoxFuture<'_, Option<BTreeMap<String, StoredModels>>> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            let mut model = record("brand-new", "New");
+            model["provider"] = "groq".into();
+            let entry = StoredModels {
+                models: vec![serde_json::from_value(model).unwrap()],
+                last_modified: Some(1_900_000_000_000),
+                ..StoredModels::default()
+            };
+            let entries = BTreeMap::from([("groq".to_owned(), entry)]);
+            std::future::ready(Some(entries)).boxed()
+        }
+
+        fn write<'a>(
+            &'a self,
+            provider: &'a str,
+            entry: StoredModels,
+        ) -> BoxFuture<'a, Result<(), ModelsStoreError>> {
+            self.store.write(provider, entry)
+        }
+    }
+
+    let store = Arc::new(Counting::default());
+    let credential = ("groq".to_owned(), Credential::api_key("k"));
+    let models = Models::new(ModelsOptions {
+        env: Env::fixed::<&str, &str>([]),
+        credentials: Arc::new(InMemoryCredentials::new([credential])),
+        store: Arc::clone(&store) as _,
+        ..ModelsOptions::default()
+    });
+    let report = models.refresh(RefreshOptions::default()).await;
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    assert!(models.is_authenticated("groq"));
+    assert!(!models.is_authenticated("openai"));
+    assert!(models.model("groq", "brand-new").is_some());
+    assert_eq!(store.reads.load(Ordering::Relaxed), 1);
+}
