@@ -82,3 +82,9 @@ pub const KIMI_CODE_OAUTH_HOST: &str = "KIMI_CODE_OAUTH_HOST";
 
 /// The older name of `KIMI_CODE_OAUTH_HOST`.
 pub const KIMI_OAUTH_HOST: &str = "KIMI_OAUTH_HOST";
+
+/// The address of a model server of the user's own: llama.cpp, or one that speaks OpenAI's protocol.
+pub const LLAMA_BASE_URL: &str = "LLAMA_BASE_URL";
+
+/// The key of that server, if it wants one.
+pub const LLAMA_API_KEY: &str = "LLAMA_API_KEY";

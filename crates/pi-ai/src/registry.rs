@@ -28,6 +28,7 @@ mod config;
 mod dispatch;
 mod faux;
 mod layered;
+mod llama;
 mod overlay;
 mod provider;
 mod radius;
@@ -60,6 +61,7 @@ use crate::transport::HttpClient;
 use builtin::BuiltinProvider;
 use dispatch::WireApis;
 use layered::LayeredProvider;
+use llama::LlamaProvider;
 use radius::RadiusProvider;
 
 /// What a collection works with; every field has a sensible default.
@@ -132,7 +134,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The built-in ones sorted by id, then the others as they came.
+    /// The built-in ones sorted by id, the user's own server, then the others as they came.
     slots: Vec<Slot>,
     /// What the last refresh found out about credentials, by provider.
     access: BTreeMap<String, Access>,
@@ -175,14 +177,11 @@ impl Models {
                         options.catalogue_server.clone(),
                     )),
                 };
-                Slot {
-                    active: Some(Arc::clone(&builtin)),
-                    builtin: Some(builtin),
-                    ..Slot::new(info.id)
-                }
+                Slot::builtin(builtin)
             })
             .collect();
         slots.sort_by(|left, right| left.id.cmp(&right.id));
+        slots.push(Slot::builtin(Arc::new(LlamaProvider::new(wire.clone()))));
         Self(Arc::new(Shared {
             state: RwLock::new(State {
                 slots,
@@ -346,6 +345,14 @@ impl Slot {
             file: None,
             extension: None,
             active: None,
+        }
+    }
+
+    fn builtin(provider: Arc<dyn Provider>) -> Self {
+        Self {
+            active: Some(Arc::clone(&provider)),
+            builtin: Some(Arc::clone(&provider)),
+            ..Self::new(provider.id())
         }
     }
 

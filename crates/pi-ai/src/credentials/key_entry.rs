@@ -6,6 +6,7 @@ use secrecy::SecretString;
 
 use super::credential::ApiKeyCredential;
 use super::provider_auth::{ApiKeyAuth, KeySource};
+use crate::env_vars;
 use crate::json::JsonObject;
 use crate::oauth::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError};
 
@@ -35,6 +36,17 @@ impl ApiKeyAuth {
                         ("CLOUDFLARE_GATEWAY_ID", gateway),
                     ],
                 ))
+            }
+            KeySource::Llama => {
+                let address = ask_text(interaction, "Address of the server").await?;
+                let key = interaction
+                    .prompt(LoginPrompt::Secret {
+                        message: "API key, if the server wants one:".to_owned(),
+                    })
+                    .await?;
+                let key = Some(key.trim()).filter(|key| !key.is_empty());
+                let key = key.map(SecretString::from);
+                Ok(credential(key, [(env_vars::LLAMA_BASE_URL, address)]))
             }
             KeySource::Bedrock => ask_for_bedrock(interaction).await,
             KeySource::Vertex => ask_for_vertex(interaction).await,

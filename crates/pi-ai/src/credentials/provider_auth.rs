@@ -12,6 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::authenticator::AuthSource;
 use super::value_template::ValueTemplate;
 use crate::env::Env;
+use crate::env_vars;
 use crate::google_credentials::credentials_file;
 use crate::oauth::OAuthFlow;
 use crate::options::HeaderOverrides;
@@ -55,6 +56,8 @@ pub enum KeySource {
     CloudflareWorkersAi,
     /// `CLOUDFLARE_API_KEY` with account and `CLOUDFLARE_GATEWAY_ID`, in the gateway's own header.
     CloudflareAiGateway,
+    /// `LLAMA_BASE_URL`, with `LLAMA_API_KEY` where the server wants a key.
+    Llama,
 }
 
 /// What `models.json` or an extension says about a provider's authentication.
@@ -167,6 +170,7 @@ impl KeySource {
             Self::CloudflareAiGateway => {
                 "CLOUDFLARE_API_KEY, CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_GATEWAY_ID".to_owned()
             }
+            Self::Llama => "LLAMA_BASE_URL to the address of your server".to_owned(),
         };
         Some(format!("set {text}"))
     }
@@ -184,6 +188,7 @@ impl KeySource {
                 return Some(auth);
             }
             Self::CloudflareAiGateway => return cloudflare_gateway(key, env),
+            Self::Llama => return llama(key, env),
             Self::Variables(_) | Self::Anthropic | Self::Bedrock | Self::Vertex => {}
         }
         if let Some(key) = key {
@@ -199,7 +204,7 @@ impl KeySource {
                 Some(key) => with_key(key),
                 None => vertex_default_credentials(env).await?,
             },
-            Self::CloudflareWorkersAi | Self::CloudflareAiGateway => return None,
+            Self::CloudflareWorkersAi | Self::CloudflareAiGateway | Self::Llama => return None,
         };
         auth.env = variables.clone();
         Some(auth)
@@ -301,5 +306,16 @@ fn cloudflare_gateway(key: Option<(SecretString, AuthSource)>, env: &Env) -> Opt
         ("authorization".to_owned(), None),
         ("x-api-key".to_owned(), None),
     ]);
+    Some(auth)
+}
+
+/// A server of the user's own is known by its address; most want no key, but clients must send one.
+fn llama(key: Option<(SecretString, AuthSource)>, env: &Env) -> Option<KeyAuth> {
+    let mut variables = BTreeMap::new();
+    keep_variable(&mut variables, env, env_vars::LLAMA_BASE_URL)?;
+    let source = AuthSource::Variable(env_vars::LLAMA_BASE_URL.to_owned());
+    let key = key.or_else(|| from_env(env, env_vars::LLAMA_API_KEY));
+    let mut auth = with_key(key.unwrap_or_else(|| ("local".into(), source)));
+    auth.env = variables;
     Some(auth)
 }

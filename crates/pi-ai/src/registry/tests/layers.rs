@@ -9,7 +9,7 @@ use crate::model::Modality;
 #[test]
 fn built_in_models_are_there_as_they_are() {
     let models = collection(&[]);
-    assert_eq!(models.providers().len(), 41);
+    assert_eq!(models.providers().len(), 42);
     assert_eq!(models.all().len(), 1495);
     assert!(Arc::ptr_eq(
         &models.models("openai"),
@@ -250,7 +250,7 @@ fn a_registered_provider_stands_in_until_it_is_removed() {
     models.unregister("acme", Layer::ModelsFile);
     models.unregister("acme", Layer::Provider);
     assert!(models.provider("acme").is_none());
-    assert_eq!(models.providers().len(), 41);
+    assert_eq!(models.providers().len(), 42);
 }
 
 #[test]
