@@ -1,8 +1,12 @@
 //! One live session, whatever the front end.
 
+mod attachments;
+mod model_choice;
 mod system_prompt;
 mod toolset;
 
+pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use model_choice::{ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, choose_model};
 pub use system_prompt::{DocsPlaces, Instructions, SkillNote, SystemPromptParts};
 pub use toolset::{
     DEFAULT_TOOLS, DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset,

@@ -1,0 +1,323 @@
+//! Which model a session begins with, how much it thinks, and which models one cycles through.
+//!
+//! In this order: what the command line names; in a new session the default or the first of the
+//! scope; in an old one the model it was left with; the default of the settings; what a provider
+//! with a credential usually begins with; the first model there is. What patterns mean is `pi-ai`'s
+//! matter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pi_ai::{
+    Model, ModelQuery, ModelQueryError, ModelScope, Models, NetworkUse, RefreshOptions,
+    ScopedModel, ThinkingLevel, builtin_providers, env_vars, resolve_model, resolve_scope,
+};
+use pi_config::{ConfigDiagnostic, DiagnosticLevel, Settings};
+use pi_session::{ContextModel, EntryKind, Session, SessionError};
+use secrecy::SecretString;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+/// The provider whose models are known only by asking it.
+const LOCAL_SERVER: &str = "llama.cpp";
+
+/// How long a start waits for the user's own server to list its models.
+const LOCAL_SERVER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the command line says about models.
+#[derive(Debug, Clone, Default)]
+pub struct ModelFlags {
+    /// `--provider`.
+    pub provider: Option<String>,
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--models`, split at its commas.
+    pub models: Option<Vec<String>>,
+    /// `--thinking`.
+    pub thinking: Option<ThinkingLevel>,
+    /// `--api-key`, for the provider of the model.
+    pub api_key: Option<SecretString>,
+}
+
+/// What a session was left with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PriorChoice {
+    /// The model that was chosen or answered last.
+    pub model: Option<ContextModel>,
+    /// The thinking level, if one was ever recorded.
+    pub thinking_level: Option<ThinkingLevel>,
+}
+
+impl PriorChoice {
+    /// Reads what a session was left with; nothing where it has no messages yet.
+    pub fn of(session: &Session) -> Result<Option<Self>, SessionError> {
+        if !path_has(session, shows_messages)? {
+            return Ok(None);
+        }
+        let settings = session.path_settings()?;
+        let is_level = |kind| kind == EntryKind::ThinkingLevelChange;
+        let thinking_level = match ThinkingLevel::from_name(&settings.thinking_level) {
+            // A session that never chose one looks like one that chose to switch it off.
+            Some(ThinkingLevel::Off) if !path_has(session, is_level)? => None,
+            level => level,
+        };
+        Ok(Some(Self {
+            model: settings.model,
+            thinking_level,
+        }))
+    }
+}
+
+fn shows_messages(kind: EntryKind) -> bool {
+    matches!(
+        kind,
+        EntryKind::Message(_)
+            | EntryKind::CustomMessage
+            | EntryKind::Compaction
+            | EntryKind::BranchSummary
+    )
+}
+
+/// Tells whether an entry on the way to the leaf is of a kind, without reading its body.
+fn path_has(session: &Session, wanted: impl Fn(EntryKind) -> bool) -> Result<bool, SessionError> {
+    let mut next = session.leaf_id();
+    while let Some(id) = next {
+        if session.kind(id.as_str()).is_some_and(&wanted) {
+            return Ok(true);
+        }
+        next = session.parent_id(id)?;
+    }
+    Ok(false)
+}
+
+/// What a session begins with.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelChoice {
+    /// The model; none where no provider has a credential.
+    pub model: Option<Arc<Model>>,
+    /// How much it thinks, as far as the model can.
+    pub thinking_level: ThinkingLevel,
+    /// The models to cycle through, and what a pattern says of their thinking.
+    pub scoped_models: Vec<ScopedModel>,
+    /// Why the model is not the one the session was left with.
+    pub fallback: Option<String>,
+    /// What else the user should know.
+    pub diagnostics: Vec<ConfigDiagnostic>,
+}
+
+/// Why no model could be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ModelChoiceError {
+    /// What the command line names does not exist.
+    #[error(transparent)]
+    Query(#[from] ModelQueryError),
+    /// There is a key and nothing to use it for.
+    #[error("--api-key is given for no model; name one with --model or --models")]
+    KeyWithoutModel,
+}
+
+/// Chooses from models whose credentials are known (see [`Models::refresh`]).
+///
+/// A server of the user's own is asked for its models, when it is the only one left to ask or the
+/// one that would be used.
+pub async fn choose_model(
+    models: &Models,
+    settings: &Settings,
+    flags: &ModelFlags,
+    prior: Option<&PriorChoice>,
+) -> Result<ModelChoice, ModelChoiceError> {
+    let chosen = choose(models, settings, flags, prior);
+    let asks_server = models.is_authenticated(LOCAL_SERVER)
+        && match &chosen {
+            Ok(choice) => choice
+                .model
+                .as_ref()
+                .is_none_or(|model| model.provider == LOCAL_SERVER),
+            Err(_) => true,
+        };
+    if !asks_server {
+        return chosen;
+    }
+    let trouble = ask_local_server(models).await;
+    let mut chosen = choose(models, settings, flags, prior)?;
+    if chosen.model.is_none() {
+        chosen.diagnostics.extend(trouble);
+    }
+    Ok(chosen)
+}
+
+async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
+    let cancel = CancellationToken::new();
+    let deadline = cancel.clone().drop_guard();
+    let refresh = models.refresh(RefreshOptions {
+        network: NetworkUse::Allowed,
+        providers: Some(vec![LOCAL_SERVER.to_owned()]),
+        cancel,
+        ..RefreshOptions::default()
+    });
+    let trouble = match tokio::time::timeout(LOCAL_SERVER_PATIENCE, refresh).await {
+        Ok(mut report) => report.errors.remove(LOCAL_SERVER)?.to_string(),
+        Err(_) => {
+            drop(deadline);
+            format!(
+                "The server that {} names does not answer",
+                env_vars::LLAMA_BASE_URL
+            )
+        }
+    };
+    Some(warning(trouble))
+}
+
+fn choose(
+    models: &Models,
+    settings: &Settings,
+    flags: &ModelFlags,
+    prior: Option<&PriorChoice>,
+) -> Result<ModelChoice, ModelChoiceError> {
+    let patterns = flags.models.as_ref().or(settings.enabled_models.as_ref());
+    let scope = match patterns {
+        Some(patterns) if !patterns.is_empty() => {
+            resolve_scope(patterns.iter().map(String::as_str), &models.available())
+        }
+        Some(_) | None => ModelScope::default(),
+    };
+    let mut diagnostics: Vec<_> = scope.warnings.iter().map(warning).collect();
+    let named = match named_model(models, flags)? {
+        Some(named) => {
+            diagnostics.extend(named.warning);
+            Some((named.model, named.thinking))
+        }
+        None if prior.is_none() => scoped_default(settings, &scope),
+        None => None,
+    };
+    if flags.api_key.is_some() && named.is_none() {
+        return Err(ModelChoiceError::KeyWithoutModel);
+    }
+    let (named, suffix) = named.map_or((None, None), |(model, level)| (Some(model), level));
+    let (model, fallback) = match named {
+        Some(model) => (Some(model), None),
+        None => unnamed_model(models, settings, prior),
+    };
+    let level = flags.thinking.or(suffix);
+    Ok(ModelChoice {
+        thinking_level: thinking_level(settings, level, prior, model.as_deref()),
+        model,
+        scoped_models: scope.models,
+        fallback,
+        diagnostics,
+    })
+}
+
+/// A model the command line names.
+struct NamedModel {
+    model: Arc<Model>,
+    thinking: Option<ThinkingLevel>,
+    warning: Option<ConfigDiagnostic>,
+}
+
+fn named_model(models: &Models, flags: &ModelFlags) -> Result<Option<NamedModel>, ModelQueryError> {
+    let Some(pattern) = flags.model.as_deref() else {
+        return Ok(None);
+    };
+    let query = ModelQuery {
+        provider: flags.provider.as_deref(),
+        pattern,
+        thinking: flags.thinking,
+    };
+    let resolved = resolve_model(query, models)?;
+    Ok(Some(NamedModel {
+        model: resolved.model,
+        thinking: resolved.thinking,
+        warning: resolved.warning.map(warning),
+    }))
+}
+
+/// Chooses from the scope: the default of the settings if it is in it, else the first.
+fn scoped_default(
+    settings: &Settings,
+    scope: &ModelScope,
+) -> Option<(Arc<Model>, Option<ThinkingLevel>)> {
+    let is_default = |scoped: &&ScopedModel| {
+        settings.default_provider.as_ref() == Some(&scoped.model.provider)
+            && settings.default_model.as_ref() == Some(&scoped.model.id)
+    };
+    let chosen = scope.models.iter().find(is_default);
+    let chosen = chosen.or(scope.models.first())?;
+    Some((Arc::clone(&chosen.model), chosen.thinking))
+}
+
+/// Chooses where the command line says nothing, and tells why it is not the session's model.
+fn unnamed_model(
+    models: &Models,
+    settings: &Settings,
+    prior: Option<&PriorChoice>,
+) -> (Option<Arc<Model>>, Option<String>) {
+    let usable = |provider: &str, id: &str| {
+        let model = models.model(provider, id)?;
+        models.is_authenticated(&model.provider).then_some(model)
+    };
+    let left_with = prior.and_then(|prior| prior.model.as_ref());
+    if let Some(left_with) = left_with
+        && let Some(model) = usable(&left_with.provider, &left_with.model_id)
+    {
+        return (Some(model), None);
+    }
+    let by_default = match (&settings.default_provider, &settings.default_model) {
+        (Some(provider), Some(id)) => usable(provider, id),
+        _ => None,
+    };
+    let model = by_default.or_else(|| usual_model(models));
+    let fallback = left_with.map(|left_with| {
+        let ContextModel { provider, model_id } = left_with;
+        let instead = match &model {
+            Some(model) => format!("using {}/{}", model.provider, model.id),
+            None => "and there is no other".to_owned(),
+        };
+        format!("The session's model {provider}/{model_id} is not available, {instead}")
+    });
+    (model, fallback)
+}
+
+/// Returns what one would begin with: the usual model of the first provider that has a credential,
+/// else the first model that can be used.
+fn usual_model(models: &Models) -> Option<Arc<Model>> {
+    let available = models.available();
+    let usual = builtin_providers().iter().find_map(|info| {
+        available
+            .iter()
+            .find(|model| model.provider == info.id && model.id == info.default_model)
+    });
+    usual.or(available.first()).cloned()
+}
+
+fn thinking_level(
+    settings: &Settings,
+    wanted: Option<ThinkingLevel>,
+    prior: Option<&PriorChoice>,
+    model: Option<&Model>,
+) -> ThinkingLevel {
+    let Some(model) = model else {
+        return ThinkingLevel::Off;
+    };
+    let by_default = || settings.default_thinking_level();
+    let level = match (wanted, prior) {
+        (Some(level), _) => level,
+        (None, Some(prior)) => prior.thinking_level.unwrap_or_else(by_default),
+        (None, None) => settings
+            .model_thinking_level(&model.provider, &model.id)
+            .unwrap_or_else(by_default),
+    };
+    model.clamp_thinking_level(level)
+}
+
+fn warning(message: impl ToString) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level: DiagnosticLevel::Warning,
+        message: message.to_string(),
+        path: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
