@@ -1,7 +1,7 @@
 //! Replaces a file as a whole: readers see the old content or the new, also after a crash.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Who may read a file that does not exist yet. An existing file keeps its mode.
@@ -18,15 +18,32 @@ pub enum NewFile {
 /// The content is written to a file beside it, synced and renamed. A symbolic link stays one: the
 /// file it leads to is replaced.
 pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
-    let target = follow_links(path)?;
-    let directory = parent(&target);
-    let existing = match fs::metadata(&target) {
+    write_with(path, new_file, |file| file.write_all(content))
+}
+
+/// Replaces the content of a file as [`write`] does, without holding it in memory.
+///
+/// If `fill` fails, the old content stays. What is no regular file, such as a terminal or a pipe, is
+/// written to directly.
+pub fn write_with<E: From<io::Error>>(
+    path: &Path,
+    new_file: NewFile,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let existing = match fs::metadata(path) {
+        Ok(metadata) if is_stream(&metadata) => return fill_stream(path, fill),
         Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
-    let (mut file, temporary) = create_temporary(&target, &directory, new_file)?;
-    file.write_all(content)?;
+    let target = follow_links(path)?;
+    let directory = parent(&target);
+    let (file, temporary) = create_temporary(&target, &directory, new_file)?;
+    let mut buffered = BufWriter::new(file);
+    fill(&mut buffered)?;
+    let file = buffered
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
     if let Some(existing) = &existing {
         keep_attributes(&file, existing)?;
     }
@@ -36,11 +53,25 @@ pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
         Ok(()) => temporary.forget(),
         // A file that is itself a mount point, as in a container, cannot be replaced.
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-            return overwrite(&target, content);
+            return Ok(overwrite(&target, &temporary)?);
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     }
-    sync_directory(&directory)
+    Ok(sync_directory(&directory)?)
+}
+
+/// Tells whether there is no content to replace: a terminal, a pipe, a socket.
+fn is_stream(metadata: &fs::Metadata) -> bool {
+    !metadata.is_file() && !metadata.is_dir()
+}
+
+fn fill_stream<E: From<io::Error>>(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut stream = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+    fill(&mut stream)?;
+    Ok(stream.flush()?)
 }
 
 /// Creates a file with this content unless it exists; returns whether it was created.
@@ -164,9 +195,10 @@ fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
 }
 
 /// The last resort: the old content is gone before the new is there.
-fn overwrite(target: &Path, content: &[u8]) -> io::Result<()> {
+fn overwrite(target: &Path, temporary: &Temporary) -> io::Result<()> {
+    let mut content = File::open(&temporary.0)?;
     let mut file = OpenOptions::new().write(true).truncate(true).open(target)?;
-    file.write_all(content)?;
+    io::copy(&mut content, &mut file)?;
     file.sync_all()
 }
 
@@ -271,6 +303,26 @@ mod tests {
         create(&target.join("child"), b"x", NewFile::Default).unwrap();
         assert!(write(&target, b"new", NewFile::Private).is_err());
         assert_eq!(names(home.path()), ["is-a-directory"]);
+    }
+
+    #[test]
+    fn content_that_cannot_be_finished_leaves_the_old() {
+        let home = TempDir::new().unwrap();
+        let path = home.path().join("page.html");
+        write(&path, b"old", NewFile::Default).unwrap();
+        let filled = write_with(&path, NewFile::Default, |file| {
+            file.write_all(b"half of it")?;
+            Err(io::Error::other("the source is gone"))
+        });
+        assert_eq!(filled.unwrap_err().to_string(), "the source is gone");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(home.path()), ["page.html"]);
+    }
+
+    #[test]
+    fn a_stream_is_written_to_and_not_replaced() {
+        write(Path::new("/dev/null"), b"gone", NewFile::Default).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 
     #[test]
