@@ -11,4 +11,8 @@ pub use system_prompt::{DocsPlaces, Instructions, SkillNote, SystemPromptParts};
 pub use toolset::{
     DEFAULT_TOOLS, DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset,
     ToolsetOptions,
+mod export;
+pub use export::{
+    ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, Redaction, export_html,
+    export_html_file, export_jsonl, stored_secrets,
 };

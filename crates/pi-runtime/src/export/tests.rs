@@ -1,0 +1,237 @@
+//! What an export writes and where.
+
+use std::fs;
+
+use pi_ai::{AgentMessage, Env};
+use pi_session::{NewSession, Session, SessionInfoEntry};
+use pretty_assertions::assert_eq;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+
+const NOW: i64 = 1_767_225_600_123;
+
+fn env() -> Env {
+    Env::fixed([("HOME", "/home/user")]).with_clock(|| NOW)
+}
+
+fn message(value: Value) -> AgentMessage {
+    serde_json::from_value(value).unwrap()
+}
+
+fn user(text: &str) -> AgentMessage {
+    message(json!({"role": "user", "content": text, "timestamp": 1}))
+}
+
+fn answer(text: &str) -> AgentMessage {
+    message(json!({
+        "role": "assistant", "content": [{"type": "text", "text": text}], "api": "faux",
+        "provider": "faux", "model": "m", "stopReason": "stop", "timestamp": 2,
+        "usage": {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15,
+            "cost": {"input": 0.1, "output": 0.2, "cacheRead": 0, "cacheWrite": 0, "total": 0.3}}
+    }))
+}
+
+fn saved_session(home: &TempDir) -> Session {
+    let path = home.path().join("2026-01-01_abc.jsonl");
+    let options = NewSession {
+        env: env(),
+        ..NewSession::default()
+    };
+    let mut session = Session::create_at(&path, home.path(), options).unwrap();
+    session.append(user("first question")).unwrap();
+    session.append(answer("first answer")).unwrap();
+    session
+}
+
+fn options(output: PathBuf) -> HtmlOptions {
+    HtmlOptions {
+        output: Some(output),
+        env: env(),
+        ..HtmlOptions::default()
+    }
+}
+
+fn page(session: &Session, home: &TempDir, change: impl FnOnce(&mut HtmlOptions)) -> String {
+    let path = home.path().join("page.html");
+    let mut options = options(path.clone());
+    change(&mut options);
+    assert_eq!(export_html(session, &options).unwrap(), path);
+    fs::read_to_string(path).unwrap()
+}
+
+/// Returns the content of the elements whose opening tag ends so.
+fn scripts<'page>(page: &'page str, tag: &str) -> Vec<&'page str> {
+    page.split(tag)
+        .skip(1)
+        .map(|rest| rest.split_once("</script>").unwrap().0)
+        .collect()
+}
+
+fn overview(page: &str) -> Value {
+    serde_json::from_str(scripts(page, "id=\"overview\">")[0]).unwrap()
+}
+
+fn entries(page: &str) -> Vec<Value> {
+    let blocks = scripts(page, "class=\"entries\">");
+    blocks
+        .into_iter()
+        .flat_map(|block| serde_json::from_str::<Vec<Value>>(block).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_page_holds_all_branches_and_what_they_cost() {
+    let home = TempDir::new().unwrap();
+    let mut session = saved_session(&home);
+    let first = session.branch_ids().remove(0);
+    session.branch(&first).unwrap();
+    session.append(answer("another answer")).unwrap();
+    session
+        .append(SessionInfoEntry {
+            name: Some("a <b>name</b>".to_owned()),
+        })
+        .unwrap();
+    let page = page(&session, &home, |options| {
+        options.system_prompt = Some("be brief".to_owned());
+    });
+    let entries = entries(&page);
+    let overview = overview(&page);
+    assert_eq!(entries.len(), 4);
+    assert_eq!(entries[1]["message"]["content"][0]["text"], "first answer");
+    assert_eq!(overview["leaf"], 3);
+    assert_eq!(overview["exportedAt"], NOW);
+    assert_eq!(overview["systemPrompt"], "be brief");
+    assert_eq!(overview["totals"]["tokens"]["total"], 30);
+    assert_eq!(overview["totals"]["cost"], 0.6);
+    assert_eq!(overview["nodes"][2]["parent"], 0);
+    assert_eq!(overview["nodes"][2]["text"], "another answer");
+    assert_eq!(overview["nodes"][3]["kind"], "name");
+    assert!(page.contains("<title>a &lt;b&gt;name&lt;/b&gt; · pi session</title>"));
+}
+
+#[test]
+fn a_session_without_an_answer_has_nothing_to_export() {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("s.jsonl");
+    let mut session = Session::create_at(&path, home.path(), NewSession::default()).unwrap();
+    session.append(user("anybody there?")).unwrap();
+    let in_memory = Session::in_memory(home.path(), NewSession::default()).unwrap();
+    for session in [session, in_memory] {
+        let output = home.path().join("page.html");
+        let refused = export_html(&session, &options(output.clone())).unwrap_err();
+        assert!(matches!(refused, ExportError::NothingYet), "{refused}");
+        assert!(!output.exists());
+    }
+}
+
+#[test]
+fn a_conversation_in_memory_can_be_exported() {
+    let home = TempDir::new().unwrap();
+    let mut session = Session::in_memory(home.path(), NewSession::default()).unwrap();
+    session.append(answer("hello")).unwrap();
+    assert_eq!(entries(&page(&session, &home, |_| ())).len(), 1);
+    let expected = format!("pi-session-{}.html", session.id());
+    assert_eq!(default_page_name(&session), PathBuf::from(expected));
+}
+
+#[test]
+fn the_default_name_is_that_of_the_session_file() {
+    let home = TempDir::new().unwrap();
+    let name = default_page_name(&saved_session(&home));
+    assert_eq!(name, PathBuf::from("pi-session-2026-01-01_abc.html"));
+}
+
+#[test]
+fn a_file_is_exported_without_being_touched() {
+    let home = TempDir::new().unwrap();
+    let input = home.path().join("old.jsonl");
+    let old = "{\"type\":\"session\",\"id\":\"a\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/x\"}\n\
+        {\"type\":\"message\",\"timestamp\":\"2026-01-01T00:00:01.000Z\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n\
+        not json at all\n";
+    fs::write(&input, old).unwrap();
+    let output = home.path().join("page.html");
+    export_html_file(&input, &options(output.clone())).unwrap();
+    assert_eq!(fs::read_to_string(&input).unwrap(), old);
+    let page = fs::read_to_string(output).unwrap();
+    assert_eq!(entries(&page)[0]["message"]["content"], "hi");
+}
+
+#[test]
+fn a_file_that_is_missing_or_no_session_is_named() {
+    let home = TempDir::new().unwrap();
+    let missing = home.path().join("missing.jsonl");
+    let other = home.path().join("other.jsonl");
+    fs::write(&other, "{\"type\":\"message\"}\n").unwrap();
+    for input in [missing, other] {
+        let output = home.path().join("page.html");
+        let error = export_html_file(&input, &options(output.clone())).unwrap_err();
+        let name = input.file_name().unwrap().to_string_lossy();
+        assert!(error.to_string().contains(&*name), "{error}");
+        assert!(!output.exists());
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_written_leaves_nothing() {
+    let home = TempDir::new().unwrap();
+    let session = saved_session(&home);
+    let output = home.path().join("no/such/folder/page.html");
+    let error = export_html(&session, &options(output.clone())).unwrap_err();
+    assert!(matches!(error, ExportError::Unwritable { path, .. } if path == output));
+}
+
+#[test]
+fn stored_secrets_are_in_no_export() {
+    let home = TempDir::new().unwrap();
+    let mut session = saved_session(&home);
+    let secret = "sk-very-secret-0123456789";
+    session.append(user(&format!("my key is {secret}"))).unwrap();
+    session
+        .append(SessionInfoEntry {
+            name: Some(format!("about {secret}")),
+        })
+        .unwrap();
+    let redaction = Redaction::new([SecretString::from(secret)]);
+    let page = page(&session, &home, |options| {
+        options.redaction = redaction.clone();
+        options.system_prompt = Some(format!("use {secret}"));
+    });
+    assert!(!page.contains("very-secret"));
+    assert_eq!(entries(&page)[2]["message"]["content"], "my key is [redacted]");
+    let lines = home.path().join("out.jsonl");
+    let options = JsonlOptions {
+        output: Some(lines.clone()),
+        redaction,
+        env: env(),
+    };
+    export_jsonl(&session, &options).unwrap();
+    let lines = fs::read_to_string(lines).unwrap();
+    assert!(!lines.contains("very-secret") && lines.contains("my key is [redacted]"));
+}
+
+#[test]
+fn json_lines_hold_the_current_branch_alone() {
+    let home = TempDir::new().unwrap();
+    let mut session = saved_session(&home);
+    let first = session.branch_ids().remove(0);
+    session.branch(&first).unwrap();
+    session.append(answer("another answer")).unwrap();
+    let output = home.path().join("new/folder/out.jsonl");
+    let options = JsonlOptions {
+        output: Some(output.clone()),
+        env: env(),
+        ..JsonlOptions::default()
+    };
+    assert_eq!(export_jsonl(&session, &options).unwrap(), output);
+    let copy = Session::open(&output, OpenSession::default()).unwrap();
+    assert_eq!(copy.branch_ids(), session.branch_ids());
+    assert_eq!(copy.len(), 2);
+}
+
+#[test]
+fn the_moment_in_a_name_suits_every_file_system() {
+    assert_eq!(moment(&env()), "2026-01-01T00-00-00-123Z");
+}

@@ -1,0 +1,203 @@
+//! Colours of an exported page, as a theme file gives them.
+//!
+//! The page brings a light and a dark look of its own and follows the reader's preference. A theme
+//! may set three backgrounds; then the page takes the look that goes with them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// How many variables may lead to one another before a colour is taken for circular.
+const LONGEST_REFERENCE: usize = 32;
+
+/// Backgrounds of an exported page, where a theme sets them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExportTheme {
+    /// Behind everything.
+    pub page_background: Option<ExportColor>,
+    /// Behind a message.
+    pub card_background: Option<ExportColor>,
+    /// Behind notes.
+    pub info_background: Option<ExportColor>,
+}
+
+/// An opaque colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportColor {
+    /// The share of red.
+    pub red: u8,
+    /// The share of green.
+    pub green: u8,
+    /// The share of blue.
+    pub blue: u8,
+}
+
+/// Whether a page is light or dark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// As the reader prefers.
+    Reader,
+    Light,
+    Dark,
+}
+
+impl Scheme {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Reader => "auto",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+impl ExportTheme {
+    /// Reads the `export` part of a theme file. What it does not say, or says wrongly, stays unset.
+    pub fn from_theme_json(json: &str) -> Self {
+        let theme: Value = serde_json::from_str(json).unwrap_or_default();
+        let color = |name: &str| resolve(theme.get("export")?.get(name)?, theme.get("vars"));
+        Self {
+            page_background: color("pageBg"),
+            card_background: color("cardBg"),
+            info_background: color("infoBg"),
+        }
+    }
+
+    pub(super) fn scheme(&self) -> Scheme {
+        match self.page_background.or(self.card_background) {
+            None => Scheme::Reader,
+            Some(background) if background.is_light() => Scheme::Light,
+            Some(_) => Scheme::Dark,
+        }
+    }
+
+    /// Returns a style sheet that sets the page's own variables.
+    pub(super) fn style_sheet(&self) -> String {
+        let variables = [
+            ("--page", self.page_background),
+            ("--card", self.card_background),
+            ("--note", self.info_background),
+        ];
+        let mut declarations = String::new();
+        for (name, color) in variables {
+            if let Some(color) = color {
+                declarations.push_str(&format!("{name}:{color};"));
+            }
+        }
+        if declarations.is_empty() {
+            return declarations;
+        }
+        format!(":root[data-colors=\"theme\"]{{{declarations}}}\n")
+    }
+}
+
+impl ExportColor {
+    /// Reads `#rrggbb` or `#rgb`.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('#')?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let number = u32::from_str_radix(digits, 16).ok()?;
+        let [_, red, green, blue] = match digits.len() {
+            6 => number.to_be_bytes(),
+            3 => {
+                let [_, _, high, low] = number.to_be_bytes();
+                [0, high * 17, (low >> 4) * 17, (low & 15) * 17]
+            }
+            _ => return None,
+        };
+        Some(Self { red, green, blue })
+    }
+
+    /// Returns a colour of the palette of 256 as terminals show it.
+    pub fn from_palette(index: u8) -> Self {
+        const BASIC: [u32; 16] = [
+            0x00_0000, 0x80_0000, 0x00_8000, 0x80_8000, 0x00_0080, 0x80_0080, 0x00_8080, 0xc0_c0c0,
+            0x80_8080, 0xff_0000, 0x00_ff00, 0xff_ff00, 0x00_00ff, 0xff_00ff, 0x00_ffff, 0xff_ffff,
+        ];
+        if let Some(color) = BASIC.get(usize::from(index)) {
+            let [_, red, green, blue] = color.to_be_bytes();
+            return Self { red, green, blue };
+        }
+        if index >= 232 {
+            let gray = 8 + (index - 232) * 10;
+            return Self {
+                red: gray,
+                green: gray,
+                blue: gray,
+            };
+        }
+        let cube = index - 16;
+        let level = |step: u8| if step == 0 { 0 } else { 55 + step * 40 };
+        Self {
+            red: level(cube / 36),
+            green: level(cube / 6 % 6),
+            blue: level(cube % 6),
+        }
+    }
+
+    fn is_light(self) -> bool {
+        let sum = u32::from(self.red) * 299 + u32::from(self.green) * 587 + u32::from(self.blue) * 114;
+        sum > 127_500
+    }
+}
+
+impl fmt::Display for ExportColor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "#{:02x}{:02x}{:02x}", self.red, self.green, self.blue)
+    }
+}
+
+fn resolve(value: &Value, variables: Option<&Value>) -> Option<ExportColor> {
+    let mut value = value;
+    for _ in 0..LONGEST_REFERENCE {
+        match value {
+            Value::Number(index) => {
+                let index = index.as_u64().and_then(|index| u8::try_from(index).ok());
+                return index.map(ExportColor::from_palette);
+            }
+            Value::String(text) => match ExportColor::from_hex(text) {
+                Some(color) => return Some(color),
+                None => value = variables?.get(text)?,
+            },
+            _ => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn a_theme_gives_colours_in_every_spelling() {
+        let theme = ExportTheme::from_theme_json(
+            r##"{"vars":{"a":"b","b":"#fff"},"export":{"pageBg":"a","cardBg":231,"infoBg":"#102030"}}"##,
+        );
+        assert_eq!(theme.scheme(), Scheme::Light);
+        assert_eq!(
+            theme.style_sheet(),
+            ":root[data-colors=\"theme\"]{--page:#ffffff;--card:#ffffff;--note:#102030;}\n"
+        );
+    }
+
+    #[test]
+    fn what_is_no_colour_stays_unset() {
+        for json in [
+            "",
+            "[]",
+            r#"{"export":7}"#,
+            r#"{"vars":{"a":"b","b":"a"},"export":{"pageBg":"a","cardBg":999,"infoBg":""}}"#,
+            r##"{"export":{"pageBg":"red;}body{display:none","cardBg":"#12é","infoBg":"#+12345"}}"##,
+        ] {
+            let theme = ExportTheme::from_theme_json(json);
+            assert_eq!(theme, ExportTheme::default(), "{json}");
+            assert_eq!(theme.style_sheet(), "");
+            assert_eq!(theme.scheme(), Scheme::Reader);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// The tree of all branches in the sidebar: fixed rows, of which only those in view exist. A straight
+// conversation is a straight list; only where it branches does it indent.
+
+const ROW_HEIGHT = 26;
+const DEEPEST_INDENT = 12;
+
+/** How long a search may work before it lets the page breathe, in milliseconds. */
+const SEARCH_SLICE = 12;
+
+const FILTERS = {
+  default: { title: "Talk", hint: "Messages, tools and summaries", takes: (node) => !SETTINGS_KINDS.has(node.kind) },
+  noTools: { title: "No tools", hint: "Without tool results", takes: (node) => !SETTINGS_KINDS.has(node.kind) && node.kind !== "toolResult" && !(node.kind === "assistant" && isOnlyCalls(node)) },
+  user: { title: "User", hint: "What the user said", takes: (node) => node.kind === "user" },
+  labelled: { title: "Labels", hint: "Entries with a label", takes: (node) => node.label !== undefined },
+  all: { title: "All", hint: "Everything, settings too", takes: () => true },
+};
+
+const KIND_MARKS = {
+  system: "⚙", user: "❯", assistant: "●", toolResult: "→", bash: "$", custom: "✦", hidden: "✧", compaction: "≡", branchSummary: "⑂",
+  model: "◇", thinking: "◇", label: "⚑", name: "✎", usage: "◇", edit: "✂", state: "▫", unknown: "?", unreadable: "!",
+};
+
+function isOnlyCalls(node) {
+  return node.calls !== undefined && node.text !== undefined && /^[\w-]+(, [\w-]+)*$/.test(node.text);
+}
+
+class Tree {
+  constructor(session, root, status, onPick) {
+    this.session = session;
+    this.root = root;
+    this.status = status;
+    this.onPick = onPick;
+    this.filter = "default";
+    this.matches = undefined;
+    this.window = element("div", { class: "tree-window" });
+    root.append(this.window);
+    root.addEventListener("scroll", () => this.paint(), { passive: true });
+    new ResizeObserver(() => this.paint()).observe(root);
+    this.window.addEventListener("click", (event) => {
+      const row = event.target.closest(".row");
+      if (row) this.onPick(Number(row.dataset.index));
+    });
+  }
+
+  /** Shows which path is open. */
+  setPath(onPath, leaf) {
+    this.onPath = onPath;
+    this.leaf = leaf;
+    this.lay();
+  }
+
+  setFilter(filter) {
+    this.filter = filter;
+    this.lay();
+  }
+
+  /** Lists only entries that hold all the words. Long sessions are searched in slices. */
+  search(query) {
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    this.searching = Symbol("search");
+    if (words.length === 0) {
+      this.matches = undefined;
+      this.lay();
+      return;
+    }
+    // What stands in the file escapes quotes and the like; that spelling rules most entries out cheaply.
+    const spellings = words.map((word) => JSON.stringify(word).slice(1, -1).replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`));
+    const matches = new Set();
+    this.matches = matches;
+    const search = this.searching;
+    let index = 0;
+    const work = () => {
+      if (this.searching !== search) return;
+      const until = performance.now() + SEARCH_SLICE;
+      for (; index < this.session.nodes.length && performance.now() < until; index++) {
+        if (this.holds(index, words, spellings)) matches.add(index);
+      }
+      this.lay(index < this.session.nodes.length);
+      if (index < this.session.nodes.length) setTimeout(work);
+    };
+    work();
+  }
+
+  holds(index, words, spellings) {
+    const label = (this.session.nodes[index].label ?? "").toLowerCase();
+    const line = this.session.json(index).toLowerCase();
+    if (!spellings.every((spelling, at) => line.includes(spelling) || label.includes(words[at]))) return false;
+    const text = this.session.text(index).toLowerCase();
+    return words.every((word) => text.includes(word));
+  }
+
+  /** Works out the rows: depth first, the open branch first, one step in where branches part. */
+  lay(isSearching = false) {
+    const { nodes, roots } = this.session;
+    const takes = FILTERS[this.filter].takes;
+    const rows = [];
+    const ordered = (children) => [...children].sort((left, right) => Number(this.onPath.has(right)) - Number(this.onPath.has(left)));
+    const pending = ordered(roots).reverse().map((index) => ({ index, depth: roots.length > 1 ? 1 : 0, isFork: roots.length > 1 }));
+    while (pending.length > 0) {
+      const { index, depth, isFork } = pending.pop();
+      const node = nodes[index];
+      const isTaken = takes(node) && (this.matches === undefined || this.matches.has(index));
+      if (isTaken) rows.push({ index, depth, isFork });
+      const forks = node.children.length > 1;
+      for (const child of ordered(node.children).reverse()) {
+        pending.push({ index: child, depth: forks ? depth + 1 : depth, isFork: forks || (isFork && !isTaken) });
+      }
+    }
+    this.rows = rows;
+    this.rowOf = new Map(rows.map((row, position) => [row.index, position]));
+    this.status.textContent = `${counting.format(rows.length)} of ${counting.format(nodes.length)} entries${isSearching ? ", searching…" : ""}`;
+    this.window.style.height = `${rows.length * ROW_HEIGHT}px`;
+    this.paint();
+  }
+
+  paint() {
+    if (this.rows === undefined) return;
+    const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_HEIGHT) - 10);
+    const last = Math.min(this.rows.length, Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW_HEIGHT) + 10);
+    this.window.replaceChildren(...this.rows.slice(first, last).map((row, offset) => this.paintRow(row, first + offset)));
+  }
+
+  paintRow({ index, depth, isFork }, position) {
+    const node = this.session.nodes[index];
+    const states = [this.onPath.has(index) && "on-path", index === this.session.leaf && "leaf", index === this.marked && "current", node.failed && "failed", isFork && "fork"];
+    const row = element("div", { class: ["row", node.kind, ...states.filter(Boolean)].join(" "), role: "treeitem", "aria-level": depth + 1, "aria-selected": String(index === this.marked), "data-index": index, title: node.text },
+      element("span", { class: "mark" }, KIND_MARKS[node.kind] ?? "·"),
+      node.label !== undefined && element("span", { class: "label" }, node.label),
+      element("span", { class: "row-text" }, node.text || KIND_NAMES[node.kind]),
+      index === this.session.leaf && element("span", { class: "leaf-mark", title: "The session stands here" }, "◂"));
+    row.style.top = `${position * ROW_HEIGHT}px`;
+    row.style.paddingInlineStart = `${10 + Math.min(depth, DEEPEST_INDENT) * 14}px`;
+    return row;
+  }
+
+  /** Marks the entry that is being read and keeps its row in view. */
+  mark(index) {
+    if (index === this.marked) return;
+    this.marked = index;
+    const position = this.rowOf?.get(index);
+    if (position !== undefined && !this.root.matches(":hover")) {
+      const top = position * ROW_HEIGHT;
+      const { scrollTop, clientHeight } = this.root;
+      if (top < scrollTop + ROW_HEIGHT || top > scrollTop + clientHeight - 3 * ROW_HEIGHT) this.root.scrollTop = top - clientHeight / 2;
+    }
+    this.paint();
+  }
+
+  /** Returns the row before or after the marked one. */
+  neighbour(direction) {
+    const position = this.rowOf.get(this.marked);
+    return this.rows[position === undefined ? 0 : position + direction]?.index;
+  }
+}
