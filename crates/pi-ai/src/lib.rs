@@ -72,7 +72,7 @@ pub use model::{
 };
 pub use model_pattern::{
     ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel, ScopedModel,
-    resolve_model, resolve_scope,
+    compare_ids, resolve_model, resolve_scope,
 };
 pub use oauth::{
     AnthropicSignIn, GithubCopilotSignIn, KimiCodingSignIn, LoginChoice, LoginEvent,

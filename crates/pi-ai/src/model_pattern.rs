@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::providers::builtin_provider;
 use crate::registry::Models;
 use crate::thinking::ThinkingLevel;
-use collation::compare;
+pub use collation::compare_ids;
 use glob::Glob;
 
 /// The models to search, a provider at a time, so that naming a provider reads no other.
@@ -250,7 +250,7 @@ fn choose_usable(
     }
     let authenticated = !usable.is_empty();
     let mut candidates: Vec<String> = candidates.iter().map(|model| full_id(model)).collect();
-    candidates.sort_by(|left, right| compare(left, right));
+    candidates.sort_by(|left, right| compare_ids(left, right));
     Err(ModelQueryError::Ambiguous {
         pattern: pattern.to_owned(),
         candidates,
@@ -424,7 +424,7 @@ fn match_model<'models>(
     partial.reduce(|best, model| {
         let order = is_alias(&model.id)
             .cmp(&is_alias(&best.id))
-            .then_with(|| compare(&model.id, &best.id));
+            .then_with(|| compare_ids(&model.id, &best.id));
         if order.is_gt() { model } else { best }
     })
 }

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 /// Punctuation in its collation order.
 const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
-/// Compares two ids.
-pub(super) fn compare(left: &str, right: &str) -> Ordering {
+/// Compares two ids of providers or models in the order people expect.
+pub fn compare_ids(left: &str, right: &str) -> Ordering {
     let primary = left.chars().map(weight).cmp(right.chars().map(weight));
     primary.then_with(|| {
         let cases = |text: &str| text.chars().map(char::is_uppercase).collect::<Vec<_>>();

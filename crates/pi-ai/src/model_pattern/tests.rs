@@ -387,7 +387,7 @@ fn ids_are_compared_as_people_expect() {
         "gpt-5-mini",
         "gpt-5:x",
     ];
-    ids.sort_by(|left, right| compare(left, right));
+    ids.sort_by(|left, right| compare_ids(left, right));
     assert_eq!(
         ids,
         [
