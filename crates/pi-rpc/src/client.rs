@@ -1,0 +1,474 @@
+//! Starts a pi of its own in RPC mode and talks to it.
+//!
+//! Commands are methods (`client/commands.rs`); an answer finds its command by the `id` it repeats. Everything else
+//! the process says is an event, heard by every listener in order, on the task that reads: a listener
+//! that blocks stops the reading, and with it the process.
+
+mod commands;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pi_ai::ImageContent;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinSet;
+
+use crate::command::RpcCommand;
+use crate::extension_ui::ExtensionUiResponse;
+use crate::framing::{Frame, LineReader};
+use crate::line_sink::LineWriter;
+use crate::response::RpcResponse;
+
+/// The longest line of an answer: `get_entries` sends a whole session.
+const ANSWER_LINE_LIMIT: usize = 2 * 1024 * 1024 * 1024;
+
+/// How much of what the process writes to its standard error is kept.
+const STDERR_KEPT: usize = 64 * 1024;
+
+/// How long a process may take to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How to start the process.
+#[derive(Debug, Clone)]
+pub struct RpcClientOptions {
+    /// The program.
+    pub program: PathBuf,
+    /// Arguments before `--mode rpc`, for a program that is run by another.
+    pub leading_arguments: Vec<OsString>,
+    /// Arguments after it.
+    pub arguments: Vec<OsString>,
+    /// `--provider`.
+    pub provider: Option<String>,
+    /// `--model`.
+    pub model: Option<String>,
+    /// Where it works; here otherwise.
+    pub cwd: Option<PathBuf>,
+    /// Variables on top of this process's own.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl RpcClientOptions {
+    /// Starts this program without further arguments.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            leading_arguments: Vec::new(),
+            arguments: Vec::new(),
+            provider: None,
+            model: None,
+            cwd: None,
+            environment: Vec::new(),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.leading_arguments)
+            .args(["--mode", "rpc"]);
+        for (flag, value) in [("--provider", &self.provider), ("--model", &self.model)] {
+            if let Some(value) = value {
+                command.args([flag, value]);
+            }
+        }
+        command.args(&self.arguments);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(cwd) = &self.cwd {
+            command.current_dir(cwd);
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+}
+
+/// Why a command of a client came to nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RpcClientError {
+    /// The process did not start.
+    #[error("cannot start {}: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The process is gone.
+    #[error("the pi process has ended{}", quoted(stderr))]
+    Ended {
+        /// The end of what it wrote to its standard error.
+        stderr: String,
+    },
+    /// The process refused the command.
+    #[error("{command}: {error}")]
+    Refused {
+        /// The command's type.
+        command: String,
+        /// What it said.
+        error: String,
+    },
+    /// The answer is not what it should be.
+    #[error("cannot read the answer: {0}")]
+    Answer(#[from] serde_json::Error),
+    /// It took too long.
+    #[error("the agent did not settle within {} s", .0.as_secs_f64())]
+    Timeout(Duration),
+}
+
+fn quoted(stderr: &str) -> String {
+    match stderr.trim() {
+        "" => String::new(),
+        said => format!("; it said: {said}"),
+    }
+}
+
+/// Something the process tells by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RpcEvent(Value);
+
+impl RpcEvent {
+    /// Returns the event's type, such as `agent_settled`.
+    pub fn kind(&self) -> &str {
+        self.0.get("type").and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// Returns the whole event.
+    pub fn json(&self) -> &Value {
+        &self.0
+    }
+
+    /// Takes the whole event.
+    pub fn into_json(self) -> Value {
+        self.0
+    }
+}
+
+type EventListener = dyn Fn(&RpcEvent) + Send + Sync;
+
+/// A pi process in RPC mode. Dropping the client kills it.
+pub struct RpcClient {
+    shared: Arc<Shared>,
+    process: tokio::sync::Mutex<Process>,
+    _readers: JoinSet<()>,
+}
+
+struct Process {
+    child: Child,
+    /// Ends with the process's input.
+    input: Option<LineWriter>,
+}
+
+struct Shared {
+    input: crate::line_sink::LineSink,
+    last_id: AtomicU64,
+    state: Mutex<State>,
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    pending: HashMap<String, oneshot::Sender<RpcResponse>>,
+    listeners: Vec<(u64, Arc<EventListener>)>,
+    stderr: String,
+    is_ended: bool,
+}
+
+impl RpcClient {
+    /// Starts the process. It is ready at once: commands wait in its input until it reads them.
+    pub fn start(options: &RpcClientOptions) -> Result<Self, RpcClientError> {
+        let failed = |source| RpcClientError::Start {
+            program: options.program.clone(),
+            source,
+        };
+        let mut child = options.command().spawn().map_err(failed)?;
+        let missing = || failed(io::Error::other("its streams are not connected"));
+        let stdin = child.stdin.take().ok_or_else(missing)?;
+        let stdout = child.stdout.take().ok_or_else(missing)?;
+        let stderr = child.stderr.take().ok_or_else(missing)?;
+        let writer = LineWriter::start(stdin);
+        let shared = Arc::new(Shared {
+            input: writer.sink(),
+            last_id: AtomicU64::new(0),
+            state: Mutex::default(),
+            ended: Notify::new(),
+        });
+        let mut readers = JoinSet::new();
+        readers.spawn(keep_stderr(Arc::clone(&shared), stderr));
+        readers.spawn(read_records(Arc::clone(&shared), stdout));
+        Ok(Self {
+            shared,
+            process: tokio::sync::Mutex::new(Process {
+                child,
+                input: Some(writer),
+            }),
+            _readers: readers,
+        })
+    }
+
+    /// Ends the process: closes its input, and kills it if that does not help soon.
+    pub async fn stop(&self) -> io::Result<()> {
+        let mut process = self.process.lock().await;
+        process.input = None;
+        match tokio::time::timeout(GRACE, process.child.wait()).await {
+            Ok(status) => status.map(drop),
+            Err(_late) => process.child.kill().await,
+        }
+    }
+
+    /// Listens to events until the subscription is dropped.
+    #[must_use = "dropping the subscription ends it"]
+    pub fn subscribe(
+        &self,
+        listener: impl Fn(&RpcEvent) + Send + Sync + 'static,
+    ) -> RpcSubscription {
+        let id = self.shared.next_id();
+        self.shared.state().listeners.push((id, Arc::new(listener)));
+        RpcSubscription {
+            id,
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Returns the end of what the process wrote to its standard error.
+    pub fn stderr(&self) -> String {
+        self.shared.state().stderr.clone()
+    }
+
+    /// Sends a command and waits for its answer's data.
+    pub async fn request(&self, command: &RpcCommand) -> Result<Value, RpcClientError> {
+        let mut object = serde_json::to_value(command)?;
+        let id = format!("req_{}", self.shared.next_id());
+        if let Some(object) = object.as_object_mut() {
+            object.insert("id".to_owned(), id.clone().into());
+        }
+        let answer = self.shared.expect_answer(&id)?;
+        let sent = self
+            .shared
+            .input
+            .send(pi_ai::json::to_string(&object)?)
+            .await;
+        if sent.is_err() {
+            self.shared.state().pending.remove(&id);
+            return Err(self.shared.ended_error());
+        }
+        let response = answer.await.map_err(|_gone| self.shared.ended_error())?;
+        if response.success {
+            return Ok(response.data);
+        }
+        Err(RpcClientError::Refused {
+            command: response.command.unwrap_or_default(),
+            error: response.error.unwrap_or_default(),
+        })
+    }
+
+    /// Replies to a dialog of an extension.
+    pub async fn reply(&self, response: &ExtensionUiResponse) -> Result<(), RpcClientError> {
+        let line = pi_ai::json::to_string(response)?;
+        let sent = self.shared.input.send(line).await;
+        sent.map_err(|_closed| self.shared.ended_error())
+    }
+
+    /// Waits until the agent settles. Call it before the command that sets it to work, or the end may
+    /// be missed; [`RpcClient::prompt_and_wait`] does.
+    pub async fn wait_for_idle(&self, limit: Duration) -> Result<(), RpcClientError> {
+        self.collect_events(limit).await.map(drop)
+    }
+
+    /// Gathers events until the agent settles.
+    pub async fn collect_events(&self, limit: Duration) -> Result<Vec<RpcEvent>, RpcClientError> {
+        self.gather().finish(limit).await
+    }
+
+    /// Sends a message and gathers events until the agent settles.
+    pub async fn prompt_and_wait(
+        &self,
+        message: impl Into<String>,
+        images: Vec<ImageContent>,
+        limit: Duration,
+    ) -> Result<Vec<RpcEvent>, RpcClientError> {
+        let events = self.gather();
+        self.prompt(message, images).await?;
+        events.finish(limit).await
+    }
+
+    fn gather(&self) -> Gathering {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let settled = Arc::new(Notify::new());
+        let subscription = {
+            let (events, settled) = (Arc::clone(&events), Arc::clone(&settled));
+            self.subscribe(move |event| {
+                lock(&events).push(event.clone());
+                if event.kind() == "agent_settled" {
+                    settled.notify_one();
+                }
+            })
+        };
+        Gathering {
+            events,
+            settled,
+            subscription,
+        }
+    }
+}
+
+/// Events that are being gathered.
+struct Gathering {
+    events: Arc<Mutex<Vec<RpcEvent>>>,
+    settled: Arc<Notify>,
+    subscription: RpcSubscription,
+}
+
+impl Gathering {
+    async fn finish(self, limit: Duration) -> Result<Vec<RpcEvent>, RpcClientError> {
+        let shared = &self.subscription.shared;
+        let ended = shared.ended.notified();
+        tokio::pin!(ended);
+        ended.as_mut().enable();
+        if shared.state().is_ended {
+            return Err(shared.ended_error());
+        }
+        let waiting = async {
+            tokio::select! {
+                biased;
+                () = self.settled.notified() => Ok(()),
+                () = ended => Err(shared.ended_error()),
+            }
+        };
+        tokio::time::timeout(limit, waiting)
+            .await
+            .map_err(|_late| RpcClientError::Timeout(limit))??;
+        Ok(std::mem::take(&mut *lock(&self.events)))
+    }
+}
+
+/// Keeps a listener listening.
+pub struct RpcSubscription {
+    id: u64,
+    shared: Arc<Shared>,
+}
+
+impl Drop for RpcSubscription {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.listeners.retain(|(id, _)| *id != self.id);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn expect_answer(&self, id: &str) -> Result<oneshot::Receiver<RpcResponse>, RpcClientError> {
+        let mut state = self.state();
+        if state.is_ended {
+            drop(state);
+            return Err(self.ended_error());
+        }
+        let (sender, receiver) = oneshot::channel();
+        state.pending.insert(id.to_owned(), sender);
+        Ok(receiver)
+    }
+
+    fn ended_error(&self) -> RpcClientError {
+        RpcClientError::Ended {
+            stderr: self.state().stderr.clone(),
+        }
+    }
+
+    /// Takes a line: an answer goes to its command, the rest to the listeners.
+    fn take(&self, line: &str) {
+        let Ok(record) = serde_json::from_str::<Value>(line) else {
+            tracing::warn!("a line of the process is no JSON");
+            return;
+        };
+        let is_answer = record.get("type").and_then(Value::as_str) == Some("response");
+        let id = record.get("id").and_then(Value::as_str);
+        if let (true, Some(id)) = (is_answer, id) {
+            let waiting = self.state().pending.remove(id);
+            if let Some(waiting) = waiting {
+                match serde_json::from_value(record) {
+                    // Whoever asked may have stopped waiting.
+                    Ok(response) => drop(waiting.send(response)),
+                    Err(error) => tracing::warn!(%error, "an answer makes no sense"),
+                }
+                return;
+            }
+        }
+        let event = RpcEvent(record);
+        let listeners = self.state().listeners.clone();
+        for (_, listener) in listeners {
+            listener(&event);
+        }
+    }
+
+    fn end(&self) {
+        let mut state = self.state();
+        state.is_ended = true;
+        state.pending.clear();
+        drop(state);
+        self.ended.notify_waiters();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn read_records(shared: Arc<Shared>, stdout: ChildStdout) {
+    let mut lines = LineReader::new(stdout, ANSWER_LINE_LIMIT);
+    loop {
+        match lines.next().await {
+            Ok(Some(Frame::Line(line))) => shared.take(&line),
+            Ok(Some(Frame::TooLong)) => tracing::warn!("a line of the process is too long"),
+            Ok(None) => break,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read from the process");
+                break;
+            }
+        }
+    }
+    shared.end();
+}
+
+async fn keep_stderr(shared: Arc<Shared>, stderr: ChildStderr) {
+    if let Err(error) = keep_tail(&shared, stderr).await {
+        tracing::warn!(%error, "cannot read the errors of the process");
+    }
+}
+
+async fn keep_tail(shared: &Shared, mut stderr: impl AsyncRead + Unpin) -> io::Result<()> {
+    let mut chunk = [0; 4096];
+    loop {
+        let read = stderr.read(&mut chunk).await?;
+        if read == 0 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(chunk.get(..read).unwrap_or_default());
+        let mut state = shared.state();
+        state.stderr.push_str(&text);
+        let excess = state.stderr.len().saturating_sub(STDERR_KEPT);
+        if excess > 0 {
+            let cut = state.stderr.ceil_char_boundary(excess);
+            state.stderr.drain(..cut);
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Dialogs and notices of extensions, carried by the protocol.
+//!
+//! A request goes out as a line; dialogs wait for a reply with the same id, notices do not. A reply
+//! nobody waits for is ignored and gets no answer. Who asks is the extension host's matter.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pi_ai::json::JsonObject;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// What an extension shows or asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "extension_ui_request")]
+pub struct ExtensionUiRequest {
+    /// Names the request; a reply repeats it.
+    pub id: String,
+    /// What is shown or asked.
+    #[serde(flatten)]
+    pub method: ExtensionUiMethod,
+}
+
+/// The kinds of requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "method",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum ExtensionUiMethod {
+    /// Asks for one of several options.
+    Select {
+        /// What is asked.
+        title: String,
+        /// The options.
+        options: Vec<String>,
+        /// When the dialog gives up, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
+    },
+    /// Asks yes or no.
+    Confirm {
+        /// What is asked.
+        title: String,
+        /// More about it.
+        message: String,
+        /// When the dialog gives up, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
+    },
+    /// Asks for a line.
+    Input {
+        /// What is asked.
+        title: String,
+        /// Shown while nothing is typed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        placeholder: Option<String>,
+        /// When the dialog gives up, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
+    },
+    /// Asks for a text of any length.
+    Editor {
+        /// What is asked.
+        title: String,
+        /// The text to begin with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
+    },
+    /// Tells the user something.
+    Notify {
+        /// What.
+        message: String,
+        /// `info`, `warning` or `error`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        notify_type: Option<String>,
+    },
+    /// Shows or clears a line of status.
+    SetStatus {
+        /// Which.
+        status_key: String,
+        /// The text; none clears it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status_text: Option<String>,
+    },
+    /// Shows or clears lines around the editor.
+    SetWidget {
+        /// Which.
+        widget_key: String,
+        /// The lines; none clears them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        widget_lines: Option<Vec<String>>,
+        /// `aboveEditor` or `belowEditor`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        widget_placement: Option<String>,
+    },
+    /// Sets the title of the window.
+    SetTitle {
+        /// The title.
+        title: String,
+    },
+    /// Sets the text the user is writing.
+    #[serde(rename = "set_editor_text")]
+    SetEditorText {
+        /// The text.
+        text: String,
+    },
+}
+
+/// A reply to a dialog.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExtensionUiResponse {
+    /// The request it answers.
+    pub id: String,
+    /// The answer.
+    pub reply: DialogReply,
+}
+
+/// How a dialog ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialogReply {
+    /// With a text or an option.
+    Value(String),
+    /// With yes or no.
+    Confirmed(bool),
+    /// Without an answer.
+    Cancelled,
+}
+
+impl ExtensionUiResponse {
+    /// The `type` of a reply.
+    pub const TYPE: &str = "extension_ui_response";
+
+    /// Reads a reply; none if it does not name its request. What is neither a value nor a confirmation
+    /// counts as cancelled.
+    pub(crate) fn from_object(object: &JsonObject) -> Option<Self> {
+        let id = object.get("id")?.as_str()?.to_owned();
+        let cancelled = object.get("cancelled").and_then(Value::as_bool) == Some(true);
+        let value = object.get("value").and_then(Value::as_str);
+        let confirmed = object.get("confirmed").and_then(Value::as_bool);
+        let reply = match (cancelled, value, confirmed) {
+            (false, Some(value), _) => DialogReply::Value(value.to_owned()),
+            (false, None, Some(confirmed)) => DialogReply::Confirmed(confirmed),
+            (true, _, _) | (false, None, None) => DialogReply::Cancelled,
+        };
+        Some(Self { id, reply })
+    }
+}
+
+impl Serialize for ExtensionUiResponse {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = JsonObject::new();
+        object.insert("type".to_owned(), Self::TYPE.into());
+        object.insert("id".to_owned(), self.id.clone().into());
+        match &self.reply {
+            DialogReply::Value(value) => object.insert("value".to_owned(), value.clone().into()),
+            DialogReply::Confirmed(confirmed) => {
+                object.insert("confirmed".to_owned(), (*confirmed).into())
+            }
+            DialogReply::Cancelled => object.insert("cancelled".to_owned(), true.into()),
+        };
+        object.serialize(serializer)
+    }
+}
+
+/// The dialogs that wait for a reply; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Dialogs(Arc<Mutex<HashMap<String, oneshot::Sender<DialogReply>>>>);
+
+impl Dialogs {
+    /// Begins to wait for the reply to a request. Dropping the dialog stops waiting.
+    pub fn open(&self, id: impl Into<String>) -> Dialog {
+        let id = id.into();
+        let (sender, receiver) = oneshot::channel();
+        self.waiting().insert(id.clone(), sender);
+        Dialog {
+            id,
+            receiver,
+            dialogs: self.clone(),
+        }
+    }
+
+    /// Hands a reply to the dialog that waits for it, if one does.
+    pub fn reply(&self, response: ExtensionUiResponse) {
+        if let Some(dialog) = self.waiting().remove(&response.id) {
+            // It may have stopped waiting in between.
+            dialog.send(response.reply).ok();
+        }
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<DialogReply>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A dialog that waits for its reply.
+#[derive(Debug)]
+pub struct Dialog {
+    id: String,
+    receiver: oneshot::Receiver<DialogReply>,
+    dialogs: Dialogs,
+}
+
+impl Dialog {
+    /// Waits for the reply; a dialog that cannot be answered any more is cancelled.
+    pub async fn reply(mut self) -> DialogReply {
+        (&mut self.receiver).await.unwrap_or(DialogReply::Cancelled)
+    }
+}
+
+impl Drop for Dialog {
+    fn drop(&mut self) {
+        self.dialogs.waiting().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn response(value: Value) -> Option<ExtensionUiResponse> {
+        ExtensionUiResponse::from_object(value.as_object().unwrap())
+    }
+
+    #[test]
+    fn requests_have_the_shape_clients_know() {
+        for (method, expected) in [
+            (
+                ExtensionUiMethod::Select {
+                    title: "t".to_owned(),
+                    options: vec!["a".to_owned()],
+                    timeout: Some(5),
+                },
+                json!({"type": "extension_ui_request", "id": "1", "method": "select", "title": "t", "options": ["a"], "timeout": 5}),
+            ),
+            (
+                ExtensionUiMethod::Notify {
+                    message: "m".to_owned(),
+                    notify_type: Some("info".to_owned()),
+                },
+                json!({"type": "extension_ui_request", "id": "1", "method": "notify", "message": "m", "notifyType": "info"}),
+            ),
+            (
+                ExtensionUiMethod::SetWidget {
+                    widget_key: "k".to_owned(),
+                    widget_lines: None,
+                    widget_placement: None,
+                },
+                json!({"type": "extension_ui_request", "id": "1", "method": "setWidget", "widgetKey": "k"}),
+            ),
+            (
+                ExtensionUiMethod::SetEditorText {
+                    text: "x".to_owned(),
+                },
+                json!({"type": "extension_ui_request", "id": "1", "method": "set_editor_text", "text": "x"}),
+            ),
+        ] {
+            let request = ExtensionUiRequest {
+                id: "1".to_owned(),
+                method,
+            };
+            assert_eq!(serde_json::to_value(&request).unwrap(), expected);
+            assert_eq!(
+                serde_json::from_value::<ExtensionUiRequest>(expected).unwrap(),
+                request
+            );
+        }
+    }
+
+    #[test]
+    fn replies_are_read_as_far_as_they_make_sense() {
+        let reply = |value: Value| response(value).map(|response| response.reply);
+        assert_eq!(
+            reply(json!({"id": "1", "value": "a"})),
+            Some(DialogReply::Value("a".to_owned()))
+        );
+        assert_eq!(
+            reply(json!({"id": "1", "confirmed": false})),
+            Some(DialogReply::Confirmed(false))
+        );
+        for cancelled in [
+            json!({"id": "1", "cancelled": true, "value": "a"}),
+            json!({"id": "1", "value": 5}),
+            json!({"id": "1"}),
+        ] {
+            assert_eq!(reply(cancelled), Some(DialogReply::Cancelled));
+        }
+        assert_eq!(reply(json!({"id": 1, "value": "a"})), None);
+    }
+
+    #[tokio::test]
+    async fn a_reply_reaches_the_dialog_that_waits_for_it() {
+        let dialogs = Dialogs::default();
+        let (first, second) = (dialogs.open("1"), dialogs.open("2"));
+        for (id, value) in [("2", "two"), ("3", "nobody"), ("1", "one"), ("1", "again")] {
+            dialogs.reply(ExtensionUiResponse {
+                id: id.to_owned(),
+                reply: DialogReply::Value(value.to_owned()),
+            });
+        }
+        assert_eq!(first.reply().await, DialogReply::Value("one".to_owned()));
+        assert_eq!(second.reply().await, DialogReply::Value("two".to_owned()));
+        drop(dialogs.open("4"));
+        assert!(dialogs.waiting().is_empty());
+    }
+}
