@@ -1,0 +1,334 @@
+//! The command line: what every word of it means, and what is wrong with it.
+//!
+//! Two steps, after ripgrep: `args/scan.rs` walks the words and knows which of them take a value;
+//! [`Args::parse`] gives the values their types. The rules are those scripts and editors rely on: no bundled short flags, no
+//! `--flag=value` for flags of our own, unknown long flags kept for extensions to claim.
+
+mod flag;
+mod scan;
+
+use std::ffi::OsString;
+
+use pi_ai::ThinkingLevel;
+
+pub(crate) use flag::{Flag, FlagGroup, Takes};
+use scan::{Word, scan};
+
+/// What was asked for on the command line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Args {
+    pub(crate) help: bool,
+    pub(crate) version: bool,
+    pub(crate) demo: bool,
+    pub(crate) mode: Option<OutputMode>,
+    pub(crate) print: bool,
+    pub(crate) full_updates: bool,
+    pub(crate) list_models: Option<ListModels>,
+    pub(crate) export: Option<String>,
+    pub(crate) session: SessionArgs,
+    pub(crate) model: ModelArgs,
+    pub(crate) tools: ToolArgs,
+    pub(crate) resources: ResourceArgs,
+    /// `--approve` and `--no-approve`; the last one counts.
+    pub(crate) trust: Option<bool>,
+    pub(crate) offline: bool,
+    pub(crate) verbose: bool,
+    pub(crate) tui_mode: Option<TuiMode>,
+    pub(crate) use_theme: Option<String>,
+    /// Prompts, in order.
+    pub(crate) messages: Vec<String>,
+    /// Files to attach, without the `@`.
+    pub(crate) files: Vec<String>,
+    /// Long flags that are not ours, in order; an extension may know them.
+    pub(crate) unknown: Vec<UnknownFlag>,
+    /// What is wrong with the command line.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// What `--mode` may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutputMode {
+    Text,
+    Json,
+    Rpc,
+}
+
+/// What `--tui-mode` may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TuiMode {
+    Regular,
+    Fullscreen,
+}
+
+/// Which models to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListModels {
+    All,
+    Matching(String),
+}
+
+/// Which session to work in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SessionArgs {
+    pub(crate) continue_recent: bool,
+    pub(crate) resume: bool,
+    pub(crate) no_session: bool,
+    pub(crate) session: Option<String>,
+    pub(crate) session_id: Option<String>,
+    pub(crate) fork: Option<String>,
+    pub(crate) session_dir: Option<String>,
+    pub(crate) name: Option<String>,
+}
+
+impl SessionArgs {
+    /// Names what cannot be asked for together, or makes no sense.
+    pub(crate) fn conflict(&self) -> Option<String> {
+        let others = [
+            (self.session.is_some(), "--session"),
+            (self.continue_recent, "--continue"),
+            (self.resume, "--resume"),
+            (self.no_session, "--no-session"),
+        ];
+        let given = |count: usize| -> Vec<&str> {
+            let given = others.into_iter().take(count).filter(|(given, _)| *given);
+            given.map(|(_, name)| name).collect()
+        };
+        let clash = |flag: &str, others: Vec<&str>| {
+            let others = (!others.is_empty()).then(|| others.join(", "));
+            others.map(|others| format!("{flag} cannot go with {others}"))
+        };
+        let fork = self.fork.as_ref().and_then(|_| clash("--fork", given(4)));
+        let id = self.session_id.as_deref();
+        fork.or_else(|| id.and_then(|_| clash("--session-id", given(3))))
+            .or_else(|| Some(pi_session::check_session_id(id?).err()?.to_string()))
+            .or_else(|| {
+                let is_blank = self.name.as_deref()?.trim().is_empty();
+                is_blank.then(|| "--name needs more than spaces".to_owned())
+            })
+    }
+}
+
+/// Which model to ask, and how.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct ModelArgs {
+    pub(crate) provider: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) models: Option<Vec<String>>,
+    pub(crate) thinking: Option<ThinkingLevel>,
+    pub(crate) api_key: Option<String>,
+}
+
+impl std::fmt::Debug for ModelArgs {
+    // A key shows in no output.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ModelArgs")
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .field("models", &self.models)
+            .field("thinking", &self.thinking)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which tools the model has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ToolArgs {
+    pub(crate) none: bool,
+    pub(crate) no_builtin: bool,
+    pub(crate) allow: Option<Vec<String>>,
+    pub(crate) deny: Option<Vec<String>>,
+}
+
+/// Which resources to load.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ResourceArgs {
+    pub(crate) extensions: Vec<String>,
+    pub(crate) skills: Vec<String>,
+    pub(crate) prompt_templates: Vec<String>,
+    pub(crate) themes: Vec<String>,
+    pub(crate) no_extensions: bool,
+    pub(crate) no_skills: bool,
+    pub(crate) no_prompt_templates: bool,
+    pub(crate) no_themes: bool,
+    pub(crate) no_context_files: bool,
+    pub(crate) system_prompt: Option<String>,
+    pub(crate) append_system_prompt: Vec<String>,
+}
+
+/// A long flag that is not ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnknownFlag {
+    /// Its name, without the dashes.
+    pub(crate) name: String,
+    /// Its value, if it has one.
+    pub(crate) value: Option<String>,
+}
+
+/// Something wrong with the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// The program cannot go on.
+    Error(String),
+    /// Something is ignored.
+    Warning(String),
+}
+
+impl Args {
+    /// Reads a command line, without the program's name.
+    pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Self {
+        let words: Vec<String> = words
+            .into_iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let mut args = Self::default();
+        for word in scan(&words) {
+            match word {
+                Word::Flag(flag, value) => args.apply(flag, value),
+                Word::Missing(flag) => args.missing(flag),
+                Word::UnknownShort(word) => args.error(format!("Unknown option {word}")),
+                Word::UnknownLong(flag) => args.unknown.push(flag),
+                Word::File(path) => args.files.push(path),
+                Word::Message(text) => args.messages.push(text),
+            }
+        }
+        args
+    }
+
+    /// Tells whether the command line cannot be obeyed.
+    pub(crate) fn has_errors(&self) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|problem| matches!(problem, Problem::Error(_)))
+    }
+
+    fn error(&mut self, message: impl Into<String>) {
+        self.problems.push(Problem::Error(message.into()));
+    }
+
+    fn missing(&mut self, flag: Flag) {
+        let wanted = match flag {
+            Flag::Mode => "text, json or rpc",
+            Flag::TuiMode => "regular or fullscreen",
+            Flag::UseTheme => "the name of a theme",
+            _ => "a value",
+        };
+        self.error(format!("{} needs {wanted}", flag.long()));
+    }
+
+    fn apply(&mut self, flag: Flag, value: Option<String>) {
+        match flag.group() {
+            FlagGroup::Model | FlagGroup::Selection => self.apply_selection(flag, value),
+            FlagGroup::Session => self.apply_session(flag, value),
+            FlagGroup::Instructions | FlagGroup::Resources => self.apply_resource(flag, value),
+            FlagGroup::Output | FlagGroup::Other => self.apply_running(flag, value),
+        }
+    }
+
+    fn apply_running(&mut self, flag: Flag, value: Option<String>) {
+        let text = || value.clone().unwrap_or_default();
+        match flag {
+            Flag::Help => self.help = true,
+            Flag::Version => self.version = true,
+            Flag::Demo => self.demo = true,
+            Flag::FullUpdates => self.full_updates = true,
+            Flag::Mode => match text().as_str() {
+                "text" => self.mode = Some(OutputMode::Text),
+                "json" => self.mode = Some(OutputMode::Json),
+                "rpc" => self.mode = Some(OutputMode::Rpc),
+                other => self.error(format!("Unknown mode \"{other}\"; use text, json or rpc")),
+            },
+            Flag::Print => {
+                self.print = true;
+                self.messages.extend(value);
+            }
+            Flag::ListModels => {
+                self.list_models = Some(value.map_or(ListModels::All, ListModels::Matching));
+            }
+            Flag::Export => self.export = value,
+            Flag::Approve => self.trust = Some(true),
+            Flag::NoApprove => self.trust = Some(false),
+            Flag::Offline => self.offline = true,
+            Flag::Verbose => self.verbose = true,
+            Flag::TuiMode => match text().as_str() {
+                "regular" => self.tui_mode = Some(TuiMode::Regular),
+                "fullscreen" => self.tui_mode = Some(TuiMode::Fullscreen),
+                other => self.error(format!(
+                    "Unknown terminal mode \"{other}\"; use regular or fullscreen"
+                )),
+            },
+            _ => {}
+        }
+    }
+
+    fn apply_selection(&mut self, flag: Flag, value: Option<String>) {
+        let text = || value.clone().unwrap_or_default();
+        let names = || {
+            let (text, mut names) = (text(), Vec::new());
+            names.extend(text.split(',').map(|name| name.trim().to_owned()));
+            names
+        };
+        let tools = || {
+            names()
+                .into_iter()
+                .filter(|name| !name.is_empty())
+                .collect()
+        };
+        match flag {
+            Flag::Provider => self.model.provider = value,
+            Flag::Model => self.model.model = value,
+            Flag::ApiKey => self.model.api_key = value,
+            Flag::Models => self.model.models = Some(names()),
+            Flag::Thinking => match ThinkingLevel::from_name(&text()) {
+                Some(level) => self.model.thinking = Some(level),
+                None => self.problems.push(Problem::Warning(format!(
+                    "Unknown thinking level \"{}\" is ignored; use {}",
+                    text(),
+                    ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ")
+                ))),
+            },
+            Flag::NoTools => self.tools.none = true,
+            Flag::NoBuiltinTools => self.tools.no_builtin = true,
+            Flag::Tools => self.tools.allow = Some(tools()),
+            Flag::ExcludeTools => self.tools.deny = Some(tools()),
+            _ => {}
+        }
+    }
+
+    fn apply_session(&mut self, flag: Flag, value: Option<String>) {
+        let session = &mut self.session;
+        match flag {
+            Flag::Continue => session.continue_recent = true,
+            Flag::Resume => session.resume = true,
+            Flag::NoSession => session.no_session = true,
+            Flag::Session => session.session = value,
+            Flag::SessionId => session.session_id = value,
+            Flag::Fork => session.fork = value,
+            Flag::SessionDir => session.session_dir = value,
+            Flag::Name => session.name = value,
+            _ => {}
+        }
+    }
+
+    fn apply_resource(&mut self, flag: Flag, value: Option<String>) {
+        let value = value.unwrap_or_default();
+        let resources = &mut self.resources;
+        match flag {
+            Flag::Extension => resources.extensions.push(value),
+            Flag::NoExtensions => resources.no_extensions = true,
+            Flag::Skill => resources.skills.push(value),
+            Flag::NoSkills => resources.no_skills = true,
+            Flag::PromptTemplate => resources.prompt_templates.push(value),
+            Flag::NoPromptTemplates => resources.no_prompt_templates = true,
+            Flag::Theme => resources.themes.push(value),
+            Flag::UseTheme => self.use_theme = Some(value),
+            Flag::NoThemes => resources.no_themes = true,
+            Flag::NoContextFiles => resources.no_context_files = true,
+            Flag::SystemPrompt => resources.system_prompt = Some(value),
+            Flag::AppendSystemPrompt => resources.append_system_prompt.push(value),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

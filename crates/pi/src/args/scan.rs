@@ -1,0 +1,91 @@
+//! Walks the words of a command line and says what each of them is.
+//!
+//! Knows which flags take the next word, and nothing of what a value means.
+
+use super::UnknownFlag;
+use super::flag::{Flag, Takes};
+
+/// A word of the command line, or two that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Word {
+    /// A flag of ours with its value.
+    Flag(Flag, Option<String>),
+    /// A flag of ours whose value is not there.
+    Missing(Flag),
+    /// One dash and something we do not know.
+    UnknownShort(String),
+    /// Two dashes and something an extension may know.
+    UnknownLong(UnknownFlag),
+    /// `@` and a path.
+    File(String),
+    /// Anything else.
+    Message(String),
+}
+
+/// Reads the words.
+pub(super) fn scan(words: &[String]) -> Vec<Word> {
+    let mut rest = words.iter().map(String::as_str).peekable();
+    let mut scanned = Vec::with_capacity(words.len());
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            scanned.extend(rest.map(positional));
+            break;
+        }
+        // A flag that takes a value but stands at the end is left for extensions to claim.
+        let flag = Flag::find(word)
+            .filter(|flag| !matches!(flag.takes(), Takes::Value(_)) || rest.peek().is_some());
+        scanned.push(match flag {
+            Some(flag) => known(flag, &mut rest),
+            None => unknown(word, &mut rest),
+        });
+    }
+    scanned
+}
+
+fn known<'a>(flag: Flag, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Word {
+    let value = match flag.takes() {
+        Takes::Nothing => return Word::Flag(flag, None),
+        Takes::Value(_) | Takes::Required(_) => rest.next(),
+        Takes::RequiredWord(_) => rest.next_if(|next| !next.starts_with('-')),
+        Takes::Optional(_) => {
+            let value = rest.next_if(|next| is_value(next));
+            return Word::Flag(flag, value.map(str::to_owned));
+        }
+        Takes::Message(_) => {
+            let value = rest.next_if(|next| is_value(next) || next.starts_with("---"));
+            return Word::Flag(flag, value.map(str::to_owned));
+        }
+    };
+    match value {
+        Some(value) => Word::Flag(flag, Some(value.to_owned())),
+        None => Word::Missing(flag),
+    }
+}
+
+fn unknown<'a>(word: &str, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Word {
+    let Some(long) = word.strip_prefix("--") else {
+        return match word.starts_with('-') {
+            true => Word::UnknownShort(word.to_owned()),
+            false => positional(word),
+        };
+    };
+    let (name, value) = match long.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (long, rest.next_if(|next| is_value(next))),
+    };
+    Word::UnknownLong(UnknownFlag {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    })
+}
+
+fn positional(word: &str) -> Word {
+    match word.strip_prefix('@') {
+        Some(path) => Word::File(path.to_owned()),
+        None => Word::Message(word.to_owned()),
+    }
+}
+
+fn is_value(word: &str) -> bool {
+    !word.starts_with(['-', '@'])
+}

@@ -1,0 +1,244 @@
+use pretty_assertions::assert_eq;
+
+use super::*;
+
+fn parse(line: &str) -> Args {
+    Args::parse(line.split_whitespace().map(OsString::from))
+}
+
+fn words(words: &[&str]) -> Args {
+    Args::parse(words.iter().map(OsString::from))
+}
+
+fn unknown(name: &str, value: Option<&str>) -> UnknownFlag {
+    UnknownFlag {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn long_and_short_names_mean_the_same() {
+    for (short, long) in [
+        ("-h", "--help"),
+        ("-v", "--version"),
+        ("-p", "--print"),
+        ("-p hello", "--print hello"),
+        ("-c", "--continue"),
+        ("-r", "--resume"),
+        ("-n x", "--name x"),
+        ("-t a,b", "--tools a,b"),
+        ("-xt a,b", "--exclude-tools a,b"),
+        ("-nbt", "--no-builtin-tools"),
+        ("-nt", "--no-tools"),
+        ("-e x", "--extension x"),
+        ("-ne", "--no-extensions"),
+        ("-ns", "--no-skills"),
+        ("-np", "--no-prompt-templates"),
+        ("-nc", "--no-context-files"),
+        ("-a", "--approve"),
+        ("-na", "--no-approve"),
+    ] {
+        assert_eq!(parse(short), parse(long), "{short}");
+        assert_ne!(parse(long), Args::default(), "{long}");
+        assert!(parse(long).problems.is_empty(), "{long}");
+    }
+}
+
+#[test]
+fn every_flag_changes_something() {
+    for group in FlagGroup::ALL {
+        for flag in Flag::of_group(group) {
+            let value = match flag {
+                Flag::Mode => "json",
+                Flag::TuiMode => "fullscreen",
+                Flag::Thinking => "high",
+                _ => "x",
+            };
+            let args = match flag.takes() {
+                Takes::Nothing => words(&[flag.long()]),
+                _ => words(&[flag.long(), value]),
+            };
+            assert_ne!(args, Args::default(), "{}", flag.long());
+            assert!(args.problems.is_empty(), "{}", flag.long());
+            assert!(args.unknown.is_empty(), "{}", flag.long());
+        }
+    }
+}
+
+#[test]
+fn print_takes_a_message_but_no_flag_and_no_file() {
+    for (line, messages, files) in [
+        (vec!["-p"], vec![], vec![]),
+        (vec!["-p", "hi"], vec!["hi"], vec![]),
+        (vec!["-p", "@a"], vec![], vec!["a"]),
+        (vec!["-p", "--- title"], vec!["--- title"], vec![]),
+        (vec!["-p", "--offline"], vec![], vec![]),
+        (vec!["-p", "-c", "hi"], vec!["hi"], vec![]),
+        (vec!["-p", "one", "two"], vec!["one", "two"], vec![]),
+        (vec!["-p", ""], vec![""], vec![]),
+    ] {
+        let args = words(&line);
+        assert!(args.print, "{line:?}");
+        assert_eq!(args.messages, texts(&messages), "{line:?}");
+        assert_eq!(args.files, texts(&files), "{line:?}");
+    }
+}
+
+#[test]
+fn two_dashes_end_the_flags() {
+    let args = words(&["-p", "--", "-x", "--help", "@file", "--", "last"]);
+    assert_eq!(args.messages, texts(&["-x", "--help", "--", "last"]));
+    assert_eq!(args.files, texts(&["file"]));
+    assert!(!args.help);
+}
+
+#[test]
+fn unknown_long_flags_are_kept_for_extensions() {
+    for (line, expected) in [
+        ("--plan", vec![unknown("plan", None)]),
+        ("--plan fast", vec![unknown("plan", Some("fast"))]),
+        ("--plan=fast", vec![unknown("plan", Some("fast"))]),
+        ("--plan=", vec![unknown("plan", Some(""))]),
+        ("--plan -c", vec![unknown("plan", None)]),
+        ("--plan @file", vec![unknown("plan", None)]),
+        ("--model=x", vec![unknown("model", Some("x"))]),
+        ("--model", vec![unknown("model", None)]),
+        ("--tools", vec![unknown("tools", None)]),
+    ] {
+        assert_eq!(parse(line).unknown, expected, "{line}");
+        assert!(parse(line).problems.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn values_may_look_like_flags() {
+    assert_eq!(
+        parse("--model --help").model.model.as_deref(),
+        Some("--help")
+    );
+    assert_eq!(parse("-n -x").session.name.as_deref(), Some("-x"));
+    assert_eq!(
+        parse("--system-prompt @a")
+            .resources
+            .system_prompt
+            .as_deref(),
+        Some("@a")
+    );
+}
+
+#[test]
+fn what_cannot_be_obeyed_is_an_error() {
+    for (line, part) in [
+        ("-z", "-z"),
+        ("-pc", "-pc"),
+        ("-", "-"),
+        ("-t", "-t"),
+        ("-e", "-e"),
+        ("--mode", "text, json or rpc"),
+        ("--mode nope", "nope"),
+        ("--mode -p", "text, json or rpc"),
+        ("--tui-mode", "regular or fullscreen"),
+        ("--tui-mode tall", "tall"),
+        ("--use-theme", "theme"),
+        ("--use-theme -p", "theme"),
+        ("--name", "--name"),
+        ("-n", "--name"),
+    ] {
+        let args = parse(line);
+        assert!(args.has_errors(), "{line}");
+        let Some(Problem::Error(message)) = args.problems.first() else {
+            panic!("{line}")
+        };
+        assert!(message.contains(part), "{line}: {message}");
+    }
+}
+
+#[test]
+fn a_wrong_thinking_level_is_only_a_warning() {
+    let args = parse("--thinking ultra -p x");
+    assert!(!args.has_errors());
+    assert_eq!(args.model.thinking, None);
+    assert!(
+        matches!(args.problems.as_slice(), [Problem::Warning(message)] if message.contains("ultra"))
+    );
+    assert_eq!(
+        parse("--thinking xhigh").model.thinking,
+        Some(ThinkingLevel::Xhigh)
+    );
+}
+
+#[test]
+fn lists_are_split_at_commas() {
+    assert_eq!(
+        parse("-t read,,bash,").tools.allow,
+        Some(texts(&["read", "bash"]))
+    );
+    assert_eq!(words(&["-t", ""]).tools.allow, Some(Vec::new()));
+    assert_eq!(
+        words(&["--models", "a, b,"]).model.models,
+        Some(texts(&["a", "b", ""]))
+    );
+}
+
+#[test]
+fn the_last_word_counts_where_there_is_only_one() {
+    assert_eq!(parse("-a -na").trust, Some(false));
+    assert_eq!(
+        parse("--model a --model b").model.model.as_deref(),
+        Some("b")
+    );
+    assert_eq!(
+        parse("--skill a --skill b").resources.skills,
+        texts(&["a", "b"])
+    );
+}
+
+#[test]
+fn list_models_takes_a_search() {
+    for (line, expected) in [
+        ("--list-models", ListModels::All),
+        ("--list-models son", ListModels::Matching("son".to_owned())),
+        ("--list-models -p", ListModels::All),
+        ("--list-models @x", ListModels::All),
+    ] {
+        assert_eq!(parse(line).list_models, Some(expected), "{line}");
+    }
+}
+
+#[test]
+fn a_key_shows_in_no_output() {
+    let args = parse("--api-key sk-secret");
+    assert_eq!(args.model.api_key.as_deref(), Some("sk-secret"));
+    assert!(!format!("{args:?}").contains("sk-secret"));
+}
+
+#[test]
+fn sessions_that_cannot_go_together_are_refused() {
+    for (line, part) in [
+        ("--fork a --session b", Some("--session")),
+        ("--fork a -c -r", Some("--continue, --resume")),
+        ("--fork a --no-session", Some("--no-session")),
+        ("--fork a --session-id b", None),
+        ("--session-id a --session b", Some("--session")),
+        ("--session-id a -c", Some("--continue")),
+        ("--session-id a -r", Some("--resume")),
+        ("--session-id a --no-session", None),
+        ("--session-id -bad-", Some("-bad-")),
+        ("--session-id a/b", Some("a/b")),
+        ("--session a -c", None),
+        ("-c --no-session", None),
+    ] {
+        let conflict = parse(line).session.conflict();
+        match (&conflict, part) {
+            (Some(conflict), Some(part)) => assert!(conflict.contains(part), "{line}: {conflict}"),
+            (conflict, part) => assert_eq!(conflict.is_some(), part.is_some(), "{line}"),
+        }
+    }
+    assert!(words(&["--name", " "]).session.conflict().is_some());
+    assert!(words(&["--name", "x"]).session.conflict().is_none());
+}

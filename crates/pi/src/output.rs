@@ -1,0 +1,142 @@
+//! The one place that writes to the terminal's streams; json and rpc lines go through `pi_rpc`'s
+//! writer, which takes standard output from here.
+//!
+//! A reader that went away is no error: `pi … | head` ends well. What comes from outside cannot steer
+//! a terminal: control characters are taken out before they reach one.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Success,
+    /// Something was wrong.
+    Failure,
+    /// This code, as a command's contract or a signal asks for.
+    Code(u8),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        match exit {
+            Exit::Success => Self::SUCCESS,
+            Exit::Failure => Self::FAILURE,
+            Exit::Code(code) => Self::from(code),
+        }
+    }
+}
+
+/// What the user is told when something does not work: one line of cause, then what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// What happened.
+    pub(crate) cause: String,
+    /// What to do next.
+    pub(crate) hints: Vec<String>,
+}
+
+impl Failure {
+    /// Creates a failure without advice.
+    pub(crate) fn new(cause: impl Into<String>) -> Self {
+        Self {
+            cause: cause.into(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Tells the user.
+    pub(crate) fn report(&self) -> Exit {
+        complain("error", &self.cause);
+        for hint in &self.hints {
+            complain("hint", hint);
+        }
+        Exit::Failure
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Tells the user of something that is ignored or replaced.
+pub(crate) fn warn(message: &str) {
+    complain("warning", message);
+}
+
+/// Tells the user something, with no word before it.
+pub(crate) fn notice(message: &str) {
+    write_error(&format!("{}\n", inert(message)));
+}
+
+fn complain(label: &str, message: &str) {
+    write_error(&format!("{label}: {}\n", inert(message).trim_end()));
+}
+
+fn write_error(text: &str) {
+    // There is nowhere left to say that standard error does not work.
+    io::stderr().lock().write_all(text.as_bytes()).ok();
+}
+
+/// Writes to standard output, byte for byte.
+pub(crate) fn print(text: &str) -> Exit {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    match written {
+        Ok(()) => Exit::Success,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
+        Err(error) => Failure::new(format!("cannot write to standard output: {error}")).report(),
+    }
+}
+
+/// Writes text that came from outside to standard output: as it is to a pipe or a file, without control
+/// characters to a terminal.
+pub(crate) fn print_foreign(text: &str) -> Exit {
+    match io::stdout().is_terminal() {
+        true => print(&inert(text)),
+        false => print(text),
+    }
+}
+
+/// Takes out everything a terminal could obey, except line ends and tabs.
+fn inert(text: &str) -> Cow<'_, str> {
+    let steers = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    match text.contains(steers) {
+        true => Cow::Owned(text.replace(steers, "")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_left() {
+        for (text, expected) in [
+            ("plain\n\ttext", "plain\n\ttext"),
+            ("\u{1b}[31mred\u{1b}[0m", "[31mred[0m"),
+            ("\u{1b}]52;c;AA==\u{7}x", "]52;c;AA==x"),
+            ("\u{9b}31mred\u{90}", "31mred"),
+            ("over\rwrite\u{8}\u{0}", "overwrite"),
+            ("日本 ünï", "日本 ünï"),
+        ] {
+            assert_eq!(inert(text), expected, "{text:?}");
+        }
+    }
+}

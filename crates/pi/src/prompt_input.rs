@@ -1,0 +1,107 @@
+//! What is said to the model: piped input, attached files and the messages of the command line.
+//!
+//! Piped input and files stand before the first message and go with it; every further message is a prompt
+//! of its own.
+
+use std::io::Read as _;
+
+use pi_ai::ImageContent;
+
+use crate::output::Failure;
+
+/// The most that is read from a pipe: more is a mistake, not a prompt.
+const PIPE_LIMIT: u64 = 256 * 1024 * 1024;
+
+/// The prompts of a run, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Prompts {
+    /// The first one, with the images that go with it.
+    pub(crate) first: Option<(String, Vec<ImageContent>)>,
+    /// The others.
+    pub(crate) rest: Vec<String>,
+}
+
+impl Prompts {
+    /// Puts the parts together.
+    pub(crate) fn assemble(
+        piped: Option<&str>,
+        files: &str,
+        images: Vec<ImageContent>,
+        messages: Vec<String>,
+    ) -> Self {
+        let mut messages = messages.into_iter();
+        let message = messages.next().unwrap_or_default();
+        let first = [piped.unwrap_or_default(), files, &message].concat();
+        Self {
+            first: (!first.is_empty()).then_some((first, images)),
+            rest: messages.collect(),
+        }
+    }
+}
+
+/// Reads standard input to its end; none if there is nothing but space.
+pub(crate) async fn read_pipe() -> Result<Option<String>, Failure> {
+    let reading = tokio::task::spawn_blocking(|| {
+        let mut bytes = Vec::new();
+        let mut stdin = std::io::stdin().lock().take(PIPE_LIMIT + 1);
+        stdin.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let cannot_read =
+        |error: std::io::Error| Failure::new(format!("cannot read from standard input: {error}"));
+    let bytes = reading
+        .await
+        .map_err(std::io::Error::from)
+        .and_then(|read| read)
+        .map_err(cannot_read)?;
+    if bytes.len() as u64 > PIPE_LIMIT {
+        let megabytes = PIPE_LIMIT / (1024 * 1024);
+        return Err(
+            Failure::new(format!("standard input is larger than {megabytes} MiB"))
+                .hint("name the file in the message: the model reads what it needs of it"),
+        );
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let text =
+        text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
+    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn assemble(
+        piped: Option<&str>,
+        files: &str,
+        messages: &[&str],
+    ) -> (Option<String>, Vec<String>) {
+        let messages = messages.iter().map(|text| (*text).to_owned()).collect();
+        let prompts = Prompts::assemble(piped, files, Vec::new(), messages);
+        (prompts.first.map(|(text, _)| text), prompts.rest)
+    }
+
+    #[test]
+    fn pipe_files_and_first_message_are_one_prompt() {
+        for (piped, files, messages, first, rest) in [
+            (None, "", vec![], None, vec![]),
+            (None, "", vec!["a"], Some("a"), vec![]),
+            (None, "", vec!["a", "b", "c"], Some("a"), vec!["b", "c"]),
+            (Some("pipe"), "", vec![], Some("pipe"), vec![]),
+            (
+                Some("pipe"),
+                "<f>",
+                vec!["a", "b"],
+                Some("pipe<f>a"),
+                vec!["b"],
+            ),
+            (None, "<f>", vec![], Some("<f>"), vec![]),
+            (None, "", vec!["", "b"], None, vec!["b"]),
+        ] {
+            let rest: Vec<String> = rest.into_iter().map(str::to_owned).collect();
+            let expected = (first.map(str::to_owned), rest);
+            assert_eq!(assemble(piped, files, &messages), expected);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The signals that end the program: work stops, children are killed, the session is kept, and the
+//! exit code tells which signal it was.
+
+use std::future::Future;
+use std::io;
+
+use crate::output::Exit;
+
+/// A signal that ends the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// Asked to end.
+    Terminate,
+    /// The terminal is gone.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]
+    HangUp,
+}
+
+impl Signal {
+    /// Returns the exit code shells know it by: 128 and its number.
+    pub(crate) fn exit(self) -> Exit {
+        match self {
+            Self::HangUp => Exit::Code(129),
+            Self::Interrupt => Exit::Code(130),
+            Self::Terminate => Exit::Code(143),
+        }
+    }
+}
+
+/// Hears the signals from its creation on.
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hang_up: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// Begins to listen.
+    pub(crate) fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for a signal.
+    pub(crate) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            Some(()) = self.interrupt.recv() => Signal::Interrupt,
+            Some(()) = self.terminate.recv() => Signal::Terminate,
+            Some(()) = self.hang_up.recv() => Signal::HangUp,
+            else => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    /// Begins to listen.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for a signal.
+    pub(crate) async fn next(&mut self) -> Signal {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Signal::Interrupt,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Signals {
+    /// Lets `work` run until it is done or a signal comes; then `cleanup` runs, unless a second signal
+    /// says that it takes too long.
+    pub(crate) async fn guard<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        cleanup: impl Future<Output = ()>,
+    ) -> Result<T, Signal> {
+        let signal = tokio::select! {
+            outcome = work => return Ok(outcome),
+            signal = self.next() => signal,
+        };
+        tokio::select! {
+            () = cleanup => {}
+            _second = self.next() => {}
+        }
+        Err(signal)
+    }
+}
