@@ -14,7 +14,7 @@ mod command;
 mod files;
 mod paths;
 pub(crate) mod prefix;
-pub(crate) mod separator;
+mod separator;
 
 pub use combined::CombinedProvider;
 pub use command::CommandCompletion;

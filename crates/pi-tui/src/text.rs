@@ -3,6 +3,7 @@
 //! Everything here takes `&str` and returns data; nothing knows a screen.
 
 mod ansi;
+mod cjk;
 mod normalize;
 mod sanitize;
 mod slice;
@@ -11,6 +12,7 @@ mod width;
 mod wrap;
 
 pub use ansi::{AnsiToken, AnsiTokens, StyleState, strip_ansi};
+pub(crate) use cjk::is_cjk;
 pub use normalize::expand_for_terminal;
 pub use sanitize::{Sanitizer, sanitize};
 pub use slice::{Edge, Slice, around_columns, cell_range_at, link_at, slice_columns};

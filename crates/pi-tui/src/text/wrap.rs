@@ -4,6 +4,7 @@
 //! once, so that the work is linear whatever the text is.
 
 use super::ansi::{AnsiToken, AnsiTokens, StyleState};
+use super::cjk::is_cjk;
 use super::width::{grapheme_width, graphemes, visible_width};
 
 #[cfg(test)]
@@ -172,7 +173,7 @@ impl Wrapper {
         } else {
             (grapheme, width)
         };
-        if breaks_on_both_sides(grapheme) {
+        if grapheme.chars().next().is_some_and(is_cjk) {
             self.commit_word();
             self.word.push_str(grapheme);
             self.word_width = width;
@@ -296,22 +297,4 @@ fn ascii_word_length(bytes: &[u8], limit: usize) -> usize {
     } else {
         length
     }
-}
-
-/// Returns whether a line may break before and after this grapheme, as CJK text is written.
-fn breaks_on_both_sides(grapheme: &str) -> bool {
-    grapheme.chars().next().is_some_and(|first| {
-        matches!(first,
-            '\u{1100}'..='\u{11ff}' // Hangul letters
-            | '\u{2e80}'..='\u{2fff}' // radicals
-            | '\u{3001}'..='\u{9fff}' // punctuation, kana, bopomofo, ideographs
-            | '\u{a960}'..='\u{a97f}' // Hangul letters
-            | '\u{ac00}'..='\u{d7ff}' // Hangul syllables
-            | '\u{f900}'..='\u{faff}' // compatibility ideographs
-            | '\u{ff61}'..='\u{ffdc}' // halfwidth kana and Hangul
-            | '\u{16ff0}'..='\u{16ff6}' // ideographic marks
-            | '\u{1aff0}'..='\u{1b16f}' // kana
-            | '\u{1f200}'..='\u{1f2ff}' // enclosed ideographs
-            | '\u{20000}'..='\u{3ffff}') // ideographs
-    })
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::buffer::{Buffer, Position};
 use crate::autocomplete::prefix::in_symbol_token;
-use crate::autocomplete::separator::is_cjk;
 use crate::autocomplete::{
     CompletionProvider, CompletionRequest, CompletionTrigger, Questions, Suggestions,
 };
 use crate::components::select_list::{SelectItem, SelectLayout, SelectList, SelectTheme};
+use crate::text::is_cjk;
 
 /// Walking a tree for every letter of a fast typist would be waste.
 const DEBOUNCE: Duration = Duration::from_millis(20);

@@ -7,8 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, Position};
-use crate::autocomplete::separator::is_cjk;
-use crate::text::{grapheme_width, graphemes, visible_width};
+use crate::text::{grapheme_width, graphemes, is_cjk, visible_width};
 
 /// A line one sees: a part of a logical line.
 #[derive(Clone, Debug, PartialEq, Eq)]
