@@ -16,19 +16,28 @@ impl BlockRenderer<'_> {
             if list.loose && index > 0 {
                 lines.push(String::new());
             }
-            self.item(
-                item,
-                &self.marker(list, item, index),
-                width,
-                style,
-                &mut lines,
-            );
+            lines.extend(self.list_item(list.start, index, item, width, style));
         }
         lines
     }
 
-    fn marker(&self, list: &List, item: &Item, index: usize) -> String {
-        let bullet = match list.start {
+    /// Returns the lines of the item with this index in a list that starts at `start`.
+    pub(super) fn list_item(
+        &self,
+        start: Option<u64>,
+        index: usize,
+        item: &Item,
+        width: usize,
+        style: Style,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        let marker = self.marker(start, item, index);
+        self.item(item, &marker, width, style, &mut lines);
+        lines
+    }
+
+    fn marker(&self, start: Option<u64>, item: &Item, index: usize) -> String {
+        let bullet = match start {
             _ if self.options.keep_list_markers => format!("{} ", item.marker),
             Some(start) => format!("{}. ", start.saturating_add(index as u64)),
             None => "- ".to_owned(),

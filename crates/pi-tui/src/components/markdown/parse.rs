@@ -39,6 +39,8 @@ pub(super) struct List {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
+    /// Where in the source its marker stands.
+    pub(super) start: usize,
     /// The marker as it was written.
     pub(super) marker: String,
     /// Whether it is a task, and one that is done.
@@ -49,8 +51,15 @@ pub(super) struct Item {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Table {
     pub(super) header: Vec<Vec<Inline>>,
-    pub(super) rows: Vec<Vec<Vec<Inline>>>,
+    pub(super) rows: Vec<Row>,
     pub(super) source: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    /// Where in the source it stands.
+    pub(super) start: usize,
+    pub(super) cells: Vec<Vec<Inline>>,
 }
 
 /// A piece of running text.
@@ -87,8 +96,16 @@ pub(super) struct Placed {
     pub(super) block: Block,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How much was parsed, for tests of how much is parsed again.
+    pub(super) static BYTES_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Returns the blocks of `text`, and the link definitions in it.
 pub(super) fn parse(text: &str, reading: Reading<'_>) -> (Vec<Placed>, HashMap<String, String>) {
+    #[cfg(test)]
+    BYTES_READ.set(BYTES_READ.get() + text.len());
     let mut options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let unified = if reading.math {
@@ -225,6 +242,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         while let Some((event, range)) = self.events.next() {
             match event {
                 Event::Start(Tag::Item) => {
+                    let start = range.start;
                     let source = self.source.get(range).unwrap_or_default();
                     let marker = source.split_whitespace().next().unwrap_or("-").to_owned();
                     list.loose |=
@@ -232,6 +250,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     let task = self.task_marker();
                     let blocks = self.blocks(depth + 1);
                     list.items.push(Item {
+                        start,
                         marker,
                         task,
                         blocks,
@@ -258,12 +277,13 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
             rows: Vec::new(),
             source,
         };
-        while let Some((event, _)) = self.events.next() {
+        while let Some((event, range)) = self.events.next() {
             match event {
                 Event::Start(Tag::TableHead) => table.header = self.cells(depth),
                 Event::Start(Tag::TableRow) => {
+                    let start = range.start;
                     let cells = self.cells(depth);
-                    table.rows.push(cells);
+                    table.rows.push(Row { start, cells });
                 }
                 _ => break,
             }

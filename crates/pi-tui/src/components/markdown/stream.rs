@@ -1,15 +1,22 @@
 //! A document that grows at its end: finished blocks are rendered once and never looked at again.
 //!
 //! A block is finished when the next one has begun with a whole line; until then one more character
-//! could change what it is. An open code fence at the margin is taken line by line.
+//! could change what it is. Code at the margin, lists and tables are taken by lines, items and rows.
 
 use std::collections::HashMap;
 
 use super::block::BlockRenderer;
-use super::code::CodeHighlighter;
 use super::parse::{Block, Placed, Reading, parse};
 use crate::line::Line;
 use crate::style::Style;
+
+mod code;
+mod list;
+mod table;
+
+use code::OpenCode;
+use list::OpenList;
+use table::OpenTable;
 
 /// What the separation of blocks depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +47,12 @@ impl Kind {
     }
 }
 
-/// A code block at the margin whose end has not come yet.
-#[derive(Clone, Debug)]
-struct OpenCode {
-    fence: char,
-    length: usize,
-    indent: usize,
-    highlighter: Option<CodeHighlighter>,
+/// A block whose end has not come yet, of which finished parts are not read again.
+#[derive(Debug)]
+enum Open {
+    Code(OpenCode),
+    List(OpenList),
+    Table(OpenTable),
 }
 
 /// How lines are laid out and framed.
@@ -72,7 +78,7 @@ pub(super) struct Stream {
     /// Where in the text the part that is not finished starts.
     rest: usize,
     last: Option<Kind>,
-    code: Option<OpenCode>,
+    open: Option<Open>,
     definitions: HashMap<String, String>,
 }
 
@@ -85,33 +91,54 @@ impl Stream {
     /// Follows the text, which may only have grown since the last time.
     pub(super) fn advance(&mut self, text: &str, page: &Page<'_>) {
         self.tail.clear();
+        // A part that cannot be read where it was found is read as a whole, lest it is found for ever.
+        let mut unreadable = None;
         loop {
-            if self.code.is_some() && !self.read_code(text, page) {
+            let start = self.rest;
+            let open = match self.open.take() {
+                Some(Open::Code(code)) => self.read_code(code, text, page).map(Open::Code),
+                Some(Open::List(list)) => self.read_list(list, text, page).map(Open::List),
+                Some(Open::Table(table)) => self.read_table(table, text, page).map(Open::Table),
+                None => {
+                    self.open = self.read_blocks(text, page, unreadable);
+                    if self.open.is_none() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            if open.is_some() {
+                self.open = open;
                 return;
             }
-            if !self.read_blocks(text, page) {
-                return;
+            if self.rest == start {
+                unreadable = Some(start);
             }
         }
     }
 
-    /// Reads blocks; returns whether an open code block is left to be read.
-    fn read_blocks(&mut self, text: &str, page: &Page<'_>) -> bool {
-        let rest = text.get(self.rest..).unwrap_or_default();
+    fn parse(&self, text: &str, page: &Page<'_>) -> (Vec<Placed>, HashMap<String, String>) {
         let reading = Reading {
             math: page.renderer.options.latex,
             keep_escapes: page.renderer.options.keep_escapes,
             definitions: &self.definitions,
         };
-        let (blocks, definitions) = parse(rest, reading);
-        let Some((last, before)) = blocks.split_last() else {
-            return false;
-        };
-        let start = line_start(rest, last.range.start);
-        let begun = rest.get(start..).is_some_and(|last| last.contains('\n'));
-        if !begun {
+        parse(text, reading)
+    }
+
+    /// Reads blocks; returns the last one if it is to be read in parts, unless it is at `unreadable`.
+    fn read_blocks(
+        &mut self,
+        text: &str,
+        page: &Page<'_>,
+        unreadable: Option<usize>,
+    ) -> Option<Open> {
+        let rest = text.get(self.rest..).unwrap_or_default();
+        let (blocks, definitions) = self.parse(rest, page);
+        let (last, before) = blocks.split_last()?;
+        if !has_begun(rest, last.range.start) {
             self.render_all(text, &blocks, page);
-            return false;
+            return None;
         }
         let offset = self.rest;
         for placed in before {
@@ -119,36 +146,49 @@ impl Stream {
             self.finished.extend(lines);
         }
         self.definitions.extend(definitions);
-        self.rest = offset + start;
-        if let Some(open) = self.open_code(text, last, page) {
-            let mut lines = self.separate(text, self.rest, Kind::Other, page);
-            let language = match &last.block {
-                Block::Code { language, .. } => language.as_str(),
-                _ => "",
-            };
-            page.add(&page.renderer.fence(language, page.width), &mut lines);
-            self.finished.extend(lines);
-            let info = text.get(self.rest..).and_then(|code| code.find('\n'));
-            self.rest += info.map_or(0, |end| end + 1);
-            self.code = Some(open);
-            return true;
+        self.rest = offset + line_start(rest, last.range.start);
+        let opened = if unreadable == Some(self.rest) {
+            None
+        } else {
+            self.open(text, last, page)
+        };
+        if opened.is_none() {
+            self.render_from(offset, text, std::slice::from_ref(last), page);
         }
-        self.render_last(text, offset, last, page);
-        false
+        opened
     }
 
+    /// Starts reading a block in parts, if it is of such a kind.
+    fn open(&mut self, text: &str, block: &Placed, page: &Page<'_>) -> Option<Open> {
+        let source = text.get(self.rest..)?;
+        let mut open = match &block.block {
+            Block::Code { .. } => Open::Code(OpenCode::find(source, block, page)?),
+            Block::List(list) => Open::List(OpenList::new(list)),
+            Block::Table(table) => Open::Table(OpenTable::find(source, table, page)?),
+            _ => return None,
+        };
+        let separator = self.separate(text, self.rest, Kind::of(&block.block), page);
+        self.finished.extend(separator);
+        match &mut open {
+            Open::Code(_) => self.start_code(text, &block.block, page),
+            Open::List(_) => {}
+            Open::Table(table) => self.start_table(table),
+        }
+        Some(open)
+    }
+
+    /// Shows blocks that may still change; their ranges count from `rest`.
     fn render_all(&mut self, text: &str, blocks: &[Placed], page: &Page<'_>) {
+        self.render_from(self.rest, text, blocks, page);
+    }
+
+    /// Shows blocks that may still change; their ranges count from `offset`.
+    fn render_from(&mut self, offset: usize, text: &str, blocks: &[Placed], page: &Page<'_>) {
         let kept = self.last;
         for placed in blocks {
-            let lines = self.render(text, self.rest, placed, page);
+            let lines = self.render(text, offset, placed, page);
             self.tail.extend(lines);
         }
-        self.last = kept;
-    }
-
-    fn render_last(&mut self, text: &str, offset: usize, last: &Placed, page: &Page<'_>) {
-        let kept = self.last;
-        self.tail = self.render(text, offset, last, page);
         self.last = kept;
     }
 
@@ -171,91 +211,12 @@ impl Stream {
             Vec::new()
         }
     }
-
-    /// Returns the code block `last` if its fence stands at the margin and is not closed.
-    fn open_code(&self, text: &str, last: &Placed, page: &Page<'_>) -> Option<OpenCode> {
-        let Block::Code { language, .. } = &last.block else {
-            return None;
-        };
-        let source = text.get(self.rest..)?;
-        let (first, body) = source.split_once('\n')?;
-        let indent = first.len() - first.trim_start_matches(' ').len();
-        let fence = first.trim_start_matches(' ').chars().next()?;
-        let length = first.trim_start_matches(' ').len()
-            - first
-                .trim_start_matches(' ')
-                .trim_start_matches(fence)
-                .len();
-        if !matches!(fence, '`' | '~') || length < 3 || indent > 3 {
-            return None;
-        }
-        let open = OpenCode {
-            fence,
-            length,
-            indent,
-            highlighter: CodeHighlighter::new(
-                language,
-                &page.renderer.theme.syntax,
-                page.renderer.theme.code_block,
-            ),
-        };
-        // What follows a closed block would have made it a finished one.
-        let closed = body
-            .split_inclusive('\n')
-            .any(|line| line.ends_with('\n') && open.is_closed_by(line));
-        (!closed).then_some(open)
-    }
-
-    /// Reads whole lines of code; returns whether the block ended.
-    fn read_code(&mut self, text: &str, page: &Page<'_>) -> bool {
-        let Some(mut code) = self.code.take() else {
-            return true;
-        };
-        while let Some((line, _)) = text.get(self.rest..).and_then(|rest| rest.split_once('\n')) {
-            self.rest += line.len() + 1;
-            if code.is_closed_by(line) {
-                page.add(&page.renderer.fence("", page.width), &mut self.finished);
-                return true;
-            }
-            let shown = code.show(line, page);
-            page.add(&shown, &mut self.finished);
-        }
-        let partial = text.get(self.rest..).unwrap_or_default();
-        if !partial.is_empty() && !code.may_be_closed_by(partial) {
-            let mut ahead = code.clone();
-            page.add(&ahead.show(partial, page), &mut self.tail);
-        }
-        page.add(&page.renderer.fence("", page.width), &mut self.tail);
-        self.code = Some(code);
-        false
-    }
 }
 
-impl OpenCode {
-    fn is_closed_by(&self, line: &str) -> bool {
-        let trimmed = line.trim_start_matches(' ');
-        let rest = trimmed.trim_start_matches(self.fence);
-        line.len() - trimmed.len() <= 3
-            && trimmed.len() - rest.len() >= self.length
-            && rest.trim().is_empty()
-    }
-
-    /// Returns whether a line may become the closing fence; showing it would make it flicker.
-    fn may_be_closed_by(&self, partial: &str) -> bool {
-        let trimmed = partial.trim_start_matches(' ');
-        trimmed.trim_start_matches(self.fence).trim().is_empty()
-    }
-
-    fn show(&mut self, line: &str, page: &Page<'_>) -> Vec<String> {
-        let margin = line.len() - line.trim_start_matches(' ').len();
-        let line = line.get(margin.min(self.indent)..).unwrap_or_default();
-        let line = line.trim_end_matches('\r');
-        let shown = match &mut self.highlighter {
-            Some(highlighter) => highlighter.line(line),
-            None => page.renderer.theme.code_block.apply(line),
-        };
-        page.renderer.code_line(&shown, page.width)
-    }
+/// Returns whether the block at `start` has a whole line; until then it may become another one.
+fn has_begun(text: &str, start: usize) -> bool {
+    let line = text.get(line_start(text, start)..);
+    line.is_some_and(|line| line.contains('\n'))
 }
 
 fn line_start(text: &str, at: usize) -> usize {

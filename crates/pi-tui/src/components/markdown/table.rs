@@ -2,7 +2,7 @@
 
 use super::MarkdownTheme;
 use super::inline::{InlineRenderer, push};
-use super::parse::Table;
+use super::parse::{Row, Table};
 use crate::style::Style;
 use crate::text::{pad_to_width, strip_ansi, visible_width, wrap_text};
 
@@ -16,48 +16,102 @@ pub(super) fn render(
     style: Style,
     width: usize,
 ) -> Vec<String> {
-    let count = table.header.len();
-    let borders = 3 * count + 1;
-    if count == 0 {
-        return Vec::new();
-    }
-    if width < borders + count {
+    let Some(grid) = Grid::new(table, theme, style, width) else {
         let mut source = String::new();
         push(&table.source, style, &mut source);
         return wrap_text(&source, width);
+    };
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| grid.cells(row)).collect();
+    let mut columns = grid.columns();
+    rows.iter().for_each(|row| columns.add(row));
+    let widths = columns.widths(grid.available);
+    let mut lines = grid.head(&widths);
+    for row in &rows {
+        lines.extend(grid.row(row, &widths));
     }
-    let inline = InlineRenderer { theme };
-    let render_row = |row: &Vec<Vec<_>>, style: Style| -> Vec<String> {
-        let mut cells: Vec<String> = row
-            .iter()
-            .take(count)
-            .map(|cell| inline.render(cell, style))
+    lines.push(grid.foot(&widths));
+    lines
+}
+
+/// What all rows of a table share.
+pub(super) struct Grid<'a> {
+    inline: InlineRenderer<'a>,
+    style: Style,
+    header: Vec<String>,
+    /// Columns for the cells' text, borders aside.
+    pub(super) available: usize,
+}
+
+impl<'a> Grid<'a> {
+    /// Returns the grid of a table, or `None` if it has no columns or does not fit the width.
+    pub(super) fn new(
+        table: &Table,
+        theme: &'a MarkdownTheme,
+        style: Style,
+        width: usize,
+    ) -> Option<Self> {
+        let count = table.header.len();
+        let borders = 3 * count + 1;
+        if count == 0 || width < borders + count {
+            return None;
+        }
+        let inline = InlineRenderer { theme };
+        let header = table.header.iter();
+        Some(Self {
+            inline,
+            style,
+            header: header
+                .map(|cell| inline.render(cell, style.bold()))
+                .collect(),
+            available: width - borders,
+        })
+    }
+
+    /// Returns the text of a row's cells, as many as the header has.
+    pub(super) fn cells(&self, row: &Row) -> Vec<String> {
+        let count = self.header.len();
+        let cells = row.cells.iter().take(count);
+        let mut cells: Vec<String> = cells
+            .map(|cell| self.inline.render(cell, self.style))
             .collect();
         cells.resize(count, String::new());
         cells
-    };
-    let header = render_row(&table.header, style.bold());
-    let rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| render_row(row, style))
-        .collect();
-    let widths = column_widths(&header, &rows, width - borders);
-    let rule = |left: &str, middle: &str, right: &str| {
-        let cells: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-        style.apply(&format!(
-            "{left}─{}─{right}",
-            cells.join(&format!("─{middle}─"))
-        ))
-    };
-    let mut lines = vec![rule("┌", "┬", "┐")];
-    lines.extend(row_lines(&header, &widths, style));
-    for row in &rows {
-        lines.push(rule("├", "┼", "┤"));
-        lines.extend(row_lines(row, &widths, style));
     }
-    lines.push(rule("└", "┴", "┘"));
-    lines
+
+    /// Returns what the header needs.
+    pub(super) fn columns(&self) -> Columns {
+        let mut columns = Columns {
+            natural: vec![1; self.header.len()],
+            smallest: vec![1; self.header.len()],
+        };
+        columns.add(&self.header);
+        columns
+    }
+
+    /// Returns the lines above the first row.
+    pub(super) fn head(&self, widths: &[usize]) -> Vec<String> {
+        let mut lines = vec![self.rule(widths, ["┌", "┬", "┐"])];
+        lines.extend(row_lines(&self.header, widths, self.style));
+        lines
+    }
+
+    /// Returns the lines of a row and the rule above it.
+    pub(super) fn row(&self, cells: &[String], widths: &[usize]) -> Vec<String> {
+        let mut lines = vec![self.rule(widths, ["├", "┼", "┤"])];
+        lines.extend(row_lines(cells, widths, self.style));
+        lines
+    }
+
+    /// Returns the line below the last row.
+    pub(super) fn foot(&self, widths: &[usize]) -> String {
+        self.rule(widths, ["└", "┴", "┘"])
+    }
+
+    fn rule(&self, widths: &[usize], [left, middle, right]: [&str; 3]) -> String {
+        let cells: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+        let cells = cells.join(&format!("─{middle}─"));
+        self.style.apply(&format!("{left}─{cells}─{right}"))
+    }
 }
 
 fn row_lines(cells: &[String], widths: &[usize], style: Style) -> Vec<String> {
@@ -83,13 +137,18 @@ fn row_lines(cells: &[String], widths: &[usize], style: Style) -> Vec<String> {
         .collect()
 }
 
-/// Returns the columns' widths: natural if all fit, else shared so that words stay whole if they can.
-fn column_widths(header: &[String], rows: &[Vec<String>], available: usize) -> Vec<usize> {
-    let count = header.len();
-    let mut natural = vec![1; count];
-    let mut smallest = vec![1; count];
-    for row in std::iter::once(header).chain(rows.iter().map(Vec::as_slice)) {
-        for ((cell, natural), smallest) in row.iter().zip(&mut natural).zip(&mut smallest) {
+/// How wide the columns of a table would like to be, and how narrow they may be.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    natural: Vec<usize>,
+    smallest: Vec<usize>,
+}
+
+impl Columns {
+    /// Takes a row into account.
+    pub(super) fn add(&mut self, row: &[String]) {
+        let columns = self.natural.iter_mut().zip(&mut self.smallest);
+        for (cell, (natural, smallest)) in row.iter().zip(columns) {
             let plain = strip_ansi(cell);
             let widest = plain.split('\n').map(visible_width).max().unwrap_or(0);
             let word = plain
@@ -101,14 +160,19 @@ fn column_widths(header: &[String], rows: &[Vec<String>], available: usize) -> V
             *smallest = word.min(LONGEST_WHOLE_WORD).max(*smallest);
         }
     }
-    if natural.iter().sum::<usize>() <= available {
-        return natural;
+
+    /// Returns the widths: natural if all fit, else shared so that words stay whole if they can.
+    pub(super) fn widths(&self, available: usize) -> Vec<usize> {
+        if self.natural.iter().sum::<usize>() <= available {
+            return self.natural.clone();
+        }
+        let count = self.natural.len();
+        let mut widths = vec![1; count];
+        grow(&mut widths, &self.smallest, available - count);
+        let left = available - widths.iter().sum::<usize>();
+        grow(&mut widths, &self.natural, left);
+        widths
     }
-    let mut widths = vec![1; count];
-    grow(&mut widths, &smallest, available - count);
-    let left = available - widths.iter().sum::<usize>();
-    grow(&mut widths, &natural, left);
-    widths
 }
 
 /// Grows widths towards `targets` by `amount` in all, in proportion to what each is missing.

@@ -167,6 +167,53 @@ fn every_prefix_looks_as_if_it_had_come_at_once() {
     }
 }
 
+const LISTS_AND_TABLES: &str = "- a\n- b\n  more\n- c\n\n- d\n---\n3. x\n3. y\n\n   z\n10. w\nlazy\n\n|a|b|\n|-|-|\n\
+|1|2|\n|longer cell|x|\n|3|\n\n* p\n+ q\n+ r\n|h|\n|-|\n|i|\n- [x] t\n- [ ] u\n\n\n\ntext\n|not|a table\n\n| A | B | C |\n\
+|:--|:-:|--:|\n| 1 | 2 | 3 |\n| an answer that needs more room than there is | 2 | 3 |\n| 4 |\n# end\n";
+
+#[test]
+fn growing_lists_and_tables_look_as_if_they_had_come_at_once() {
+    for width in [12, 30, 60] {
+        let mut markdown = Markdown::new("", MarkdownTheme::default());
+        for (index, character) in LISTS_AND_TABLES.char_indices() {
+            markdown.append(character.encode_utf8(&mut [0; 4]));
+            let (start, _) = LISTS_AND_TABLES.split_at(index + character.len_utf8());
+            let mut whole = Markdown::new(start, MarkdownTheme::default());
+            assert_eq!(markdown.render(width), whole.render(width), "{start:?}");
+        }
+    }
+}
+
+/// Returns how many bytes are read again when a word is added behind `count` repetitions of `part`.
+fn bytes_read_again(head: &str, part: &str, count: usize) -> usize {
+    let mut markdown = Markdown::new(&(head.to_owned() + &part.repeat(count)), theme());
+    markdown.render(60);
+    parse::BYTES_READ.set(0);
+    markdown.append("more ");
+    markdown.render(60);
+    parse::BYTES_READ.get()
+}
+
+fn theme() -> MarkdownTheme {
+    MarkdownTheme::default()
+}
+
+#[test]
+fn a_delta_reads_the_last_item_or_row_only() {
+    for (head, part) in [
+        ("", "- an item\n"),
+        ("", "7. an item\n\n   with a second paragraph\n\n"),
+        ("|a|b|\n|-|-|\n", "| a | row |\n"),
+        ("", "a paragraph\n\n"),
+        ("```rust\n", "let code;\n"),
+    ] {
+        let few = bytes_read_again(head, part, 10);
+        let many = bytes_read_again(head, part, 2000);
+        assert_eq!(few, many, "{part:?}");
+        assert!(many < 200, "{many} bytes for {part:?}");
+    }
+}
+
 #[test]
 fn finished_blocks_keep_their_lines() {
     let mut markdown = Markdown::new("# a\n\nb\n\nc\n", MarkdownTheme::default());

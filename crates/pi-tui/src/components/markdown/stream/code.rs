@@ -1,0 +1,144 @@
+//! A code block at the margin whose end has not come yet, taken line by line.
+
+use super::{Page, Stream};
+use crate::components::markdown::code::CodeHighlighter;
+use crate::components::markdown::parse::{Block, Placed};
+
+/// An unfinished line is coloured again each time it has grown by this many bytes.
+///
+/// Colouring is by far the most expensive part of a delta; what came since is plain for a moment.
+const COLOR_STEP: usize = 16;
+
+/// A code block at the margin whose end has not come yet.
+#[derive(Debug)]
+pub(super) struct OpenCode {
+    fence: char,
+    length: usize,
+    indent: usize,
+    highlighter: Option<CodeHighlighter>,
+    /// The coloured start of the unfinished line: its length in the source, and itself.
+    colored: (usize, String),
+}
+
+impl OpenCode {
+    /// Returns the code block `last`, whose source is `source`, if its fence stands at the margin and
+    /// is not closed.
+    pub(super) fn find(source: &str, last: &Placed, page: &Page<'_>) -> Option<Self> {
+        let Block::Code { language, .. } = &last.block else {
+            return None;
+        };
+        let (first, body) = source.split_once('\n')?;
+        let info = first.trim_start_matches(' ');
+        let indent = first.len() - info.len();
+        let fence = info.chars().next()?;
+        let length = info.len() - info.trim_start_matches(fence).len();
+        if !matches!(fence, '`' | '~') || length < 3 || indent > 3 {
+            return None;
+        }
+        let theme = page.renderer.theme;
+        let open = Self {
+            fence,
+            length,
+            indent,
+            highlighter: CodeHighlighter::new(language, &theme.syntax, theme.code_block),
+            colored: (0, String::new()),
+        };
+        // What follows a closed block would have made it a finished one.
+        let closed = body
+            .split_inclusive('\n')
+            .any(|line| line.ends_with('\n') && open.is_closed_by(line));
+        (!closed).then_some(open)
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let trimmed = line.trim_start_matches(' ');
+        let rest = trimmed.trim_start_matches(self.fence);
+        line.len() - trimmed.len() <= 3
+            && trimmed.len() - rest.len() >= self.length
+            && rest.trim().is_empty()
+    }
+
+    /// Returns whether a line may become the closing fence; showing it would make it flicker.
+    fn may_be_closed_by(&self, partial: &str) -> bool {
+        let trimmed = partial.trim_start_matches(' ');
+        trimmed.trim_start_matches(self.fence).trim().is_empty()
+    }
+
+    fn show(&mut self, line: &str, page: &Page<'_>) -> Vec<String> {
+        self.colored = (0, String::new());
+        let line = self.without_indent(line);
+        let shown = match &mut self.highlighter {
+            Some(highlighter) => highlighter.line(line),
+            None => page.renderer.theme.code_block.apply(line),
+        };
+        page.renderer.code_line(&shown, page.width)
+    }
+
+    /// Returns the lines of a line that is not complete: coloured up to a word, the rest plain.
+    fn show_partial(&mut self, line: &str, page: &Page<'_>) -> Vec<String> {
+        let line = self.without_indent(line);
+        let step = line.floor_char_boundary(line.len() / COLOR_STEP * COLOR_STEP);
+        let before = line.get(..step).unwrap_or_default();
+        let words = before
+            .rfind(char::is_whitespace)
+            .map_or("", |end| before.get(..end).unwrap_or_default());
+        if let Some(highlighter) = &self.highlighter
+            && words.len() != self.colored.0
+        {
+            self.colored = (words.len(), highlighter.clone().line(words));
+        }
+        let (length, colored) = &self.colored;
+        let plain = line.get(*length..).unwrap_or_default();
+        let plain = page.renderer.theme.code_block.apply(plain);
+        page.renderer
+            .code_line(&format!("{colored}{plain}"), page.width)
+    }
+
+    /// Returns a line without the indentation of its fence.
+    fn without_indent<'a>(&self, line: &'a str) -> &'a str {
+        let margin = line.len() - line.trim_start_matches(' ').len();
+        let line = line.get(margin.min(self.indent)..).unwrap_or_default();
+        line.trim_end_matches('\r')
+    }
+}
+
+impl Stream {
+    /// Writes the opening fence of a block and steps behind it.
+    pub(super) fn start_code(&mut self, text: &str, block: &Block, page: &Page<'_>) {
+        let language = match block {
+            Block::Code { language, .. } => language.as_str(),
+            _ => "",
+        };
+        page.add(
+            &page.renderer.fence(language, page.width),
+            &mut self.finished,
+        );
+        let info = text.get(self.rest..).and_then(|code| code.find('\n'));
+        self.rest += info.map_or(0, |end| end + 1);
+    }
+
+    /// Reads whole lines of code; returns the block if it has not ended.
+    pub(super) fn read_code(
+        &mut self,
+        mut code: OpenCode,
+        text: &str,
+        page: &Page<'_>,
+    ) -> Option<OpenCode> {
+        while let Some((line, _)) = text.get(self.rest..).and_then(|rest| rest.split_once('\n')) {
+            self.rest += line.len() + 1;
+            if code.is_closed_by(line) {
+                page.add(&page.renderer.fence("", page.width), &mut self.finished);
+                return None;
+            }
+            let shown = code.show(line, page);
+            page.add(&shown, &mut self.finished);
+        }
+        let partial = text.get(self.rest..).unwrap_or_default();
+        if !partial.is_empty() && !code.may_be_closed_by(partial) {
+            let shown = code.show_partial(partial, page);
+            page.add(&shown, &mut self.tail);
+        }
+        page.add(&page.renderer.fence("", page.width), &mut self.tail);
+        Some(code)
+    }
+}

@@ -1,0 +1,137 @@
+//! A list that is still growing: an item is finished when the next one has begun with a whole line.
+//!
+//! Only the last item is read again. A blank line between any two items sets all of them apart, hence
+//! finished items are moved, though not rendered again, when one appears.
+
+use super::{Page, Stream, has_begun, line_start};
+use crate::components::markdown::parse::{Block, Item, List, Placed};
+use crate::line::Line;
+
+/// A list whose end has not come yet.
+#[derive(Debug)]
+pub(super) struct OpenList {
+    start: Option<u64>,
+    /// Whether blank lines stand between its finished items.
+    loose: bool,
+    /// Whether the finished items are shown with empty lines between them.
+    shown_loose: bool,
+    /// Where the lines of each finished item start among the finished lines.
+    items: Vec<usize>,
+}
+
+impl OpenList {
+    pub(super) fn new(list: &List) -> Self {
+        Self {
+            start: list.start,
+            loose: false,
+            shown_loose: false,
+            items: Vec::new(),
+        }
+    }
+
+    /// Returns the lines of the items, which follow the finished ones.
+    fn render(&self, items: &[Item], loose: bool, page: &Page<'_>) -> Vec<Vec<Line>> {
+        let numbered = (self.items.len()..).zip(items);
+        numbered
+            .map(|(index, item)| {
+                let mut lines = Vec::new();
+                if loose && index > 0 {
+                    lines.push((page.frame)(""));
+                }
+                let shown = page
+                    .renderer
+                    .list_item(self.start, index, item, page.width, page.style);
+                page.add(&shown, &mut lines);
+                lines
+            })
+            .collect()
+    }
+}
+
+impl Stream {
+    /// Reads on in a list; returns it if it has not ended.
+    pub(super) fn read_list(
+        &mut self,
+        mut open: OpenList,
+        text: &str,
+        page: &Page<'_>,
+    ) -> Option<OpenList> {
+        let rest = text.get(self.rest..).unwrap_or_default();
+        let (blocks, definitions) = self.parse(rest, page);
+        let Some((list, after)) = first_list(&blocks) else {
+            return None;
+        };
+        if let (Some(next), Some(last)) = (after.first(), after.last())
+            && has_begun(rest, last.range.start)
+        {
+            open.loose |= list.loose;
+            self.finish_items(&mut open, &list.items, page);
+            self.definitions.extend(definitions);
+            self.rest += line_start(rest, next.range.start);
+            return None;
+        }
+        let mut items = list.items.as_slice();
+        if let Some((last, before)) = items.split_last()
+            && !before.is_empty()
+            && has_begun(rest, last.start)
+        {
+            // What the last item goes on with must not decide how the others are spaced for good.
+            let start = line_start(rest, last.start);
+            let line = rest.get(start..).and_then(|rest| rest.find('\n'));
+            let settled = rest.get(..start + line.map_or(0, |end| end + 1));
+            let (blocks, definitions) = self.parse(settled.unwrap_or_default(), page);
+            open.loose |= first_list(&blocks).is_some_and(|(list, _)| list.loose);
+            self.finish_items(&mut open, before, page);
+            self.definitions.extend(definitions);
+            self.rest += start;
+            items = std::slice::from_ref(last);
+        }
+        let loose = open.loose || list.loose;
+        self.space_items(&mut open, loose, page);
+        self.tail = open.render(items, loose, page).concat();
+        self.render_all(text, after, page);
+        Some(open)
+    }
+
+    fn finish_items(&mut self, open: &mut OpenList, items: &[Item], page: &Page<'_>) {
+        let loose = open.loose;
+        self.space_items(open, loose, page);
+        for lines in open.render(items, loose, page) {
+            let separator = usize::from(loose && !open.items.is_empty());
+            open.items.push(self.finished.len() + separator);
+            self.finished.extend(lines);
+        }
+    }
+
+    /// Shows the finished items with or without empty lines between them.
+    fn space_items(&mut self, open: &mut OpenList, loose: bool, page: &Page<'_>) {
+        if std::mem::replace(&mut open.shown_loose, loose) == loose {
+            return;
+        }
+        let Some(first) = open.items.first().copied() else {
+            return;
+        };
+        let shown = self.finished.split_off(first);
+        let ends = open.items.iter().skip(1).copied();
+        let ends: Vec<usize> = ends.chain([first + shown.len()]).collect();
+        for (index, (start, end)) in open.items.iter_mut().zip(ends).enumerate() {
+            if loose && index > 0 {
+                self.finished.push((page.frame)(""));
+            }
+            // The separator before the next item belongs to neither.
+            let last = end == first + shown.len();
+            let end = if loose || last { end } else { end - 1 };
+            let lines = shown.get(*start - first..end - first);
+            *start = self.finished.len();
+            self.finished.extend_from_slice(lines.unwrap_or_default());
+        }
+    }
+}
+
+fn first_list(blocks: &[Placed]) -> Option<(&List, &[Placed])> {
+    let (first, after) = blocks.split_first()?;
+    match &first.block {
+        Block::List(list) => Some((list, after)),
+        _ => None,
+    }
+}

@@ -1,0 +1,141 @@
+//! A table that is still growing: a row is finished when the next one has begun with a whole line.
+//!
+//! Only the last row is read again, below a copy of the header. Finished rows keep their text; they
+//! are laid out again when a later row changes the widths of the columns.
+
+use super::{Page, Stream, has_begun, line_start};
+use crate::components::markdown::parse::{Block, Placed, Row, Table};
+use crate::components::markdown::table::{Columns, Grid};
+
+/// A table whose end has not come yet.
+#[derive(Debug)]
+pub(super) struct OpenTable {
+    /// The source of the header and of the line below it.
+    head: String,
+    table: Table,
+    rows: Vec<Vec<String>>,
+    /// How many of the rows have their lines.
+    laid_out: usize,
+    columns: Columns,
+    /// The widths the finished rows are laid out with.
+    widths: Vec<usize>,
+    /// Where its lines start among the finished lines.
+    start: usize,
+}
+
+impl OpenTable {
+    /// Returns a table without rows; `None` while its first two lines may change, or if it does not
+    /// fit the page.
+    pub(super) fn find(source: &str, table: &Table, page: &Page<'_>) -> Option<Self> {
+        let (first, rest) = source.split_once('\n')?;
+        let (second, _) = rest.split_once('\n')?;
+        let head = source.get(..first.len() + second.len() + 2)?;
+        let table = Table {
+            header: table.header.clone(),
+            rows: Vec::new(),
+            source: String::new(),
+        };
+        let grid = grid(&table, page)?;
+        Some(Self {
+            head: head.to_owned(),
+            rows: Vec::new(),
+            laid_out: 0,
+            columns: grid.columns(),
+            widths: Vec::new(),
+            start: 0,
+            table,
+        })
+    }
+
+    fn add_rows(&mut self, grid: &Grid<'_>, rows: &[Row]) {
+        for row in rows {
+            let cells = grid.cells(row);
+            self.columns.add(&cells);
+            self.rows.push(cells);
+        }
+    }
+}
+
+fn grid<'a>(table: &Table, page: &Page<'a>) -> Option<Grid<'a>> {
+    Grid::new(table, page.renderer.theme, page.style, page.width)
+}
+
+impl Stream {
+    /// Steps behind the header of a table.
+    pub(super) fn start_table(&mut self, table: &mut OpenTable) {
+        table.start = self.finished.len();
+        self.rest += table.head.len();
+    }
+
+    /// Reads on in a table; returns it if it has not ended.
+    pub(super) fn read_table(
+        &mut self,
+        mut open: OpenTable,
+        text: &str,
+        page: &Page<'_>,
+    ) -> Option<OpenTable> {
+        let grid = grid(&open.table, page)?;
+        let offset = self.rest.saturating_sub(open.head.len());
+        let source = open.head.clone() + text.get(self.rest..).unwrap_or_default();
+        let (blocks, definitions) = self.parse(&source, page);
+        let (rows, after) = first_table(&blocks)?;
+        if let (Some(next), Some(last)) = (after.first(), after.last())
+            && has_begun(&source, last.range.start)
+        {
+            open.add_rows(&grid, rows);
+            let columns = open.columns.clone();
+            self.lay_out(&mut open, &grid, columns.widths(grid.available), page);
+            page.add(&[grid.foot(&open.widths)], &mut self.finished);
+            self.definitions.extend(definitions);
+            self.rest = offset + line_start(&source, next.range.start);
+            return None;
+        }
+        let mut rows = rows;
+        if let Some((last, before)) = rows.split_last()
+            && !before.is_empty()
+            && has_begun(&source, last.start)
+        {
+            open.add_rows(&grid, before);
+            self.rest = offset + line_start(&source, last.start);
+            rows = std::slice::from_ref(last);
+        }
+        let cells: Vec<Vec<String>> = rows.iter().map(|row| grid.cells(row)).collect();
+        let mut columns = open.columns.clone();
+        cells.iter().for_each(|row| columns.add(row));
+        self.lay_out(&mut open, &grid, columns.widths(grid.available), page);
+        for row in &cells {
+            page.add(&grid.row(row, &open.widths), &mut self.tail);
+        }
+        page.add(&[grid.foot(&open.widths)], &mut self.tail);
+        self.render_from(offset, text, after, page);
+        Some(open)
+    }
+
+    /// Brings the lines of the finished rows up to date.
+    fn lay_out(
+        &mut self,
+        open: &mut OpenTable,
+        grid: &Grid<'_>,
+        widths: Vec<usize>,
+        page: &Page<'_>,
+    ) {
+        if open.widths != widths {
+            self.finished.truncate(open.start);
+            page.add(&grid.head(&widths), &mut self.finished);
+            open.widths = widths;
+            open.laid_out = 0;
+        }
+        for row in open.rows.iter().skip(open.laid_out) {
+            page.add(&grid.row(row, &open.widths), &mut self.finished);
+        }
+        open.laid_out = open.rows.len();
+    }
+}
+
+fn first_table(blocks: &[Placed]) -> Option<(&[Row], &[Placed])> {
+    let (first, after) = blocks.split_first()?;
+    match &first.block {
+        Block::Table(table) => Some((&table.rows, after)),
+        _ => None,
+    }
+}
