@@ -68,8 +68,8 @@ pub use compaction::trigger::{
 };
 pub use compaction::{CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor};
 pub use context::{
-    ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, ProjectedEntry, Projection, project,
-    project_path,
+    ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, ProjectedEntry,
+    Projection, project, project_path,
 };
 pub use directory::{SessionDirectory, sessions_root};
 pub use entry::{

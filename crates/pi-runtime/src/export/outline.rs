@@ -116,10 +116,9 @@ impl OutlineNode {
                 extension_message(custom.display),
                 line(&custom.content.joined_text(), redaction),
             ),
-            EntryBody::Label(label) => (
-                OutlineKind::Label,
-                label.label.clone().unwrap_or_default(),
-            ),
+            EntryBody::Label(label) => {
+                (OutlineKind::Label, label.label.clone().unwrap_or_default())
+            }
             EntryBody::SessionInfo(info) => {
                 (OutlineKind::Name, info.name.clone().unwrap_or_default())
             }
@@ -162,9 +161,10 @@ impl OutlineNode {
         let said = answer.content.iter().find_map(AssistantBlock::as_text);
         self.text = match said.filter(|text| !text.trim().is_empty()) {
             Some(text) => line(text, redaction),
-            None if self.calls.is_empty() => {
-                line(answer.error_message.as_deref().unwrap_or_default(), redaction)
-            }
+            None if self.calls.is_empty() => line(
+                answer.error_message.as_deref().unwrap_or_default(),
+                redaction,
+            ),
             None => {
                 let names: Vec<_> = answer.tool_calls().map(|call| call.name.as_str()).collect();
                 line(&names.join(", "), redaction)

@@ -110,10 +110,12 @@ enum Piece<'template> {
 
 /// Takes a template apart at its `{{slots}}`. What fills a slot is never looked at again.
 fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
-    template.split("{{").flat_map(|part| match part.split_once("}}") {
-        Some((slot, text)) => [Piece::Slot(slot), Piece::Text(text)],
-        None => [Piece::Text(part), Piece::Text("")],
-    })
+    template
+        .split("{{")
+        .flat_map(|part| match part.split_once("}}") {
+            Some((slot, text)) => [Piece::Slot(slot), Piece::Text(text)],
+            None => [Piece::Text(part), Piece::Text("")],
+        })
 }
 
 /// Lets exactly our style and script take effect, pictures come from the page itself, and nothing

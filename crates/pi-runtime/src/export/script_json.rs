@@ -32,8 +32,7 @@ impl<'a> ScriptJson<'a> {
         value: &T,
     ) -> io::Result<usize> {
         self.buffer.clear();
-        let mut serializer =
-            serde_json::Serializer::with_formatter(&mut self.buffer, JsFormatter);
+        let mut serializer = serde_json::Serializer::with_formatter(&mut self.buffer, JsFormatter);
         value.serialize(&mut serializer)?;
         self.redaction.clean_json(&mut self.buffer);
         write_escaped(out, &self.buffer)?;

@@ -188,7 +188,9 @@ fn stored_secrets_are_in_no_export() {
     let home = TempDir::new().unwrap();
     let mut session = saved_session(&home);
     let secret = "sk-very-secret-0123456789";
-    session.append(user(&format!("my key is {secret}"))).unwrap();
+    session
+        .append(user(&format!("my key is {secret}")))
+        .unwrap();
     session
         .append(SessionInfoEntry {
             name: Some(format!("about {secret}")),
@@ -200,7 +202,10 @@ fn stored_secrets_are_in_no_export() {
         options.system_prompt = Some(format!("use {secret}"));
     });
     assert!(!page.contains("very-secret"));
-    assert_eq!(entries(&page)[2]["message"]["content"], "my key is [redacted]");
+    assert_eq!(
+        entries(&page)[2]["message"]["content"],
+        "my key is [redacted]"
+    );
     let lines = home.path().join("out.jsonl");
     let options = JsonlOptions {
         output: Some(lines.clone()),

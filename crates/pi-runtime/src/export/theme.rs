@@ -138,14 +138,19 @@ impl ExportColor {
     }
 
     fn is_light(self) -> bool {
-        let sum = u32::from(self.red) * 299 + u32::from(self.green) * 587 + u32::from(self.blue) * 114;
+        let sum =
+            u32::from(self.red) * 299 + u32::from(self.green) * 587 + u32::from(self.blue) * 114;
         sum > 127_500
     }
 }
 
 impl fmt::Display for ExportColor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "#{:02x}{:02x}{:02x}", self.red, self.green, self.blue)
+        write!(
+            formatter,
+            "#{:02x}{:02x}{:02x}",
+            self.red, self.green, self.blue
+        )
     }
 }
 

@@ -415,9 +415,30 @@ fn the_outline_counts_what_the_projection_shows_and_reads_little() {
     let cases = [
         Vec::new(),
         beginning(),
-        [beginning(), vec![omission("e2"), omission("e4"), replacement("e4", &json!("x"))]].concat(),
-        [beginning(), vec![tools("bash"), compaction("s", "e2"), user("6"), custom_message("n")]].concat(),
-        [beginning(), vec![compaction("s", "e1"), omission("e5"), answer("7")]].concat(),
+        [
+            beginning(),
+            vec![
+                omission("e2"),
+                omission("e4"),
+                replacement("e4", &json!("x")),
+            ],
+        ]
+        .concat(),
+        [
+            beginning(),
+            vec![
+                tools("bash"),
+                compaction("s", "e2"),
+                user("6"),
+                custom_message("n"),
+            ],
+        ]
+        .concat(),
+        [
+            beginning(),
+            vec![compaction("s", "e1"), omission("e5"), answer("7")],
+        ]
+        .concat(),
         [beginning(), vec![compaction("s", "nowhere"), answer("7")]].concat(),
         vec![json!({"type": "branch_summary", "fromId": "root", "summary": ""})],
     ];
@@ -427,10 +448,18 @@ fn the_outline_counts_what_the_projection_shows_and_reads_little() {
         let leaf = path.entries.last().map(|entry| &entry.id);
         let Ok(outline) = ContextOutline::read(&store, leaf);
         let projection = path.projection();
-        assert_eq!(outline.messages, projection.messages().count(), "{entries:?}");
+        assert_eq!(
+            outline.messages,
+            projection.messages().count(),
+            "{entries:?}"
+        );
         assert_eq!(outline.tool_names, projection.tool_names(), "{entries:?}");
         for id in store.read.take() {
-            let entry = path.entries.iter().find(|entry| entry.id.as_str() == id).unwrap();
+            let entry = path
+                .entries
+                .iter()
+                .find(|entry| entry.id.as_str() == id)
+                .unwrap();
             let is_conversation = matches!(
                 &entry.body,
                 EntryBody::Message(AgentMessage::User(_) | AgentMessage::Assistant(_))
@@ -444,7 +473,13 @@ fn the_outline_counts_what_the_projection_shows_and_reads_little() {
 fn a_projection_follows_what_is_appended() {
     let mut path = Path::of([user("1"), answer("2")]);
     let mut projection = path.projection();
-    for entry in [user("3"), metadata(), custom_message("4"), calling(&["c"]), result("c", "5")] {
+    for entry in [
+        user("3"),
+        metadata(),
+        custom_message("4"),
+        calling(&["c"]),
+        result("c", "5"),
+    ] {
         path.push(entry);
         assert!(projection.follow(path.entries.last().unwrap()));
         assert_eq!(projection, path.projection());
