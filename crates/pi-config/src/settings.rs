@@ -41,10 +41,10 @@ pub struct Settings {
     /// `defaultThinkingLevel`: the thinking level of new sessions.
     pub default_thinking_level: Option<ThinkingLevel>,
     /// `modelThinkingLevels`: thinking levels of single models, by `provider/id`.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub model_thinking_levels: BTreeMap<String, ThinkingLevel>,
     /// `thinkingBudgets`: tokens a thinking level may use.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub thinking_budgets: ThinkingBudgets,
     /// `enabledModels`: patterns of the models to choose from and cycle through.
     pub enabled_models: Option<Vec<String>>,
@@ -70,7 +70,7 @@ pub struct Settings {
     /// `defaultTools`: the built-in tools that are on at the start.
     pub default_tools: Option<Vec<String>>,
     /// `codemode`: whether tools are called through code.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub codemode: CodemodeSettings,
 
     /// `sessionDir`: where sessions are stored.
@@ -78,10 +78,10 @@ pub struct Settings {
     /// `sessionShareDestination`: where a shared session goes.
     pub session_share_destination: Option<ShareDestination>,
     /// `compaction`: when a long session is summarized.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub compaction: CompactionSettings,
     /// `branchSummary`: how a branch that is left is summarized.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub branch_summary: BranchSummarySettings,
 
     /// `theme`: the theme's name, or `light/dark` names to follow the terminal.
@@ -110,13 +110,13 @@ pub struct Settings {
     /// `showHardwareCursor`: whether the terminal's own cursor shows.
     pub show_hardware_cursor: Option<bool>,
     /// `terminal`: what the terminal can do and should show.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub terminal: TerminalSettings,
     /// `images`: which images reach a model.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub images: ImageSettings,
     /// `markdown`: how Markdown is shown.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub markdown: MarkdownSettings,
 
     /// `transport`: the preferred transport of providers that have several.
@@ -130,7 +130,7 @@ pub struct Settings {
     #[serde(deserialize_with = "number::timeout")]
     pub websocket_connect_timeout_ms: Option<u64>,
     /// `retry`: what to do when a provider fails.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub retry: RetrySettings,
 
     /// `shellPath`: the shell of the bash tool.
@@ -166,7 +166,7 @@ pub struct Settings {
     /// `trackingId`: the random id of a user who agreed to analytics.
     pub tracking_id: Option<String>,
     /// `warnings`: which warnings show.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub warnings: WarningSettings,
 }
 
@@ -194,7 +194,7 @@ pub struct CompactionSettings {
     #[serde(deserialize_with = "number::token_count")]
     pub keep_recent_tokens: Option<u64>,
     /// Other numbers for single models, by `provider/id`.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::groups")]
     pub model_overrides: BTreeMap<String, CompactionModelOverride>,
 }
 
@@ -278,7 +278,7 @@ pub struct RetrySettings {
     #[serde(deserialize_with = "number::whole")]
     pub max_agent_delay_ms: Option<u64>,
     /// What the provider layer does before the agent hears of a failure.
-    #[serde(deserialize_with = "decode::or_default")]
+    #[serde(deserialize_with = "decode::group")]
     pub provider: ProviderRetrySettings,
 }
 

@@ -371,9 +371,10 @@ impl Settings {
         self.collapse_changelog.unwrap_or(false)
     }
 
-    /// Tells whether installs are counted.
+    /// Tells whether installs are counted and requests attributed. Unlike in the TypeScript pi,
+    /// nobody is counted without having asked for it.
     pub fn enable_install_telemetry(&self) -> bool {
-        self.enable_install_telemetry.unwrap_or(true)
+        self.enable_install_telemetry.unwrap_or(false)
     }
 
     /// Tells whether the user agreed to analytics.

@@ -1,6 +1,11 @@
 //! From a file's object to [`Settings`]: what has the wrong type is left out and reported.
 
-use serde::de::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::Settings;
@@ -12,6 +17,17 @@ pub(super) struct Rejected {
     pub(super) key: String,
     /// What is wrong with it.
     pub(super) problem: String,
+    /// Where it was in a list, if it was.
+    pub(super) listed: Option<Listed>,
+}
+
+/// An element of a list that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// The list's key.
+    pub(super) path: Vec<String>,
+    /// The element.
+    pub(super) element: Value,
 }
 
 /// What a file says, as far as it can be used.
@@ -26,12 +42,51 @@ pub(super) struct Decoded {
 }
 
 /// Reads a group; `null` is an empty one.
-pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn group<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
-    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+    Group::deserialize(deserializer).map(|Group(group)| group)
+}
+
+/// Reads groups by name.
+pub(super) fn groups<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    let groups: BTreeMap<String, Group<T>> = group(deserializer)?;
+    let groups = groups.into_iter();
+    Ok(groups.map(|(name, Group(group))| (name, group)).collect())
+}
+
+/// A struct that is an object in the file. By itself, serde would take a list of the fields' values
+/// for one too.
+struct Group<T>(T);
+
+impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for Group<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(GroupVisitor(PhantomData))
+    }
+}
+
+struct GroupVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for GroupVisitor<T> {
+    type Value = Group<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Group(T::default()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Group)
+    }
 }
 
 /// Reads settings.
@@ -99,24 +154,46 @@ impl Sieve {
                 for (index, element) in list.iter().enumerate() {
                     match accepts(path, &Value::Array(vec![element.clone()])) {
                         Ok(()) => kept.push(element.clone()),
-                        Err(error) => self.reject(format!("{}[{index}]", path.join(".")), &error),
+                        Err(error) => self.rejected.push(Rejected {
+                            key: visible(&format!("{}[{index}]", path.join("."))),
+                            problem: visible(&error.to_string()),
+                            listed: Some(Listed {
+                                path: path.iter().map(|&key| key.to_owned()).collect(),
+                                element: element.clone(),
+                            }),
+                        }),
                     }
                 }
                 Some(Value::Array(kept))
             }
             _ => {
-                self.reject(path.join("."), &error);
+                self.rejected.push(Rejected {
+                    key: visible(&path.join(".")),
+                    problem: visible(&error.to_string()),
+                    listed: None,
+                });
                 None
             }
         }
     }
+}
 
-    fn reject(&mut self, key: String, error: &serde_json::Error) {
-        self.rejected.push(Rejected {
-            key,
-            problem: error.to_string(),
-        });
+/// Returns a text of a file for a message: short, and without characters that act on a terminal.
+fn visible(text: &str) -> String {
+    const MAX_CHARS: usize = 160;
+    let mut shown = String::new();
+    for (index, character) in text.chars().enumerate() {
+        if index == MAX_CHARS {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
     }
+    shown
 }
 
 /// Tells whether settings that hold nothing but this value at this path are well-formed.

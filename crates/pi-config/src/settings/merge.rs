@@ -88,6 +88,18 @@ pub(super) fn apply(object: &mut Map<String, Value>, edits: &[Edit]) {
     }
 }
 
+/// Puts an element back into a list that was replaced without it.
+pub(super) fn keep_listed(object: &mut Map<String, Value>, path: &[String], element: &Value) {
+    match path
+        .split_first()
+        .and_then(|(key, rest)| Some((object.get_mut(key)?, rest)))
+    {
+        Some((Value::Object(group), rest)) => keep_listed(group, rest, element),
+        Some((Value::Array(list), [])) if !list.contains(element) => list.push(element.clone()),
+        _ => {}
+    }
+}
+
 /// Removes what the changes are about, so that it does not hide them.
 pub(super) fn forget(object: &mut Map<String, Value>, edits: &[Edit]) {
     for edit in edits {

@@ -204,6 +204,10 @@ impl SettingsStore {
     }
 
     /// Lays settings over all files until the program ends. They are never saved.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers make the value for this call"
+    )]
     pub fn override_for_this_run(&self, settings: Settings) {
         let mut state = self.state();
         merge::merge(&mut state.overrides, &merge::to_object(&settings));
@@ -230,7 +234,7 @@ impl SettingsStore {
         }
         let Some(file) = self.file(scope) else {
             let before = self.scope(scope);
-            self.adopt(scope, edits_of(&before, change), None);
+            self.adopt(scope, &edits_of(&before, change), None);
             return Ok(());
         };
         let folder = match scope {
@@ -243,18 +247,22 @@ impl SettingsStore {
                 let current = decode::decode(locked.object.clone());
                 let edits = edits_of(&current.settings, change);
                 if edits.is_empty() {
-                    self.adopt(scope, edits, Some(current));
+                    self.adopt(scope, &edits, Some(current));
                     return Ok(());
                 }
                 merge::apply(&mut locked.object, &edits);
-                self.adopt(scope, edits, Some(decode::decode(locked.object.clone())));
+                // What another version understands of a list is not ours to drop.
+                for listed in current.rejected.iter().filter_map(|it| it.listed.as_ref()) {
+                    merge::keep_listed(&mut locked.object, &listed.path, &listed.element);
+                }
+                self.adopt(scope, &edits, Some(decode::decode(locked.object.clone())));
                 locked
                     .write(Ending::None)
                     .map_err(|error| SettingsError::from_change(file, error))
             }
             Err(error) => {
                 let before = self.scope(scope);
-                self.adopt(scope, edits_of(&before, change), None);
+                self.adopt(scope, &edits_of(&before, change), None);
                 Err(SettingsError::from_change(file, error))
             }
         }
@@ -300,17 +308,17 @@ impl SettingsStore {
     }
 
     /// Takes over what a file now says, or, without one, the changes alone.
-    fn adopt(&self, scope: Scope, edits: Vec<Edit>, now: Option<Decoded>) {
+    fn adopt(&self, scope: Scope, edits: &[Edit], now: Option<Decoded>) {
         let mut state = self.state();
         let layer = state.layer(scope);
         match now {
             Some(decoded) => *layer = decoded.into(),
             None => {
-                merge::apply(&mut layer.object, &edits);
+                merge::apply(&mut layer.object, edits);
                 layer.settings = Arc::new(decode::typed(&layer.object));
             }
         }
-        merge::forget(&mut state.overrides, &edits);
+        merge::forget(&mut state.overrides, edits);
         state.combine();
     }
 

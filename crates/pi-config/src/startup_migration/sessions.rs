@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -49,7 +49,7 @@ pub(super) fn migrate(
     }
 }
 
-fn move_session(from: &Path, folder: &Path, to: &PathBuf) -> std::io::Result<()> {
+fn move_session(from: &Path, folder: &Path, to: &Path) -> std::io::Result<()> {
     atomic_file::create_private_directory(folder)?;
     atomic_file::rename_without_replacing(from, to)
 }

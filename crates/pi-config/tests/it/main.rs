@@ -10,3 +10,6 @@ mod models_collection;
 mod models_store;
 #[cfg(unix)]
 mod processes;
+mod settings;
+mod startup_migration;
+mod trust;

@@ -1,0 +1,244 @@
+//! Files of earlier versions, by one process and by several at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Barrier;
+
+use pi_config::{AgentDir, DiagnosticLevel, run_project_migrations, run_startup_migrations};
+use pi_test_support::TempHome;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+/// Returns every file under a folder with its content.
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// An agent directory as an early version left it.
+fn early_home() -> (TempHome, AgentDir) {
+    let home = TempHome::new();
+    let agent = home.path().join("agent");
+    for folder in ["commands", "tools", "hooks"] {
+        fs::create_dir_all(agent.join(folder)).unwrap();
+    }
+    home.write(
+        "agent/oauth.json",
+        json!({"anthropic": {"refresh": "r", "access": "a", "expires": 5}}).to_string(),
+    );
+    home.write(
+        "agent/settings.json",
+        json!({"theme": "dark", "apiKeys": {"anthropic": "old", "openai": "sk"}, "zeta": 1})
+            .to_string(),
+    );
+    home.write(
+        "agent/stray.jsonl",
+        "{\"type\":\"session\",\"cwd\":\"/home/me/a:b\",\"id\":\"1\"}\n{\"type\":\"message\"}\n",
+    );
+    home.write("agent/notes.jsonl", "{\"type\":\"note\"}\n");
+    home.write("agent/commands/fix.md", "fix it");
+    home.write("agent/tools/rg", "program");
+    home.write("agent/tools/mine.ts", "tool");
+    home.write("agent/tools/.hidden", "");
+    home.write(
+        "agent/keybindings.json",
+        "{\"submit\": \"enter\", \"other\": 1, \"tui.input.tab\": \"tab\", \"tab\": \"x\"}",
+    );
+    let agent_dir = AgentDir::at(agent);
+    (home, agent_dir)
+}
+
+fn migrated() -> BTreeMap<String, String> {
+    let auth = json!({
+        "anthropic": {"type": "oauth", "refresh": "r", "access": "a", "expires": 5},
+        "openai": {"type": "api_key", "key": "sk"},
+    });
+    [
+        ("auth.json", pretty(&auth)),
+        (
+            "oauth.json.migrated",
+            json!({"anthropic": {"refresh": "r", "access": "a", "expires": 5}}).to_string(),
+        ),
+        ("settings.json", pretty(&json!({"theme": "dark", "zeta": 1}))),
+        (
+            "sessions/--home-me-a-b--/stray.jsonl",
+            "{\"type\":\"session\",\"cwd\":\"/home/me/a:b\",\"id\":\"1\"}\n{\"type\":\"message\"}\n"
+                .to_owned(),
+        ),
+        ("notes.jsonl", "{\"type\":\"note\"}\n".to_owned()),
+        ("prompts/fix.md", "fix it".to_owned()),
+        ("bin/rg", "program".to_owned()),
+        ("tools/mine.ts", "tool".to_owned()),
+        ("tools/.hidden", String::new()),
+        (
+            "keybindings.json",
+            "{\n  \"tui.input.submit\": \"enter\",\n  \"other\": 1,\n  \"tui.input.tab\": \"tab\"\n}\n"
+                .to_owned(),
+        ),
+    ]
+    .into_iter()
+    .map(|(name, content)| (name.to_owned(), content))
+    .collect()
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap()
+}
+
+#[test]
+fn everything_finds_its_place_once() {
+    let (home, agent_dir) = early_home();
+    let report = run_startup_migrations(&agent_dir);
+    assert_eq!(files(agent_dir.path()), migrated());
+    let warnings: Vec<_> = report
+        .iter()
+        .filter(|it| it.level == DiagnosticLevel::Warning)
+        .map(|it| it.path.clone().unwrap())
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            agent_dir.path().join("hooks"),
+            agent_dir.path().join("tools")
+        ]
+    );
+    // The second time only the warnings are left.
+    let again = run_startup_migrations(&agent_dir);
+    assert_eq!(again.len(), 2);
+    assert_eq!(files(agent_dir.path()), migrated());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(agent_dir.auth_file()).unwrap().permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600);
+    }
+    drop(home);
+}
+
+#[test]
+fn processes_that_start_at_once_lose_nothing() {
+    for _ in 0..10 {
+        let (_home, agent_dir) = early_home();
+        let barrier = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    barrier.wait();
+                    run_startup_migrations(&agent_dir);
+                });
+            }
+        });
+        assert_eq!(files(agent_dir.path()), migrated());
+    }
+}
+
+#[test]
+fn an_empty_auth_file_of_a_faster_start_does_not_stop_the_credentials() {
+    let (home, agent_dir) = early_home();
+    home.write("agent/auth.json", "{}");
+    run_startup_migrations(&agent_dir);
+    assert_eq!(files(agent_dir.path()), migrated());
+}
+
+#[test]
+fn credentials_that_exist_are_left_alone_and_so_are_their_old_files() {
+    for auth in [
+        "{\"x\": {\"type\": \"api_key\", \"key\": \"k\"}}",
+        "{ broken",
+    ] {
+        let (home, agent_dir) = early_home();
+        home.write("agent/auth.json", auth);
+        let settings = home.read("agent/settings.json");
+        run_startup_migrations(&agent_dir);
+        assert_eq!(home.read("agent/auth.json"), auth);
+        assert_eq!(home.read("agent/settings.json"), settings);
+        assert!(agent_dir.path().join("oauth.json").exists());
+    }
+}
+
+#[test]
+fn places_that_are_taken_are_not_overwritten() {
+    let (home, agent_dir) = early_home();
+    for folder in ["prompts", "bin", "sessions/--home-me-a-b--"] {
+        fs::create_dir_all(agent_dir.path().join(folder)).unwrap();
+    }
+    home.write("agent/bin/rg", "newer");
+    home.write("agent/sessions/--home-me-a-b--/stray.jsonl", "other");
+    run_startup_migrations(&agent_dir);
+    let files = files(agent_dir.path());
+    assert_eq!(files["bin/rg"], "newer");
+    assert_eq!(files["tools/rg"], "program");
+    assert_eq!(files["commands/fix.md"], "fix it");
+    assert_eq!(files["sessions/--home-me-a-b--/stray.jsonl"], "other");
+    assert!(files.contains_key("stray.jsonl"));
+}
+
+#[test]
+fn what_cannot_be_read_stays_as_it_is() {
+    let home = TempHome::new();
+    fs::create_dir(home.path().join("agent")).unwrap();
+    for (name, content) in [
+        ("oauth.json", "{ broken"),
+        ("settings.json", "nothing"),
+        ("keybindings.json", "[]"),
+        ("empty.jsonl", ""),
+        ("odd.jsonl", "{\"type\":\"session\",\"cwd\":7}\n"),
+    ] {
+        home.write(&format!("agent/{name}"), content);
+    }
+    let agent_dir = AgentDir::at(home.path().join("agent"));
+    let before = files(agent_dir.path());
+    let report = run_startup_migrations(&agent_dir);
+    assert_eq!(files(agent_dir.path()), before);
+    assert_eq!(report.len(), 1, "{report:?}");
+}
+
+#[test]
+fn nothing_to_do_does_nothing() {
+    let home = TempHome::new();
+    let agent_dir = AgentDir::at(home.path().join("missing"));
+    assert_eq!(run_startup_migrations(&agent_dir), []);
+    assert!(!agent_dir.path().exists());
+}
+
+#[test]
+fn a_projects_templates_move_too() {
+    let home = TempHome::new();
+    fs::create_dir_all(home.path().join("project/.pi/commands")).unwrap();
+    home.write("project/.pi/commands/fix.md", "fix it");
+    let report = run_project_migrations(&home.path().join("project"));
+    assert_eq!(report.len(), 1);
+    assert_eq!(home.read("project/.pi/prompts/fix.md"), "fix it");
+    assert_eq!(run_project_migrations(home.path()), []);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_does_not_hold_the_start_up() {
+    let home = TempHome::new();
+    for name in ["oauth.json", "settings.json", "keybindings.json", "s.jsonl"] {
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            home.path().join(name),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
+    }
+    let report = run_startup_migrations(&AgentDir::at(home.path()));
+    assert_eq!(report.len(), 1, "{report:?}");
+}
