@@ -98,6 +98,10 @@ impl LockedObject {
         if !self.lock.is_held() {
             return Err(ChangeError::Locked);
         }
+        // A rename would not ask; whoever made the file read-only meant it.
+        if fs::metadata(&self.path).is_ok_and(|file| file.permissions().readonly()) {
+            return Err(ChangeError::Io(io::ErrorKind::PermissionDenied.into()));
+        }
         Ok(atomic_file::write(&self.path, &text, NewFile::Default)?)
     }
 }

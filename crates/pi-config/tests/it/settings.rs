@@ -266,6 +266,21 @@ fn a_file_that_cannot_be_read_is_never_overwritten_but_the_change_counts() {
 }
 
 #[test]
+fn a_read_only_file_is_not_replaced() {
+    let setup = Setup::new().user("{}");
+    let file = setup.agent_dir.settings_file();
+    let mut permissions = fs::metadata(&file).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&file, permissions).unwrap();
+    let store = setup.open(ProjectAccess::Trusted);
+    let result = store.update(Scope::User, |it| it.theme = Some("x".to_owned()));
+    assert!(matches!(result, Err(SettingsError::Write { .. })));
+    assert_eq!(setup.user_text(), "{}");
+    assert_eq!(store.settings().theme.as_deref(), Some("x"));
+    assert_eq!(setup.names("agent"), ["settings.json"]);
+}
+
+#[test]
 fn reading_again_keeps_what_was_known_of_a_broken_file() {
     let setup = Setup::new().user(json!({"theme": "dark"}).to_string());
     let store = setup.open(ProjectAccess::Trusted);
