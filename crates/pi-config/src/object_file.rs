@@ -24,11 +24,11 @@ impl From<NotAnObject> for UnreadableFile {
 /// TypeScript pi writes in place, so we may see half a file. What cannot be understood is read again
 /// under the lock before it is called malformed.
 pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
-    match read_once(path) {
+    match read_unlocked(path) {
         Err(malformed @ (UnreadableFile::Malformed(_) | UnreadableFile::NotText)) => {
             // A directory that may not be written to has no lock; then the first look counts.
             match BriefLock::acquire(path, LockTiming::SETTINGS) {
-                Ok(_lock) => read_once(path),
+                Ok(_lock) => read_unlocked(path),
                 Err(_) => Err(malformed),
             }
         }
@@ -36,7 +36,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, Unreadable
     }
 }
 
-fn read_once(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
+/// Reads an object as it is at this moment, be it half written; `None` when there is no file.
+pub(crate) fn read_unlocked(path: &Path) -> Result<Option<Map<String, Value>>, UnreadableFile> {
     let Some(text) = regular_file::read_text(path)? else {
         return Ok(None);
     };
@@ -77,7 +78,7 @@ impl LockedObject {
             LockError::Held => ChangeError::Locked,
             LockError::Io(error) => ChangeError::Io(error),
         })?;
-        let object = read_once(path)
+        let object = read_unlocked(path)
             .map_err(ChangeError::Unreadable)?
             .unwrap_or_default();
         Ok(Self {

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 
 use pi_ai::{ThinkingBudgets, ThinkingLevel, TransportPreference};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// What settings files say. A key nobody mentions is `None`, or an empty group.
 ///
@@ -168,6 +169,13 @@ pub struct Settings {
     /// `warnings`: which warnings show.
     #[serde(deserialize_with = "decode::group")]
     pub warnings: WarningSettings,
+}
+
+impl Settings {
+    /// Returns the keys that are set, as a file has them. Serde's form has `null` for the others.
+    pub fn to_json(&self) -> Map<String, Value> {
+        merge::to_object(self)
+    }
 }
 
 /// `codemode`: whether tools are called through code.

@@ -80,7 +80,7 @@ pub struct SettingsStore(Arc<Inner>);
 struct Inner {
     files: Option<Files>,
     state: Mutex<State>,
-    /// Lines up the updates of this process, so that only one of them waits for a file's lock.
+    /// Lines up what reads and writes files, so that nothing older replaces what is newer.
     writing: Mutex<()>,
 }
 
@@ -193,6 +193,7 @@ impl SettingsStore {
 
     /// Changes whether the project's file counts, and reads or forgets it.
     pub fn set_project_access(&self, access: ProjectAccess) {
+        let _turn = lock(&self.0.writing);
         {
             let mut state = self.state();
             if state.access == access {
@@ -270,6 +271,7 @@ impl SettingsStore {
 
     /// Reads the files again. One that cannot be read leaves what was known of it.
     pub fn reload(&self) {
+        let _turn = lock(&self.0.writing);
         self.read(Scope::User);
         self.read(Scope::Project);
     }

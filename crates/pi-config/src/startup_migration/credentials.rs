@@ -56,17 +56,22 @@ pub(super) fn migrate(
 
 /// Tells whether `auth.json` is more than the empty object that a start creates.
 fn holds_something(file: &Path) -> bool {
-    match object_file::read(file) {
+    match object_file::read_unlocked(file) {
         Ok(None) => false,
         Ok(Some(credentials)) => !credentials.is_empty(),
-        // What cannot be read must not be replaced.
+        // What cannot be read, or is just being written, must not be replaced.
         Err(_) => true,
     }
 }
 
 /// Writes `auth.json`, unless another process was faster; returns whether it was written.
 fn write(file: &Path, credentials: &Map<String, Value>) -> Result<bool, ChangeError> {
-    let _lock = BriefLock::acquire(file, LockTiming::SETTINGS).map_err(|error| match error {
+    // Whoever signs in meanwhile may hold the lock for longer than settings are locked.
+    let timing = LockTiming {
+        patience: LockTiming::SETTINGS.patience,
+        ..LockTiming::CREDENTIALS
+    };
+    let _lock = BriefLock::acquire(file, timing).map_err(|error| match error {
         LockError::Held => ChangeError::Locked,
         LockError::Io(error) => ChangeError::Io(error),
     })?;
@@ -132,7 +137,7 @@ impl OldCredentials {
         if self.from_oauth_file {
             let oauth = oauth_file(agent_dir);
             let aside = oauth.with_extension("json.migrated");
-            if let Err(error) = std::fs::rename(&oauth, &aside) {
+            if let Err(error) = atomic_file::rename_without_replacing(&oauth, &aside) {
                 tracing::warn!(%error, file = %oauth.display(), "a migrated file keeps its name");
             }
         }

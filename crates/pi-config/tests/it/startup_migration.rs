@@ -170,16 +170,32 @@ fn credentials_that_exist_are_left_alone_and_so_are_their_old_files() {
 }
 
 #[test]
+fn a_locked_auth_file_is_left_for_the_next_start() {
+    let (_home, agent_dir) = early_home();
+    let lock = agent_dir.path().join("auth.json.lock");
+    fs::create_dir(&lock).unwrap();
+    run_startup_migrations(&agent_dir);
+    assert!(!agent_dir.auth_file().exists());
+    assert!(agent_dir.path().join("oauth.json").exists());
+    fs::remove_dir(&lock).unwrap();
+    run_startup_migrations(&agent_dir);
+    assert_eq!(files(agent_dir.path()), migrated());
+}
+
+#[test]
 fn places_that_are_taken_are_not_overwritten() {
     let (home, agent_dir) = early_home();
     for folder in ["prompts", "bin", "sessions/--home-me-a-b--"] {
         fs::create_dir_all(agent_dir.path().join(folder)).unwrap();
     }
     home.write("agent/bin/rg", "newer");
+    home.write("agent/oauth.json.migrated", "earlier");
     home.write("agent/sessions/--home-me-a-b--/stray.jsonl", "other");
     run_startup_migrations(&agent_dir);
     let files = files(agent_dir.path());
     assert_eq!(files["bin/rg"], "newer");
+    assert_eq!(files["oauth.json.migrated"], "earlier");
+    assert!(files.contains_key("oauth.json") && files.contains_key("auth.json"));
     assert_eq!(files["tools/rg"], "program");
     assert_eq!(files["commands/fix.md"], "fix it");
     assert_eq!(files["sessions/--home-me-a-b--/stray.jsonl"], "other");
