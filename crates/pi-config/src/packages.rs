@@ -86,14 +86,17 @@ impl PackageLocations<'_> {
     /// Returns the folder of a package wanted for one run, the one the TypeScript pi uses.
     fn temporary(&self, prefix: &str, suffix: &str) -> PathBuf {
         let digest = Sha256::digest(format!("{prefix}-{suffix}"));
-        let hash: String = digest
-            .iter()
-            .take(4)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let mut hash = String::new();
+        for byte in digest.iter().take(4) {
+            hash.extend([byte >> 4, byte & 0xf].map(hex_digit));
+        }
         let root = self.agent_dir.path().join("tmp").join("extensions");
         root.join(prefix).join(hash).join(suffix)
     }
+}
+
+fn hex_digit(value: u8) -> char {
+    char::from_digit(u32::from(value), 16).unwrap_or('0')
 }
 
 #[cfg(test)]

@@ -141,7 +141,13 @@ impl Names {
     }
 
     fn add(&mut self, path: &Path, base: &Path) {
-        self.paths.push(relative(base, path));
+        let relative = relative(base, path);
+        // No wildcard matches `..`, so a path beside the base is also held up without it.
+        let beside = relative.trim_start_matches("../");
+        if beside.len() < relative.len() {
+            self.short.push(beside.to_owned());
+        }
+        self.paths.push(relative);
         self.paths.push(slashed(path));
         if let Some(name) = path.file_name() {
             self.short.push(name.to_string_lossy().into_owned());
@@ -164,6 +170,7 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
+    use super::super::location::normalize;
     use super::*;
 
     #[test]
@@ -192,9 +199,12 @@ mod tests {
             (vec!["*.ts"], "prompts/x.md", false),
             (vec!["x.*"], "prompts/x.md", true),
             (vec!["!**/agent/**"], "prompts/x.md", true),
+            (vec!["!**/no/**"], "../../.mine/no/SKILL.md", true),
+            (vec!["!**/no/**"], "../../mine/no/SKILL.md", false),
         ] {
             assert_eq!(
-                EntryPatterns::new(entries.iter().copied()).allow(&base.join(path), base),
+                EntryPatterns::new(entries.iter().copied())
+                    .allow(&normalize(&base.join(path)), base),
                 expected,
                 "{entries:?} on {path}"
             );

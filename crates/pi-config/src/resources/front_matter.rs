@@ -148,6 +148,7 @@ fn first_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pi_test_support::TempHome;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -200,7 +201,7 @@ mod tests {
         for level in 1..12 {
             let below = level - 1;
             let row = format!("*a{below},").repeat(10);
-            bomb.push_str(&format!("a{level}: &a{level} [{row}]\n"));
+            bomb = format!("{bomb}a{level}: &a{level} [{row}]\n");
         }
         for block in [
             bomb,
@@ -218,19 +219,13 @@ mod tests {
 
     #[test]
     fn only_the_head_of_a_large_file_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("SKILL.md");
-        std::fs::write(
-            &path,
-            format!("---\r\na: b\r\n---\r\n{}", "x".repeat(1_000_000)),
-        )
-        .unwrap();
-        let head = read_head(&path).unwrap();
+        let home = TempHome::new();
+        let text = format!("---\r\na: b\r\n---\r\n{}", "x".repeat(1_000_000));
+        let head = read_head(&home.write("SKILL.md", text)).unwrap();
         assert!(head.len() <= 8 * 1024);
         assert_eq!(split(&head).block, Some("a: b"));
 
         let long = format!("---\na: {}\n---\n", "y".repeat(20_000));
-        std::fs::write(&path, &long).unwrap();
-        assert_eq!(read_head(&path).unwrap(), long);
+        assert_eq!(read_head(&home.write("SKILL.md", &long)).unwrap(), long);
     }
 }

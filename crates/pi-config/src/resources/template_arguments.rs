@@ -15,14 +15,13 @@ pub(crate) fn split_arguments(text: &str) -> Vec<String> {
     for character in text.chars() {
         match quote {
             Some(open) if character == open => quote = None,
-            Some(_) => current.push(character),
             None if character == '"' || character == '\'' => quote = Some(character),
             None if character.is_whitespace() => {
                 if !current.is_empty() {
                     arguments.push(std::mem::take(&mut current));
                 }
             }
-            None => current.push(character),
+            Some(_) | None => current.push(character),
         }
     }
     if !current.is_empty() {

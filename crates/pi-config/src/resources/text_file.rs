@@ -85,6 +85,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<File, TextFileError> {
 
 #[cfg(test)]
 mod tests {
+    use pi_test_support::TempHome;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -97,9 +98,8 @@ mod tests {
 
     #[test]
     fn a_file_over_the_limit_is_refused_not_cut() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("big.md");
-        std::fs::write(&path, "12345").unwrap();
+        let home = TempHome::new();
+        let path = home.write("big.md", "12345");
         assert_eq!(read_text(&path, 5).unwrap(), "12345");
         assert!(matches!(
             read_text(&path, 4),
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn a_directory_is_not_text() {
-        let folder = tempfile::tempdir().unwrap();
+        let home = TempHome::new();
         assert!(matches!(
-            read_text(folder.path(), 10),
+            read_text(home.path(), 10),
             Err(TextFileError::NotRegular)
         ));
     }

@@ -13,3 +13,8 @@ mod processes;
 mod settings;
 mod startup_migration;
 mod trust;
+#[cfg(unix)]
+mod resource_attacks;
+mod resource_packages;
+mod resource_prompts;
+mod resources;
