@@ -228,7 +228,8 @@ impl<'a> Parts<'a> {
             });
         }
         // `owner/repo` alone means GitHub.
-        Some(Self {
+        let repository = path.split_once('@').map_or(path, |(path, _)| path);
+        (!repository.contains('/')).then(|| Self {
             prefix: "https://github.com/".to_owned(),
             host: "github.com".to_owned(),
             path: short.unwrap_or(address),
@@ -337,6 +338,7 @@ mod tests {
             "git:github.com/o/%2e%2e/r",
             "git:github.com//o/r",
             "git:github.com/o",
+            "git:host/o/r",
             "git:-x.y/o/r",
             "git:ext::sh -c evil/x",
             "git:github.com/o/r@--upload-pack=evil",

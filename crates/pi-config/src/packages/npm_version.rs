@@ -19,8 +19,11 @@ enum Identifier {
 }
 
 impl NpmVersion {
-    /// Reads a whole version, with an optional leading `v` or `=`.
+    /// Reads a whole version, with an optional leading `v`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.trim().starts_with('=') {
+            return None;
+        }
         let partial = Partial::parse(text)?;
         let [Some(major), Some(minor), Some(patch)] = partial.numbers else {
             return None;
@@ -249,7 +252,10 @@ fn comparator(operator: &str, version: &Partial) -> Option<Vec<Bound>> {
         ">=" => vec![Bound::AtLeast(low)],
         "<" => vec![Bound::Below(low)],
         ">" if given == 3 => vec![Bound::Above(low)],
-        ">" => vec![Bound::AtLeast(version.after(given))],
+        ">" => vec![Bound::AtLeast(NpmVersion {
+            prerelease: Vec::new(),
+            ..version.after(given)
+        })],
         "<=" if given == 3 => vec![Bound::AtMost(low)],
         "<=" => vec![Bound::Below(version.after(given))],
         "~" | "~>" => vec![
@@ -297,6 +303,8 @@ mod tests {
             (">=1.2 <2", "1.5.0", true),
             (">= 1.2 < 2", "2.0.0", false),
             (">1.2", "1.2.9", false),
+            (">1", "2.0.0-rc.1", false),
+            (">1", "2.0.0", true),
             ("<=1.2", "1.2.9", true),
             ("1.0.0 - 1.2", "1.2.9", true),
             ("1.0.0 - 1.2.0", "1.2.1", false),

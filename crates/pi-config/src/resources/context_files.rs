@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::location::{canonical, normalize};
-use super::text_file::{MAX_TEXT_BYTES, read_text};
+use super::text_file::{MAX_TEXT_BYTES, TextFileError, read_text};
 use crate::ConfigDiagnostic;
 
 /// The names a context file may have; the first that is there counts.
@@ -71,7 +71,9 @@ fn in_folder(folder: &Path, diagnostics: &mut Vec<ConfigDiagnostic>) -> Option<C
         let path = folder.join(name);
         match read_text(&path, MAX_TEXT_BYTES) {
             Ok(content) => return Some(ContextFile { path, content }),
-            Err(error) if error.is_missing() || !path.exists() => {}
+            Err(TextFileError::Missing) => {}
+            // A folder that may not be entered has nothing to say.
+            Err(_) if !path.exists() => {}
             Err(error) => {
                 let message = format!("context file is left out: {error}");
                 diagnostics.push(ConfigDiagnostic::warning(message, path));

@@ -92,6 +92,8 @@ impl FrontMatter {
                 max_alias_expansions_per_anchor: MAX_ALIASES,
             },
             strict_booleans: true,
+            // A number JSON cannot say is no reason to lose the other keys.
+            reject_non_finite_typeless_float: false,
             with_snippet: false,
         };
         serde_saphyr::from_str_with_options(block, options)
@@ -175,8 +177,9 @@ mod tests {
 
     #[test]
     fn values_of_another_type_count_as_absent() {
-        let matter =
-            parse("name: 12\ndescription: [a]\nhint: '  '\nflag: 'true'\nyes: yes\nok: true");
+        let matter = parse(
+            "name: 12\ndescription: [a]\nhint: '  '\nflag: 'true'\nyes: yes\nok: true\nbig: .inf",
+        );
         assert_eq!(matter.text("name"), None);
         assert_eq!(matter.text("description"), None);
         assert_eq!(matter.text("hint"), None);

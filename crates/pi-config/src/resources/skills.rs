@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::front_matter::{FrontMatter, read_head, split, with_plain_line_ends};
 use super::location::canonical;
-use super::text_file::{MAX_TEXT_BYTES, TextFileError, read_text};
+use super::text_file::{MAX_TEXT_BYTES, read_text};
 use super::{SourceInfo, SourceOrigin, SourceScope};
 use crate::ConfigDiagnostic;
 
@@ -46,7 +46,7 @@ pub struct SkillListing {
 
 /// Why a skill could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("skill {name:?} at {} {reason}", path.display())]
+#[error("skill {name:?} at {} cannot be used: {reason}", path.display())]
 pub struct SkillError {
     /// The skill.
     pub name: String,
@@ -62,7 +62,7 @@ impl Skill {
         let text = read_text(&self.file_path, MAX_TEXT_BYTES).map_err(|error| SkillError {
             name: self.name.clone(),
             path: self.file_path.clone(),
-            reason: said_of_it(&error),
+            reason: error.to_string(),
         })?;
         let text = with_plain_line_ends(&text);
         Ok(split(&text).body.trim().to_owned())
@@ -186,7 +186,7 @@ impl SkillSet {
         let head = match read_head(path) {
             Ok(head) => head,
             Err(error) => {
-                self.warn(&said_of_it(&error), path);
+                self.warn(&format!("skill is not loaded: {error}"), path);
                 return None;
             }
         };
@@ -259,14 +259,6 @@ fn problems_of_name(name: &str) -> impl Iterator<Item = String> {
     ]
     .into_iter()
     .flatten()
-}
-
-fn said_of_it(error: &TextFileError) -> String {
-    match error {
-        TextFileError::NotRegular => "is not a regular file".to_owned(),
-        TextFileError::TooLarge { .. } => format!("is {error}"),
-        TextFileError::Io(_) => error.to_string(),
-    }
 }
 
 fn unknown_source(path: &Path) -> SourceInfo {

@@ -68,7 +68,7 @@ pub(super) fn from_files(
                     path: Some(path),
                 });
             }
-            Err(error) if error.is_missing() => {}
+            Err(TextFileError::Missing) => {}
             Err(error) => {
                 let message = format!("system prompt file is left out: {error}");
                 diagnostics.push(ConfigDiagnostic::warning(message, path));

@@ -1,11 +1,13 @@
 //! Reading a small text file that somebody else may have put there.
 //!
-//! Only regular files are read, opened in a way that a pipe or a device cannot block, and never
-//! more than the caller asked for. What is not UTF-8 is replaced, as the TypeScript pi does.
+//! Never more than the caller asked for is read, and what is not UTF-8 is replaced, as the
+//! TypeScript pi does. That a pipe or a device cannot block is seen to by `regular_file`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use crate::regular_file::{self, UnreadableFile};
 
 /// The most of one text file that is read: far above any prompt a person writes.
 pub(crate) const MAX_TEXT_BYTES: u64 = 4 * 1024 * 1024;
@@ -13,25 +15,14 @@ pub(crate) const MAX_TEXT_BYTES: u64 = 4 * 1024 * 1024;
 /// Why a text file was not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TextFileError {
-    #[error("not a regular file")]
-    NotRegular,
+    #[error("there is no such file")]
+    Missing,
     #[error("larger than {limit} bytes; make it smaller")]
     TooLarge { limit: u64 },
-    #[error("cannot be read: {0}")]
+    #[error("{0}")]
+    Unreadable(#[from] UnreadableFile),
+    #[error("{0}")]
     Io(#[from] io::Error),
-}
-
-impl TextFileError {
-    /// Tells whether there is no such file.
-    pub(crate) fn is_missing(&self) -> bool {
-        match self {
-            Self::Io(error) => matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ),
-            Self::NotRegular | Self::TooLarge { .. } => false,
-        }
-    }
 }
 
 /// Reads a whole file as text, without its byte order mark.
@@ -64,23 +55,9 @@ pub(crate) fn decode(bytes: Vec<u8>) -> String {
     text
 }
 
-/// Opens a regular file for reading. The kind is checked on the open handle, so that a file which
-/// is swapped for a pipe in between cannot block either.
+/// Opens a regular file for reading.
 pub(crate) fn open_regular(path: &Path) -> Result<File, TextFileError> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-        options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
-    }
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(TextFileError::NotRegular)
-    }
+    regular_file::open(path)?.ok_or(TextFileError::Missing)
 }
 
 #[cfg(test)]
@@ -112,7 +89,7 @@ mod tests {
         let home = TempHome::new();
         assert!(matches!(
             read_text(home.path(), 10),
-            Err(TextFileError::NotRegular)
+            Err(TextFileError::Unreadable(UnreadableFile::NotRegular))
         ));
     }
 }

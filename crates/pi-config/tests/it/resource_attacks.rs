@@ -112,7 +112,7 @@ fn pipes_in_the_place_of_files_do_not_hold_us_up() {
         .collect();
     assert_eq!(texts, ["still read"]);
     assert!(world.said(&resources).contains(
-        &"Warning project/AGENTS.md: context file is left out: not a regular file".to_owned()
+        &"Warning project/AGENTS.md: context file is left out: it is not a regular file".to_owned()
     ));
 }
 

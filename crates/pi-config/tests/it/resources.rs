@@ -262,7 +262,11 @@ fn a_skill_command_becomes_the_instructions() {
     assert_eq!(expand("skill:pdf"), None);
     std::fs::remove_file(world.root().join("agent/skills/pdf/SKILL.md")).unwrap();
     let gone = expand_skill_command("/skill:pdf", &resources.skills).unwrap();
-    assert!(gone.unwrap_err().to_string().contains("cannot be read"));
+    assert!(
+        gone.unwrap_err()
+            .to_string()
+            .contains("cannot be used: there is no such file")
+    );
 }
 
 #[test]
