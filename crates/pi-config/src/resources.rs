@@ -36,7 +36,7 @@ pub(crate) use text_file::{MAX_TEXT_BYTES, read_text};
 pub use themes::ThemeFile;
 
 use context_files::ProjectContext;
-use location::{canonical, normalize};
+use location::normalize;
 use prompt_templates::TemplateSet;
 use selection::{Candidate, Kind, Selected, Selector};
 use skills::SkillSet;
@@ -216,7 +216,7 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     fn load_extensions(
-        &self,
+        &mut self,
         configured: &Selected,
         command_line: &Selected,
         resources: &mut Resources,
@@ -263,7 +263,8 @@ impl Loader<'_> {
                 }
             };
             for file in files {
-                set.load(&file, |file| {
+                let real_file = self.walk.real_path(&file);
+                set.load(&file, real_file, |file| {
                     let base = file.parent().unwrap_or(file);
                     self.source_info(file, Kind::Skills, base)
                 });
@@ -345,19 +346,20 @@ impl Loader<'_> {
     /// Puts what `--extension` brought before what was configured before what a flag of its own
     /// names, each real path once.
     fn merge(
-        &self,
+        &mut self,
         command_line: &[Candidate],
         configured: &[Candidate],
         named: &[String],
     ) -> Vec<PathBuf> {
         let mut seen = HashSet::new();
         let selected = command_line.iter().chain(configured);
-        selected
+        let mut paths: Vec<PathBuf> = selected
             .filter(|candidate| candidate.enabled)
             .map(|candidate| candidate.path.clone())
             .chain(named.iter().map(|path| self.resolve(path)))
-            .filter(|path| seen.insert(canonical(path)))
-            .collect()
+            .collect();
+        paths.retain(|path| seen.insert(self.walk.real_path(path)));
+        paths
     }
 
     fn resolve(&self, path: &str) -> PathBuf {

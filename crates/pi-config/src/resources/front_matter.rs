@@ -14,7 +14,7 @@ use super::text_file::{TextFileError, decode, open_regular};
 /// The largest block that is looked at.
 const MAX_BLOCK_BYTES: usize = 128 * 1024;
 /// How much of a file is read at first; most blocks are far smaller.
-const FIRST_READ_BYTES: u64 = 8 * 1024;
+const FIRST_READ_BYTES: usize = 8 * 1024;
 const MAX_NESTING: usize = 32;
 const MAX_NODES: usize = 10_000;
 const MAX_ALIASES: usize = 100;
@@ -116,11 +116,12 @@ impl FrontMatter {
 /// Reads just enough of a file to hold its block, as text with plain line ends.
 pub(crate) fn read_head(path: &Path) -> Result<String, TextFileError> {
     let mut file = open_regular(path)?;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(FIRST_READ_BYTES);
     let mut wanted = FIRST_READ_BYTES;
     loop {
-        let read = file.by_ref().take(wanted).read_to_end(&mut bytes)?;
-        let is_complete = u64::try_from(read).unwrap_or(u64::MAX) < wanted
+        let limit = u64::try_from(wanted).unwrap_or(u64::MAX);
+        let read = file.by_ref().take(limit).read_to_end(&mut bytes)?;
+        let is_complete = read < wanted
             || !starts_a_block(&bytes)
             || bytes.len() > MAX_BLOCK_BYTES
             || closes_a_block(&bytes);
@@ -128,7 +129,7 @@ pub(crate) fn read_head(path: &Path) -> Result<String, TextFileError> {
             let text = decode(bytes);
             return Ok(with_plain_line_ends(&text).into_owned());
         }
-        wanted = u64::try_from(MAX_BLOCK_BYTES).unwrap_or(u64::MAX);
+        wanted = MAX_BLOCK_BYTES;
     }
 }
 

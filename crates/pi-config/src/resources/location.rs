@@ -1,5 +1,6 @@
 //! Paths as people write them in settings and on the command line, and as patterns see them.
 
+use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use pi_ai::Env;
@@ -41,6 +42,31 @@ pub(crate) fn normalize(path: &Path) -> PathBuf {
 /// Follows every link of a path; a path that does not exist stays as it is.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Real paths, remembered: folders share their way down from the root, and asking the system for
+/// each file's own would cost more than reading it.
+#[derive(Debug, Default)]
+pub(crate) struct RealPaths(HashMap<PathBuf, PathBuf>);
+
+impl RealPaths {
+    /// Follows every link of a path without `..`; one that does not exist stays as it is.
+    pub(crate) fn of(&mut self, path: &Path) -> PathBuf {
+        if let Some(known) = self.0.get(path) {
+            return known.clone();
+        }
+        let real = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) if is_no_link(path) => self.of(parent).join(name),
+            _ => canonical(path),
+        };
+        self.0.insert(path.to_owned(), real.clone());
+        real
+    }
+}
+
+fn is_no_link(path: &Path) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|metadata| !metadata.is_symlink())
 }
 
 /// Writes a path with forward slashes.
@@ -112,6 +138,28 @@ mod tests {
             ("../../../..", "/"),
         ] {
             assert_eq!(resolve(input, base, &env), Path::new(expected), "{input}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn remembered_paths_are_the_real_ones() {
+        let home = pi_test_support::TempHome::new();
+        home.write("a/b/file", "");
+        let root = home.path();
+        std::os::unix::fs::symlink("a", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("b/file", root.join("a/inner")).unwrap();
+        let mut paths = RealPaths::default();
+        for path in [
+            "a/b/file",
+            "link/b/file",
+            "link/inner",
+            "a/inner",
+            "link",
+            "gone/x",
+        ] {
+            let path = root.join(path);
+            assert_eq!(paths.of(&path), canonical(&path));
         }
     }
 

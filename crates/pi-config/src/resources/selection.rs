@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::entry_patterns::{EntryPatterns, is_pattern};
-use super::location::{canonical, resolve};
+use super::location::resolve;
 use super::source_info::Provenance;
 use super::walk::{EntryKind, LooseSkills, Walk, kind_of};
 use super::{ResourceRequest, ScopedSettings, SourceScope};
@@ -76,11 +76,11 @@ impl Candidates {
     }
 
     /// Sorts by precedence and keeps each real file once.
-    fn ranked(self) -> Vec<Candidate> {
+    fn ranked(self, walk: &mut Walk) -> Vec<Candidate> {
         let mut list = self.list;
         list.sort_by_key(|candidate| candidate.provenance.rank());
         let mut seen = HashSet::new();
-        list.retain(|candidate| seen.insert(canonical(&candidate.path)));
+        list.retain(|candidate| seen.insert(walk.real_path(&candidate.path)));
         list
     }
 }
@@ -143,10 +143,10 @@ impl<'a> Selector<'a> {
 
     fn take_selected(&mut self) -> Selected {
         Selected {
-            extensions: std::mem::take(&mut self.extensions).ranked(),
-            skills: std::mem::take(&mut self.skills).ranked(),
-            prompts: std::mem::take(&mut self.prompts).ranked(),
-            themes: std::mem::take(&mut self.themes).ranked(),
+            extensions: std::mem::take(&mut self.extensions).ranked(&mut self.walk),
+            skills: std::mem::take(&mut self.skills).ranked(&mut self.walk),
+            prompts: std::mem::take(&mut self.prompts).ranked(&mut self.walk),
+            themes: std::mem::take(&mut self.themes).ranked(&mut self.walk),
         }
     }
 

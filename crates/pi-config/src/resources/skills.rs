@@ -3,12 +3,10 @@
 //! Only the front matter of a skill is read until somebody uses it. A skill with an odd name or
 //! a long description is reported and loaded all the same; one without a description is not.
 
-use std::collections::HashMap;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::front_matter::{FrontMatter, read_head, split, with_plain_line_ends};
-use super::location::canonical;
 use super::text_file::{MAX_TEXT_BYTES, read_text};
 use super::{SourceInfo, SourceOrigin, SourceScope};
 use crate::ConfigDiagnostic;
@@ -138,12 +136,17 @@ pub(super) struct SkillSet {
 }
 
 impl SkillSet {
-    /// Loads one file. `describe` says where it came from once it proves to be a skill.
-    pub(super) fn load(&mut self, path: &Path, describe: impl FnOnce(&Path) -> SourceInfo) {
+    /// Loads one file; a link to a file that was loaded already is passed over. `describe` says
+    /// where it came from once it proves to be a skill.
+    pub(super) fn load(
+        &mut self,
+        path: &Path,
+        real_file: PathBuf,
+        describe: impl FnOnce(&Path) -> SourceInfo,
+    ) {
         let Some(mut skill) = self.read(path) else {
             return;
         };
-        let real_file = canonical(path);
         if self.real_files.contains(&real_file) {
             return;
         }

@@ -28,12 +28,20 @@ pub(crate) enum TextFileError {
 /// Reads a whole file as text, without its byte order mark.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, TextFileError> {
     let file = open_regular(path)?;
-    read_text_from(file, limit)
+    // With room for all of it, the file is read in one piece.
+    let length = file.metadata()?.len().min(limit);
+    let room = usize::try_from(length)
+        .unwrap_or_default()
+        .saturating_add(1);
+    read_into(Vec::with_capacity(room), file, limit)
 }
 
 /// Reads everything a reader gives as text, without its byte order mark.
 pub(crate) fn read_text_from(reader: impl Read, limit: u64) -> Result<String, TextFileError> {
-    let mut bytes = Vec::new();
+    read_into(Vec::new(), reader, limit)
+}
+
+fn read_into(mut bytes: Vec<u8>, reader: impl Read, limit: u64) -> Result<String, TextFileError> {
     reader
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;

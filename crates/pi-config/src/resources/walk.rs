@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::location::{RealPaths, normalize};
 use super::path_glob::GlobSegment;
 use super::text_file;
 use crate::ConfigDiagnostic;
@@ -62,6 +63,7 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct Walk {
     entries_left: usize,
+    real_paths: RealPaths,
     diagnostics: Vec<ConfigDiagnostic>,
 }
 
@@ -87,6 +89,7 @@ impl Walk {
     pub(crate) fn new() -> Self {
         Self {
             entries_left: MAX_ENTRIES,
+            real_paths: RealPaths::default(),
             diagnostics: Vec::new(),
         }
     }
@@ -94,6 +97,11 @@ impl Walk {
     /// Ends the look and returns what the user should know about it.
     pub(crate) fn into_diagnostics(self) -> Vec<ConfigDiagnostic> {
         self.diagnostics
+    }
+
+    /// Follows every link of a path.
+    pub(crate) fn real_path(&mut self, path: &Path) -> PathBuf {
+        self.real_paths.of(path)
     }
 
     /// Lists the files and folders in a folder, sorted. A folder that is not there is empty.
@@ -264,7 +272,7 @@ impl Walk {
                     pending.push((path, rest, depth));
                 }
                 GlobSegment::Literal(name) if name == ".." => {
-                    pending.push((super::location::normalize(&path.join("..")), rest, depth));
+                    pending.push((normalize(&path.join("..")), rest, depth));
                 }
                 GlobSegment::Literal(name) => {
                     let path = path.join(name);
@@ -312,11 +320,7 @@ impl Walk {
             return None;
         }
         let entries = self.list(directory);
-        if entries.is_empty()
-            || !descent
-                .entered
-                .insert(super::location::canonical(directory))
-        {
+        if entries.is_empty() || !descent.entered.insert(self.real_path(directory)) {
             return None;
         }
         descent.rules.push(directory, &entries);
@@ -387,7 +391,7 @@ fn declared_extensions(directory: &Path) -> Option<Vec<PathBuf>> {
         .and_then(|manifest| manifest.extensions)
         .unwrap_or_default()
         .iter()
-        .map(|entry| super::location::normalize(&directory.join(entry)))
+        .map(|entry| normalize(&directory.join(entry)))
         .filter(|path| path.exists())
         .collect();
     if !declared.is_empty() {
