@@ -1,17 +1,35 @@
 //! One live session, whatever the front end.
 
 mod attachments;
+mod event;
 mod export;
+mod hooks;
 mod model_choice;
+mod session;
 mod system_prompt;
 mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
 pub use export::{
     ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, Redaction, export_html,
     export_html_file, export_jsonl, stored_secrets,
 };
+pub use hooks::{
+    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, Compacted,
+    CompactionFailed, CompactionProposal, CompactionVerdict, CustomDraft, EntryDraft, HookProblem,
+    InputVerdict, ModelSelected, ModelSource, NoSessionHooks, SessionHooks, SessionShutdown,
+    SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved, TreeProposal, TreeVerdict,
+    TurnBoundary, UserBashVerdict, UserCommand, UserInput,
+};
 pub use model_choice::{ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, choose_model};
+pub use session::{
+    AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
+    CustomSending, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,
+    NavigateError, NavigateOptions, Navigated, NoExpansion, Persist, Prompt, PromptExpansion,
+    PromptRefused, QueuedTexts, Run, SessionListener, SessionParts, SessionState, SessionStats,
+    SessionSubscription, SetModelError, ToolInfo,
+};
 pub use system_prompt::{DocsPlaces, Instructions, SkillNote, SystemPromptParts};
 pub use toolset::{
     DEFAULT_TOOLS, DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset,

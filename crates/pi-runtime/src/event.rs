@@ -1,0 +1,354 @@
+//! What a session tells its front ends.
+//!
+//! The JSON form is the one of RPC and JSON mode, field for field. Steps of a run come from the
+//! agent as they are; the rest is the session's own. Whoever listens is told after the session file
+//! has it.
+
+use std::sync::Arc;
+
+use pi_agent::{AgentEvent, SharedMessage};
+use pi_ai::{AssistantMessage, ThinkingLevel, Usage};
+use pi_session::{CompactionReason, Entry, EntryId};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// Something that happened in a session.
+#[derive(Debug, Clone, Serialize)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum SessionEvent {
+    /// A low-level run is over; the session may yet continue by itself.
+    AgentEnd {
+        /// The messages this run added.
+        messages: Vec<SharedMessage>,
+        /// Whether the session tries again after a pause.
+        will_retry: bool,
+    },
+    /// The session has nothing left to do by itself.
+    AgentSettled,
+    /// What waits to be said has changed.
+    QueueUpdate {
+        /// Texts for the next turn.
+        steering: Vec<String>,
+        /// Texts for when the run would end.
+        follow_up: Vec<String>,
+    },
+    /// An entry was appended that is no message of the run.
+    EntryAppended {
+        /// The entry.
+        entry: Arc<Entry>,
+    },
+    /// The session has another name.
+    SessionInfoChanged {
+        /// The name; none where it was taken away.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// Another thinking level is in force.
+    ThinkingLevelChanged {
+        /// The level.
+        level: ThinkingLevel,
+    },
+    /// A compaction begins.
+    CompactionStart {
+        /// Why.
+        #[serde(serialize_with = "reason_name")]
+        reason: CompactionReason,
+    },
+    /// A compaction is over, or could not help.
+    CompactionEnd {
+        /// Why it was begun.
+        #[serde(serialize_with = "reason_name")]
+        reason: CompactionReason,
+        /// What came of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<CompactionOutcome>,
+        /// Whether somebody cancelled it.
+        aborted: bool,
+        /// Whether the model is asked again.
+        will_retry: bool,
+        /// Why it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    },
+    /// A failed turn will be tried again after a pause.
+    AutoRetryStart {
+        /// The attempt, the first being 1.
+        attempt: u32,
+        /// How many there may be.
+        max_attempts: u32,
+        /// The pause.
+        delay_ms: u64,
+        /// Why the turn failed.
+        error_message: String,
+    },
+    /// Trying again is over.
+    AutoRetryEnd {
+        /// Whether an attempt succeeded.
+        success: bool,
+        /// The last attempt.
+        attempt: u32,
+        /// Why it failed in the end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        final_error: Option<String>,
+    },
+    /// A request for a summary failed and will be made again after a pause.
+    SummarizationRetryScheduled {
+        /// The attempt, the first being 1.
+        attempt: u32,
+        /// How many there may be.
+        max_attempts: u32,
+        /// The pause.
+        delay_ms: u64,
+        /// Why the request failed.
+        error_message: String,
+    },
+    /// The pause is over and the request is made again.
+    SummarizationRetryAttemptStart {
+        /// What the summary is for.
+        #[serde(flatten)]
+        source: SummarySource,
+    },
+    /// A request for a summary that had to be repeated is over.
+    SummarizationRetryFinished,
+    /// A command of the user printed something.
+    BashExecutionUpdate {
+        /// The id the command was given.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<Value>,
+        /// The new text.
+        delta: String,
+    },
+    /// A step of a run; never [`AgentEvent::AgentEnd`].
+    #[serde(untagged)]
+    Agent(AgentEvent),
+}
+
+/// What a summary is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "source", rename_all = "camelCase")]
+pub enum SummarySource {
+    /// A compaction.
+    Compaction {
+        /// Why the session is compacted.
+        #[serde(serialize_with = "reason_name")]
+        reason: CompactionReason,
+    },
+    /// A branch that is left.
+    BranchSummary,
+}
+
+/// What a compaction came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionOutcome {
+    /// The summary.
+    pub summary: String,
+    /// The first entry that stays in the context.
+    pub first_kept_entry_id: Option<EntryId>,
+    /// The size of the context before.
+    pub tokens_before: u64,
+    /// The estimated size of the context after.
+    pub estimated_tokens_after: u64,
+    /// What the summary cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Data of whoever wrote the summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// How much of a growing message an update repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UpdateForm {
+    /// Only what is new.
+    #[default]
+    Delta,
+    /// What is new, and the message so far as `message` and `partial`: the form of older clients.
+    Full,
+}
+
+impl SessionEvent {
+    /// Spells the event as one line of JSON, without the line feed.
+    pub fn to_json(&self, form: UpdateForm) -> serde_json::Result<String> {
+        match (self, form) {
+            (
+                Self::Agent(AgentEvent::MessageUpdate {
+                    message,
+                    assistant_message_event,
+                }),
+                UpdateForm::Full,
+            ) => {
+                let message = message.snapshot();
+                let update = FullUpdate {
+                    r#type: "message_update",
+                    usage: &message.usage,
+                    message: Assistant::of(&message),
+                    assistant_message_event: FullAssistantEvent {
+                        event: assistant_message_event,
+                        partial: Assistant::of(&message),
+                    },
+                };
+                pi_ai::json::to_string(&update)
+            }
+            _ => pi_ai::json::to_string(self),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FullUpdate<'event> {
+    r#type: &'static str,
+    usage: &'event Usage,
+    message: Assistant<'event>,
+    assistant_message_event: FullAssistantEvent<'event>,
+}
+
+#[derive(Serialize)]
+struct FullAssistantEvent<'event> {
+    #[serde(flatten)]
+    event: &'event pi_ai::AssistantMessageEvent,
+    partial: Assistant<'event>,
+}
+
+/// An assistant message with its role.
+#[derive(Serialize)]
+struct Assistant<'event> {
+    role: &'static str,
+    #[serde(flatten)]
+    message: &'event AssistantMessage,
+}
+
+impl<'event> Assistant<'event> {
+    fn of(message: &'event AssistantMessage) -> Self {
+        Self {
+            role: "assistant",
+            message,
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands fields over by reference"
+)]
+fn reason_name<S: Serializer>(reason: &CompactionReason, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(reason.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use pi_ai::{AssistantMessageEvent, MessageBuilder, Model};
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn model() -> Model {
+        pi_ai::FauxProvider::new().model()
+    }
+
+    fn json_of(event: &SessionEvent, form: UpdateForm) -> Value {
+        serde_json::from_str(&event.to_json(form).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn events_have_the_fields_of_the_protocol_and_absent_ones_are_left_out() {
+        let cases = [
+            (SessionEvent::AgentSettled, json!({"type": "agent_settled"})),
+            (
+                SessionEvent::Agent(AgentEvent::TurnStart),
+                json!({"type": "turn_start"}),
+            ),
+            (
+                SessionEvent::AgentEnd {
+                    messages: Vec::new(),
+                    will_retry: true,
+                },
+                json!({"type": "agent_end", "messages": [], "willRetry": true}),
+            ),
+            (
+                SessionEvent::QueueUpdate {
+                    steering: vec!["a".to_owned()],
+                    follow_up: Vec::new(),
+                },
+                json!({"type": "queue_update", "steering": ["a"], "followUp": []}),
+            ),
+            (
+                SessionEvent::SessionInfoChanged { name: None },
+                json!({"type": "session_info_changed"}),
+            ),
+            (
+                SessionEvent::ThinkingLevelChanged {
+                    level: ThinkingLevel::High,
+                },
+                json!({"type": "thinking_level_changed", "level": "high"}),
+            ),
+            (
+                SessionEvent::CompactionEnd {
+                    reason: CompactionReason::Overflow,
+                    result: None,
+                    aborted: true,
+                    will_retry: false,
+                    error_message: None,
+                },
+                json!({"type": "compaction_end", "reason": "overflow", "aborted": true, "willRetry": false}),
+            ),
+            (
+                SessionEvent::SummarizationRetryAttemptStart {
+                    source: SummarySource::Compaction {
+                        reason: CompactionReason::Manual,
+                    },
+                },
+                json!({"type": "summarization_retry_attempt_start", "source": "compaction", "reason": "manual"}),
+            ),
+            (
+                SessionEvent::SummarizationRetryAttemptStart {
+                    source: SummarySource::BranchSummary,
+                },
+                json!({"type": "summarization_retry_attempt_start", "source": "branchSummary"}),
+            ),
+            (
+                SessionEvent::BashExecutionUpdate {
+                    id: Some(json!("r1")),
+                    delta: "x".to_owned(),
+                },
+                json!({"type": "bash_execution_update", "id": "r1", "delta": "x"}),
+            ),
+        ];
+        for (event, expected) in cases {
+            assert_eq!(json_of(&event, UpdateForm::Delta), expected);
+        }
+    }
+
+    #[test]
+    fn an_update_carries_what_is_new_and_on_demand_everything_so_far() {
+        let mut builder = MessageBuilder::new(&model(), 7);
+        let block = builder.open_text();
+        builder.append_text(block, "hel");
+        builder.append_text(block, "lo");
+        let event = SessionEvent::Agent(AgentEvent::MessageUpdate {
+            message: builder.live(),
+            assistant_message_event: AssistantMessageEvent::TextDelta {
+                content_index: 0,
+                delta: "lo".to_owned(),
+            },
+        });
+        let delta = json_of(&event, UpdateForm::Delta);
+        let names: Vec<_> = delta.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["type", "usage", "assistantMessageEvent"]);
+        let inner = json!({"type": "text_delta", "contentIndex": 0, "delta": "lo"});
+        assert_eq!(delta["assistantMessageEvent"], inner);
+
+        let full = json_of(&event, UpdateForm::Full);
+        assert_eq!(full["message"]["role"], "assistant");
+        assert_eq!(full["message"]["content"][0]["text"], "hello");
+        assert_eq!(full["assistantMessageEvent"]["delta"], "lo");
+        assert_eq!(full["assistantMessageEvent"]["partial"], full["message"]);
+    }
+}

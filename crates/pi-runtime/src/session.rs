@@ -1,0 +1,339 @@
+//! One live session: a conversation, its file, and everything that happens to it.
+//!
+//! [`AgentSession`] joins the agent loop with the session file, the settings, the tools and whoever
+//! takes part through [`SessionHooks`]. This file owns its parts and its state; each verb has a file of
+//! its own below. What is bound to more than one session (start-up, replacement, trust) is not here.
+
+mod agent_link;
+mod bash;
+mod boundary;
+mod compaction;
+mod custom_message;
+mod expansion;
+mod images;
+mod live;
+mod loadout;
+mod model;
+mod navigation;
+mod preferences;
+mod prompt;
+mod publish;
+mod queue;
+mod retry;
+mod run;
+mod state;
+mod summarize;
+mod transcript;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use pi_agent::{Agent, AgentOptions, SharedMessage, Subscription};
+use pi_ai::{Env, Model, Models, ScopedModel, ThinkingLevel};
+use pi_config::SettingsStore;
+use pi_session::{ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use crate::hooks::SessionHooks;
+use crate::system_prompt::SystemPromptParts;
+use crate::toolset::Toolset;
+
+use agent_link::AgentLink;
+pub use bash::{BashError, BashRequest};
+pub use boundary::BoundaryView;
+pub use compaction::CompactError;
+pub use custom_message::{CustomDelivery, CustomSending};
+pub use expansion::{NoExpansion, PromptExpansion};
+use live::Live;
+pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
+pub use navigation::{NavigateError, NavigateOptions, Navigated};
+pub use prompt::{InputSource, Prompt, PromptRefused, Run};
+use publish::Broadcast;
+pub use publish::{SessionListener, SessionSubscription};
+pub use queue::{Delivery, QueuedTexts};
+pub use state::{EntriesSince, ForkMessage, SessionState, SessionStats, ToolInfo};
+use transcript::Transcript;
+
+/// What a session is made of.
+pub struct SessionParts {
+    /// The conversation and its file.
+    pub session: Session,
+    /// The settings.
+    pub settings: SettingsStore,
+    /// The models and their credentials.
+    pub models: Models,
+    /// The model to ask; none until one is chosen.
+    pub model: Option<Arc<Model>>,
+    /// How much it shall think.
+    pub thinking_level: ThinkingLevel,
+    /// The models to cycle through; all that are available where there are none.
+    pub scoped_models: Vec<ScopedModel>,
+    /// What the model may call.
+    pub tools: Toolset,
+    /// What the system prompt is made of.
+    pub prompt: SystemPromptParts,
+    /// Skills and prompt templates.
+    pub resources: Arc<dyn PromptExpansion>,
+    /// The directory the session works in.
+    pub cwd: PathBuf,
+    /// Variables and clock.
+    pub env: Env,
+    /// Whoever takes part.
+    pub hooks: Arc<dyn SessionHooks>,
+}
+
+/// A live session. Handles are cheap to clone and are all the same session.
+#[derive(Clone)]
+pub struct AgentSession(Arc<Core>);
+
+/// What all handles share.
+struct Core {
+    agent: Agent,
+    models: Models,
+    settings: SettingsStore,
+    prompt: SystemPromptParts,
+    resources: Arc<dyn PromptExpansion>,
+    cwd: PathBuf,
+    env: Env,
+    hooks: Arc<dyn SessionHooks>,
+    transcript: Mutex<Transcript>,
+    live: Mutex<Live>,
+    broadcast: Broadcast,
+    /// Whether anything is under way; [`AgentSession::wait_for_idle`] watches it.
+    busy: watch::Sender<bool>,
+    runs: TaskTracker,
+    _subscription: Subscription,
+}
+
+impl AgentSession {
+    /// Takes the parts into use. A new session's file begins with its model and thinking level.
+    pub fn new(parts: SessionParts) -> Result<Self, SessionError> {
+        let mut session = parts.session;
+        let thinking_level = parts.model.as_ref().map_or(parts.thinking_level, |model| {
+            model.clamp_thinking_level(parts.thinking_level)
+        });
+        record_choices(&mut session, parts.model.as_deref(), thinking_level)?;
+        let active = parts.tools.default_active();
+        let core = Arc::new_cyclic(|core: &Weak<Core>| {
+            let link = Arc::new(AgentLink::new(Weak::clone(core)));
+            let placeholder = Arc::new(model::no_model());
+            let model = parts.model.clone().unwrap_or(placeholder);
+            let settings = parts.settings.settings();
+            let agent = Agent::new(AgentOptions {
+                thinking_level,
+                tools: parts.tools.select(&active),
+                hooks: Arc::clone(&link) as _,
+                steering_mode: preferences::queue_mode(settings.steering_mode()),
+                follow_up_mode: preferences::queue_mode(settings.follow_up_mode()),
+                env: parts.env.clone(),
+                ..AgentOptions::new(Arc::new(parts.models.clone()), model)
+            });
+            let subscription = agent.subscribe(link);
+            Core {
+                agent,
+                models: parts.models,
+                settings: parts.settings,
+                prompt: parts.prompt,
+                resources: parts.resources,
+                cwd: parts.cwd,
+                env: parts.env,
+                hooks: parts.hooks,
+                transcript: Mutex::new(Transcript::new(session)),
+                live: Mutex::new(Live::new(
+                    parts.model,
+                    thinking_level,
+                    parts.scoped_models,
+                    parts.tools,
+                    active,
+                )),
+                broadcast: Broadcast::default(),
+                busy: watch::Sender::new(false),
+                runs: TaskTracker::new(),
+                _subscription: subscription,
+            }
+        });
+        let session = Self(core);
+        session.tell_tools();
+        Ok(session)
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        lock(&self.0.live)
+    }
+
+    fn transcript(&self) -> MutexGuard<'_, Transcript> {
+        lock(&self.0.transcript)
+    }
+
+    /// Gives the agent the conversation, once somebody needs it.
+    fn load_context(&self) -> Result<(), SessionError> {
+        if self.live().context_loaded {
+            return Ok(());
+        }
+        self.refresh_context()
+    }
+
+    /// Reads the conversation anew from the session.
+    pub fn refresh_context(&self) -> Result<(), SessionError> {
+        let messages = self.transcript().messages()?;
+        self.0.agent.set_messages(messages);
+        self.live().context_loaded = true;
+        Ok(())
+    }
+
+    /// Reads the conversation anew; where that fails, the agent keeps what it has.
+    fn refresh_context_or_report(&self, event: &'static str) {
+        if let Err(error) = self.refresh_context() {
+            self.report(event, None, &error);
+        }
+    }
+
+    /// Adds to the conversation what was appended to the session.
+    fn extend_context(&self, message: SharedMessage) {
+        if self.live().context_loaded {
+            self.0.agent.append_message(message);
+        }
+    }
+
+    fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
+        self.0.hooks.report(crate::hooks::HookProblem {
+            event,
+            origin,
+            message: describe(error),
+        });
+    }
+
+    /// Brings [`AgentSession::wait_for_idle`] up to date with the state.
+    fn settle_busy(&self) {
+        let is_busy = self.live().is_busy();
+        self.0.busy.send_if_modified(|busy| {
+            let changes = *busy != is_busy;
+            *busy = is_busy;
+            changes
+        });
+    }
+
+    /// Waits until nothing is under way: the listeners of `agent_settled` have heard it, and no
+    /// compaction or move in the tree is left. Not to be awaited by a listener or a hook.
+    pub async fn wait_for_idle(&self) {
+        let mut busy = self.0.busy.subscribe();
+        if busy.wait_for(|busy| !busy).await.is_err() {
+            tracing::debug!("the session is gone while waited for");
+        }
+    }
+
+    /// Cancels whatever is under way and waits until it is over; queued messages stay.
+    pub async fn abort(&self) {
+        {
+            let mut live = self.live();
+            live.run.abort_requested = live.run.active;
+            live.cancel_all();
+        }
+        self.0.agent.abort();
+        self.wait_for_idle().await;
+    }
+
+    /// Cancels everything, commands of the user included, waits for their ends and writes what is
+    /// left; later prompts are refused. A second call does nothing.
+    pub async fn dispose(&self) {
+        {
+            let mut live = self.live();
+            live.disposed = true;
+            live.deferred.clear();
+            live.cancel_bash();
+        }
+        self.abort().await;
+        self.0.runs.close();
+        self.0.runs.wait().await;
+        self.wait_for_bash().await;
+        self.0.broadcast.clear();
+        let transcript = self.transcript();
+        if transcript.session().is_saved()
+            && let Err(error) = transcript.session().sync()
+        {
+            tracing::warn!(%error, "the disk may not have the end of the session yet");
+        }
+    }
+
+    /// Returns the models and their credentials.
+    pub fn models(&self) -> &Models {
+        &self.0.models
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &SettingsStore {
+        &self.0.settings
+    }
+
+    /// Returns the skills and prompt templates.
+    pub fn resources(&self) -> &Arc<dyn PromptExpansion> {
+        &self.0.resources
+    }
+
+    /// Returns whoever takes part.
+    pub fn hooks(&self) -> &Arc<dyn SessionHooks> {
+        &self.0.hooks
+    }
+
+    /// Returns the directory the session works in.
+    pub fn cwd(&self) -> &Path {
+        &self.0.cwd
+    }
+
+    /// Looks at the session; nobody else can append meanwhile.
+    pub fn with_session<R>(&self, look: impl FnOnce(&Session) -> R) -> R {
+        look(self.transcript().session())
+    }
+}
+
+impl std::fmt::Debug for AgentSession {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("AgentSession")
+            .field("id", &self.session_id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Stores what a session starts with: model and thinking level of a new one, the level of one whose
+/// file does not say.
+fn record_choices(
+    session: &mut Session,
+    model: Option<&Model>,
+    thinking_level: ThinkingLevel,
+) -> Result<(), SessionError> {
+    let is_new = session.context_outline()?.messages == 0;
+    if is_new && let Some(model) = model {
+        session.append(ModelChangeEntry {
+            provider: model.provider.clone(),
+            model_id: model.id.clone(),
+        })?;
+    }
+    if is_new || !session.path_settings()?.has_thinking_level {
+        session.append(ThinkingLevelChangeEntry {
+            thinking_level: thinking_level.as_str().to_owned(),
+        })?;
+    }
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No lock is held over anything that can panic half-way through a change.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts an error and its causes into one line.
+fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

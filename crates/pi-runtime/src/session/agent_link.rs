@@ -1,0 +1,237 @@
+//! The session's ear and hand in the agent loop.
+//!
+//! As the loop's hooks it stores every message before its end is told, makes room between turns and
+//! asks the session's own hooks; as its listener it passes on what happens. It knows the session
+//! weakly, since the session owns the agent.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::BoxFuture;
+use pi_agent::{
+    AgentEvent, AgentHooks, CallVerdict, FinishedCall, FinishedTurn, HookError, Listener,
+    LoopContext, LoopUpdate, PendingCall, ResultUpdate, SharedMessage, TurnDecision,
+};
+use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
+use pi_session::{Recovery, to_model_messages};
+use tokio_util::sync::CancellationToken;
+
+use super::{AgentSession, Core, describe, images};
+use crate::event::SessionEvent;
+use crate::hooks::ActivityOutcome;
+
+/// The session as the agent sees it.
+pub(super) struct AgentLink(Weak<Core>);
+
+impl AgentLink {
+    pub(super) fn new(core: Weak<Core>) -> Self {
+        Self(core)
+    }
+
+    fn session(&self) -> Result<AgentSession, HookError> {
+        let core = self.0.upgrade();
+        core.map(AgentSession)
+            .ok_or_else(|| HookError::new("the session is gone"))
+    }
+}
+
+impl Listener for AgentLink {
+    fn on_event<'a>(
+        &'a self,
+        event: &'a AgentEvent,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Ok(session) = self.session() {
+                session.pass_on(event).await;
+            }
+        })
+    }
+}
+
+impl AgentHooks for AgentLink {
+    fn prepare_next_turn<'a>(
+        &'a self,
+        _turn: &'a FinishedTurn,
+        _context: LoopContext,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<LoopUpdate, HookError>> {
+        Box::pin(async move {
+            let session = self.session()?;
+            session.make_room().await;
+            let update = session.system_update().map_err(hook_error)?;
+            Ok(LoopUpdate {
+                messages: update.into_iter().map(AgentMessage::System).collect(),
+                ..LoopUpdate::default()
+            })
+        })
+    }
+
+    fn transform_context<'a>(
+        &'a self,
+        messages: Vec<SharedMessage>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<SharedMessage>, HookError>> {
+        Box::pin(async move {
+            let session = self.session()?;
+            let messages = session.0.hooks.context(messages, cancel).await?;
+            Ok(session.with_forced_prompt(messages))
+        })
+    }
+
+    fn convert_to_model(
+        &self,
+        messages: Vec<SharedMessage>,
+    ) -> BoxFuture<'_, Result<Vec<Message>, HookError>> {
+        Box::pin(async move {
+            let session = self.session()?;
+            let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
+            if session.0.settings.settings().block_images() {
+                images::block(&mut messages);
+            }
+            Ok(messages)
+        })
+    }
+
+    fn before_tool_call<'a>(
+        &'a self,
+        call: PendingCall,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+        Box::pin(async move { self.session()?.0.hooks.tool_call(call, cancel).await })
+    }
+
+    fn after_tool_call<'a>(
+        &'a self,
+        call: &'a FinishedCall,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+        Box::pin(async move {
+            let session = self.session()?;
+            let mut update = session.0.hooks.tool_result(call, cancel).await?;
+            let content = update.content.as_ref().unwrap_or(&call.output.content);
+            if images::has_images(content) {
+                let limits = session.image_limits();
+                update.content = Some(images::fit_result(content.clone(), limits, cancel).await);
+            }
+            Ok(update)
+        })
+    }
+
+    fn finish_message<'a>(
+        &'a self,
+        message: SharedMessage,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<SharedMessage, HookError>> {
+        Box::pin(async move { self.session()?.record(message).await })
+    }
+
+    fn finish_turn<'a>(
+        &'a self,
+        turn: &'a FinishedTurn,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<TurnDecision, HookError>> {
+        Box::pin(async move { Ok(self.session()?.finish_turn(turn).await) })
+    }
+}
+
+fn hook_error(error: pi_session::SessionError) -> HookError {
+    HookError::new(describe(&error))
+}
+
+impl AgentSession {
+    /// Lets the hooks have the last word on a message and stores it.
+    async fn record(&self, message: SharedMessage) -> Result<SharedMessage, HookError> {
+        let message = match self.0.hooks.message_end(&message).await {
+            Some(other) if has_same_role(&other, &message) => Arc::new(other),
+            Some(_) | None => message,
+        };
+        if self.live().run.storage_failed || !is_stored_as_message(&message) {
+            return Ok(message);
+        }
+        let recorded = {
+            let mut transcript = self.transcript();
+            transcript
+                .append_message((*message).clone())
+                .inspect(|entry| transcript.remember(&message, entry))
+        };
+        let mut live = self.live();
+        match recorded {
+            Ok(entry) => {
+                if let AgentMessage::Assistant(answer) = &*message {
+                    live.run.outcome = outcome_of(answer);
+                    if !matches!(answer.stop_reason, StopReason::Error | StopReason::Length) {
+                        live.run.recovery = Recovery::Untried;
+                    }
+                    live.run.last_answer = Some((Arc::clone(&message), entry.id.clone()));
+                }
+                Ok(message)
+            }
+            Err(error) => {
+                live.run.storage_failed = true;
+                Err(hook_error(error))
+            }
+        }
+    }
+
+    /// Passes a step of the agent on, and does what the session does at that step.
+    async fn pass_on(&self, event: &AgentEvent) {
+        if let AgentEvent::MessageStart { message } = event
+            && let AgentMessage::User(user) = &**message
+        {
+            self.live().run.recovery = Recovery::Untried;
+            self.unqueue(&user.content).await;
+        }
+        self.publish_with_hooks(match event {
+            AgentEvent::AgentEnd { messages } => SessionEvent::AgentEnd {
+                messages: messages.clone(),
+                will_retry: self.will_retry(messages),
+            },
+            step => SessionEvent::Agent(step.clone()),
+        })
+        .await;
+        match event {
+            AgentEvent::MessageEnd { message } => {
+                if let AgentMessage::Assistant(answer) = &**message
+                    && answer.stop_reason != StopReason::Error
+                {
+                    self.end_retry_in_success().await;
+                }
+            }
+            AgentEvent::TurnEnd { tool_results, .. } => {
+                let results = {
+                    let transcript = self.transcript();
+                    let ids = tool_results.iter();
+                    ids.filter_map(|result| transcript.entry_of(result))
+                        .collect()
+                };
+                self.live().run.last_results = results;
+                self.flush_custom_messages().await;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn outcome_of(answer: &AssistantMessage) -> ActivityOutcome {
+    match answer.stop_reason {
+        StopReason::Aborted => ActivityOutcome::Aborted,
+        StopReason::Error => ActivityOutcome::Error,
+        _ => ActivityOutcome::Completed,
+    }
+}
+
+/// Tells whether the role is one that runs add; the others are stored by whoever makes them.
+fn is_stored_as_message(message: &AgentMessage) -> bool {
+    matches!(
+        message,
+        AgentMessage::System(_)
+            | AgentMessage::User(_)
+            | AgentMessage::Assistant(_)
+            | AgentMessage::ToolResult(_)
+            | AgentMessage::Custom(_)
+    )
+}
+
+fn has_same_role(one: &AgentMessage, other: &AgentMessage) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}

@@ -1,0 +1,234 @@
+//! The points where a hook may add entries and ask for more: the end of a turn, and settling.
+
+use std::sync::Arc;
+
+use pi_agent::{FinishedTurn, TurnDecision};
+use pi_ai::{AgentMessage, Message};
+use pi_session::{
+    CompactionEntry, CompactionResult, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
+    EntryBody, NewSession, Projection, Session, SessionError, SummaryAuthor, to_model_messages,
+};
+
+use super::AgentSession;
+use crate::event::SessionEvent;
+use crate::hooks::{
+    BoundaryContext, BoundaryDecision, EntryDraft, HookProblem, SettleBoundary, TurnBoundary,
+};
+
+/// Shows what the model would see next; nothing is made until somebody looks.
+pub struct BoundaryView<'a> {
+    session: &'a AgentSession,
+    point: Point,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Point {
+    TurnEnd,
+    Settle,
+}
+
+impl Point {
+    fn event(self) -> &'static str {
+        match self {
+            Self::TurnEnd => "turn_end",
+            Self::Settle => "agent_before_settle",
+        }
+    }
+}
+
+impl BoundaryView<'_> {
+    /// Shows what the model would see if these entries were appended; an error says which does not fit.
+    pub fn context(&self, drafts: &[EntryDraft]) -> Result<BoundaryContext, SessionError> {
+        self.session.boundary_context(self.point, drafts)
+    }
+}
+
+impl AgentSession {
+    /// Lets the hooks have their say at the end of a turn.
+    pub(super) async fn finish_turn(&self, turn: &FinishedTurn) -> TurnDecision {
+        let (message_entry_id, tool_result_entry_ids) = {
+            let transcript = self.transcript();
+            let results = turn.tool_results.iter();
+            let ids = results.filter_map(|result| transcript.entry_of(result));
+            (transcript.entry_of(&turn.message), ids.collect())
+        };
+        let Some(message_entry_id) = message_entry_id else {
+            return TurnDecision::Usual;
+        };
+        let outcome = self.live().run.outcome;
+        let decision = self.0.hooks.turn_end(TurnBoundary {
+            message: &turn.message,
+            tool_results: &turn.tool_results,
+            message_entry_id,
+            tool_result_entry_ids,
+            outcome,
+            view: self.view(Point::TurnEnd),
+        });
+        let decision = decision.await;
+        if self.follow_decision(Point::TurnEnd, decision).await {
+            TurnDecision::Continue
+        } else {
+            TurnDecision::Usual
+        }
+    }
+
+    /// Lets the hooks have their say before settling; true asks for another loop.
+    pub(super) async fn before_settle(&self) -> bool {
+        if self.is_abort_requested() {
+            return false;
+        }
+        let outcome = self.live().run.outcome;
+        let view = self.view(Point::Settle);
+        let boundary = SettleBoundary { outcome, view };
+        let decision = self.0.hooks.before_settle(boundary).await;
+        let proceed = self.follow_decision(Point::Settle, decision).await;
+        self.flush_custom_messages().await;
+        if self.is_abort_requested() {
+            return false;
+        }
+        proceed || self.0.agent.has_queued_messages()
+    }
+
+    fn view(&self, point: Point) -> BoundaryView<'_> {
+        BoundaryView {
+            session: self,
+            point,
+        }
+    }
+
+    /// Appends what a hook wants, and tells whether the model is to be asked once more.
+    async fn follow_decision(&self, point: Point, decision: BoundaryDecision) -> bool {
+        if !decision.entries.is_empty() {
+            // Looked at first: a draft that does not fit discards them all.
+            let applied = self
+                .boundary_context(point, &decision.entries)
+                .map(|_| ())
+                .and_then(|()| self.append_drafts(decision.entries));
+            match applied {
+                Ok(entries) => {
+                    self.refresh_context_or_report(point.event());
+                    for entry in entries {
+                        self.publish(SessionEvent::EntryAppended { entry }).await;
+                    }
+                }
+                Err(error) => self.report(point.event(), None, &error),
+            }
+        }
+        if !decision.proceed {
+            return false;
+        }
+        let can_continue = self
+            .boundary_context(point, &[])
+            .is_ok_and(|context| context.can_continue);
+        if !can_continue {
+            self.0.hooks.report(HookProblem {
+                event: point.event(),
+                origin: None,
+                message: "a hook asked to go on, and the model has nothing to answer to".to_owned(),
+            });
+        }
+        can_continue
+    }
+
+    fn append_drafts(&self, drafts: Vec<EntryDraft>) -> Result<Vec<Arc<Entry>>, SessionError> {
+        let mut transcript = self.transcript();
+        let mut appended = Vec::new();
+        for draft in drafts {
+            let now_ms = self.0.env.now_ms();
+            let body = body_of(draft, transcript.projection()?, now_ms);
+            appended.push(transcript.append(body)?);
+        }
+        Ok(appended)
+    }
+
+    fn boundary_context(
+        &self,
+        point: Point,
+        drafts: &[EntryDraft],
+    ) -> Result<BoundaryContext, SessionError> {
+        let projection = self.preview(drafts)?;
+        let messages: Vec<AgentMessage> = projection.messages().cloned().collect();
+        let model_messages = to_model_messages(&messages);
+        let has_queued = self.0.agent.has_queued_messages();
+        let pending_custom = self.live().pending_custom.clone();
+        let is_answered = matches!(model_messages.last(), Some(Message::Assistant(_)));
+        let has_conversation = model_messages
+            .iter()
+            .any(|message| !matches!(message, Message::System(_)));
+        let queue_counts = match point {
+            Point::TurnEnd => has_queued,
+            Point::Settle => is_answered && has_queued,
+        };
+        let can_continue =
+            (has_conversation && !is_answered) || !pending_custom.is_empty() || queue_counts;
+        let mut pending = self.0.agent.peek_queued_messages();
+        pending.extend(pending_custom);
+        let entries = projection.entries().iter();
+        Ok(BoundaryContext {
+            entries: entries.map(|entry| Arc::clone(entry.entry())).collect(),
+            messages,
+            model_messages,
+            pending,
+            can_continue,
+        })
+    }
+
+    /// Projects the session as it would be with some entries more.
+    fn preview(&self, drafts: &[EntryDraft]) -> Result<Projection, SessionError> {
+        let mut transcript = self.transcript();
+        if drafts.is_empty() {
+            return Ok(transcript.projection()?.clone());
+        }
+        let branch = transcript.session().branch_entries()?;
+        let entries: Vec<Entry> = branch.iter().map(|entry| (**entry).clone()).collect();
+        drop(transcript);
+        let options = NewSession {
+            env: self.0.env.clone(),
+            ..NewSession::default()
+        };
+        let mut preview = Session::in_memory_from(&self.0.cwd, options, &entries)?;
+        for draft in drafts {
+            let body = body_of(draft.clone(), &preview.projection()?, self.0.env.now_ms());
+            preview.append(body)?;
+        }
+        preview.projection()
+    }
+}
+
+fn body_of(draft: EntryDraft, projection: &Projection, now_ms: i64) -> EntryBody {
+    match draft {
+        EntryDraft::Custom { custom_type, data } => CustomEntry { custom_type, data }.into(),
+        EntryDraft::CustomMessage(draft) => CustomMessageEntry {
+            custom_type: draft.custom_type,
+            content: draft.content,
+            display: draft.display,
+            details: draft.details,
+        }
+        .into(),
+        EntryDraft::ContextEdit {
+            target_id,
+            replacement,
+        } => ContextEditEntry {
+            target_id,
+            replacement,
+        }
+        .into(),
+        EntryDraft::Compaction {
+            summary,
+            first_kept_entry_id,
+            details,
+            usage,
+        } => {
+            let result = CompactionResult {
+                summary,
+                first_kept_entry_id,
+                tokens_before: projection.estimate().tokens,
+                details,
+                usage,
+            };
+            let entry: CompactionEntry =
+                result.into_entry(projection, SummaryAuthor::Extension, now_ms);
+            entry.into()
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Messages and entries that extensions and programs put in.
+
+use std::sync::Arc;
+
+use pi_agent::AgentEvent;
+use pi_ai::{AgentMessage, Content, ImageContent, InputBlock};
+use pi_session::{CustomEntry, Entry, EntryId, SessionError};
+use serde_json::Value;
+
+use super::AgentSession;
+use super::live::Deferred;
+use super::prompt::{InputSource, Prompt, PromptRefused, Run};
+use super::queue::Delivery;
+use crate::event::SessionEvent;
+use crate::hooks::CustomDraft;
+
+/// When a message of an extension is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CustomDelivery {
+    /// With the next turn.
+    Steer,
+    /// When the run would end.
+    FollowUp,
+    /// With the next prompt.
+    NextTurn,
+}
+
+/// How a message of an extension is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CustomSending {
+    /// Whether the model shall answer it. Where it is not said, the message joins a run that is
+    /// under way and starts none.
+    pub trigger_turn: Option<bool>,
+    /// When it is delivered.
+    pub deliver_as: Option<CustomDelivery>,
+}
+
+impl AgentSession {
+    /// Puts a message in. It joins the run under way, starts one, waits for the next prompt or the
+    /// end of the turn, or is just appended.
+    pub async fn send_custom_message(
+        &self,
+        draft: CustomDraft,
+        sending: CustomSending,
+    ) -> Result<Run, PromptRefused> {
+        let message = self.custom_message(draft);
+        if sending.deliver_as == Some(CustomDelivery::NextTurn) {
+            self.live().next_turn.push(message);
+            return Ok(Run::Queued);
+        }
+        if self.is_streaming() {
+            match (sending.trigger_turn, sending.deliver_as) {
+                (Some(false), _) => self.live().pending_custom.push(message),
+                (_, Some(CustomDelivery::FollowUp)) => self.0.agent.follow_up(message),
+                _ => self.0.agent.steer(message),
+            }
+            return Ok(Run::Queued);
+        }
+        if sending.trigger_turn != Some(true) {
+            self.append_custom(message).await?;
+            return Ok(Run::Handled);
+        }
+        if self.live().run.settling {
+            self.live().deferred.push(Deferred::Message(message));
+            return Ok(Run::Queued);
+        }
+        self.load_context()?;
+        let claim = self.claim_run().ok_or(PromptRefused::Busy)?;
+        self.spawn_run(claim, vec![message]);
+        Ok(Run::Started)
+    }
+
+    /// Says something in the user's name; always asks the model.
+    pub async fn send_user_message(
+        &self,
+        content: Content,
+        deliver_as: Option<Delivery>,
+        expand: bool,
+    ) -> Result<Run, PromptRefused> {
+        let (text, images) = split(content);
+        self.prompt(Prompt {
+            text,
+            images,
+            streaming_behavior: deliver_as,
+            expand,
+            source: InputSource::Extension,
+        })
+        .await
+    }
+
+    /// Keeps state of an extension in the session.
+    pub async fn append_custom_entry(
+        &self,
+        custom_type: &str,
+        data: Option<Value>,
+    ) -> Result<Arc<Entry>, SessionError> {
+        let entry = self.transcript().append(CustomEntry {
+            custom_type: custom_type.to_owned(),
+            data,
+        })?;
+        let told = Arc::clone(&entry);
+        self.publish(SessionEvent::EntryAppended { entry: told })
+            .await;
+        Ok(entry)
+    }
+
+    /// Names the session; an empty name takes it away.
+    pub async fn set_session_name(&self, name: &str) -> Result<(), SessionError> {
+        self.transcript().set_name(name)?;
+        let name = self.session_name();
+        let event = SessionEvent::SessionInfoChanged { name };
+        self.publish(event.clone()).await;
+        self.0.hooks.on_event(&event).await;
+        Ok(())
+    }
+
+    /// Labels an entry; no label takes it away.
+    pub fn set_label(&self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
+        self.transcript().set_label(target, label)?;
+        Ok(())
+    }
+
+    async fn append_custom(&self, message: AgentMessage) -> Result<(), SessionError> {
+        self.transcript().append_message(message.clone())?;
+        let message = Arc::new(message);
+        self.extend_context(Arc::clone(&message));
+        self.publish_step(AgentEvent::MessageStart {
+            message: Arc::clone(&message),
+        })
+        .await;
+        self.publish_step(AgentEvent::MessageEnd { message }).await;
+        Ok(())
+    }
+
+    /// Appends the messages that waited for the end of the turn.
+    pub(super) async fn flush_custom_messages(&self) {
+        let pending = std::mem::take(&mut self.live().pending_custom);
+        for message in pending {
+            if let Err(error) = self.append_custom(message).await {
+                self.report("message", None, &error);
+            }
+        }
+    }
+}
+
+fn split(content: Content) -> (String, Vec<ImageContent>) {
+    let blocks = match content {
+        Content::Text(text) => return (text, Vec::new()),
+        Content::Blocks(blocks) => blocks,
+    };
+    let mut texts = Vec::new();
+    let mut images = Vec::new();
+    for block in blocks {
+        match block {
+            InputBlock::Text(text) => texts.push(text.text),
+            InputBlock::Image(image) => images.push(image),
+            InputBlock::Unknown(_) => {}
+        }
+    }
+    (texts.join("\n"), images)
+}

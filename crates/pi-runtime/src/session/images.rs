@@ -1,0 +1,102 @@
+//! Images on their way to the model: made to fit, or kept away from it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pi_ai::{Content, ImageContent, InputBlock, Message};
+use pi_tools::{ImageFailure, ImageLimits, fit_image, fit_result_images};
+use tokio_util::sync::CancellationToken;
+
+/// What the model reads where an image was blocked.
+const BLOCKED: &str = "(images are blocked by the settings)";
+
+pub(super) fn has_images(content: &[InputBlock]) -> bool {
+    content
+        .iter()
+        .any(|block| matches!(block, InputBlock::Image(_)))
+}
+
+/// Makes the images of a prompt fit. Returns them with notes for the model, also on those that had to
+/// be left out.
+pub(super) async fn fit_prompt(
+    images: Vec<ImageContent>,
+    limits: Option<ImageLimits>,
+) -> (Vec<ImageContent>, Vec<String>) {
+    if images.is_empty() {
+        return (images, Vec::new());
+    }
+    let fitting = tokio::task::spawn_blocking(move || {
+        let mut fitted = Vec::new();
+        let mut notes = Vec::new();
+        for image in &images {
+            match fit(image, limits) {
+                Ok((image, said)) => {
+                    fitted.push(image);
+                    notes.extend(said);
+                }
+                Err(failure) => notes.push(format!("[{failure}]")),
+            }
+        }
+        (fitted, notes)
+    });
+    match fitting.await {
+        Ok(fitted) => fitted,
+        Err(error) => {
+            tracing::error!(%error, "an image could not be looked at");
+            (Vec::new(), vec![format!("[{}]", ImageFailure::Unreadable)])
+        }
+    }
+}
+
+fn fit(
+    image: &ImageContent,
+    limits: Option<ImageLimits>,
+) -> Result<(ImageContent, Vec<String>), ImageFailure> {
+    let bytes = STANDARD.decode(&image.data);
+    let bytes = bytes.map_err(|_| ImageFailure::Unreadable)?;
+    let fitted = fit_image(&bytes, &image.mime_type, limits, &CancellationToken::new())?;
+    let image = ImageContent::new(fitted.data, fitted.media_type);
+    Ok((image, fitted.notes))
+}
+
+/// Makes the images of a tool's result fit.
+pub(super) async fn fit_result(
+    content: Vec<InputBlock>,
+    limits: Option<ImageLimits>,
+    cancel: &CancellationToken,
+) -> Vec<InputBlock> {
+    let kept = content.clone();
+    let cancel = cancel.clone();
+    let fitting = tokio::task::spawn_blocking(move || fit_result_images(content, limits, &cancel));
+    fitting.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "an image could not be looked at");
+        kept
+    })
+}
+
+/// Replaces images by a remark; of several in a row one is enough.
+pub(super) fn block(messages: &mut [Message]) {
+    for message in messages {
+        match message {
+            Message::User(user) => {
+                if let Content::Blocks(blocks) = &mut user.content {
+                    block_in(blocks);
+                }
+            }
+            Message::ToolResult(result) => block_in(&mut result.content),
+            Message::System(_) | Message::Assistant(_) => {}
+        }
+    }
+}
+
+fn block_in(blocks: &mut Vec<InputBlock>) {
+    if !has_images(blocks) {
+        return;
+    }
+    for block in blocks.iter_mut() {
+        if matches!(block, InputBlock::Image(_)) {
+            *block = InputBlock::text(BLOCKED);
+        }
+    }
+    let is_remark = |block: &InputBlock| block.as_text() == Some(BLOCKED);
+    blocks.dedup_by(|later, earlier| is_remark(later) && is_remark(earlier));
+}

@@ -1,0 +1,144 @@
+//! What the model is given beside the conversation: tools and system prompt.
+//!
+//! The transcript remembers both as changes; here is what they should add up to. The agent announces
+//! tools by itself, the session announces the prompt.
+
+use std::sync::Arc;
+
+use pi_agent::SharedMessage;
+use pi_ai::transcript::{current_system_message, system_text};
+use pi_ai::{AgentMessage, Content, Message, SystemMessage};
+use pi_session::{PromptSections, SessionError, section_changes};
+use pi_tools::{ImageLimits, SessionVariables};
+
+use super::AgentSession;
+use super::state::ToolInfo;
+
+impl AgentSession {
+    /// Returns the names of the tools the model may call.
+    pub fn active_tool_names(&self) -> Vec<String> {
+        self.live().active_tools.clone()
+    }
+
+    /// Returns all tools there are.
+    pub fn all_tools(&self) -> Vec<ToolInfo> {
+        let live = self.live();
+        live.tools.tools().iter().map(ToolInfo::of).collect()
+    }
+
+    /// Lets the model call these tools and no others, from the next turn on; names of no tool are
+    /// passed over.
+    pub fn set_active_tools(&self, names: &[String]) {
+        let tools = {
+            let mut live = self.live();
+            live.active_tools = live.tools.known(names);
+            live.tools.select(&live.active_tools)
+        };
+        self.0.agent.set_tools(tools);
+    }
+
+    /// Adds a tool, or replaces the one of its name, and lets the model call it.
+    pub fn register_tool(&self, tool: crate::toolset::RegisteredTool) {
+        let names = {
+            let mut live = self.live();
+            let name = tool.name().to_owned();
+            live.tools.register(tool);
+            let active = live.active_tools.iter().cloned();
+            active.chain([name]).collect::<Vec<_>>()
+        };
+        self.set_active_tools(&names);
+    }
+
+    /// Returns the system prompt in force, with changes the model has not been told of.
+    pub fn system_prompt(&self) -> String {
+        if let Some(forced) = &self.live().run.forced_prompt {
+            return forced.clone();
+        }
+        system_text(&SystemMessage {
+            sections: Some(self.sections().rendered()),
+            ..SystemMessage::default()
+        })
+    }
+
+    /// Returns the prompt without what a hook wants for the run.
+    pub(super) fn base_sections(&self) -> PromptSections {
+        let live = self.live();
+        self.0.prompt.sections(&live.tools, &live.active_tools)
+    }
+
+    fn sections(&self) -> PromptSections {
+        let wanted = self.live().run.sections.clone();
+        wanted.unwrap_or_else(|| self.base_sections())
+    }
+
+    /// Makes the message that tells the model of changes in the prompt; none where it knows.
+    pub(super) fn system_update(&self) -> Result<Option<SystemMessage>, SessionError> {
+        let told = self.transcript().projection()?.system_message();
+        let told = told.and_then(|system| system.sections).unwrap_or_default();
+        let changes = section_changes(&told, &self.sections().rendered());
+        Ok(changes.map(|sections| SystemMessage {
+            content: Content::Text(String::new()),
+            sections: Some(sections),
+            timestamp: self.0.env.now_ms(),
+            ..SystemMessage::default()
+        }))
+    }
+
+    /// Puts the text a hook wants for the run in the place of all system messages.
+    pub(super) fn with_forced_prompt(&self, messages: Vec<SharedMessage>) -> Vec<SharedMessage> {
+        let Some(forced) = self.live().run.forced_prompt.clone() else {
+            return messages;
+        };
+        let is_system = |message: &SharedMessage| matches!(**message, AgentMessage::System(_));
+        let systems: Vec<Message> = messages
+            .iter()
+            .filter(|message| is_system(message))
+            .filter_map(|message| pi_agent::model_message(message))
+            .collect();
+        let current = current_system_message(&systems);
+        let head = SystemMessage {
+            content: Content::Text(forced),
+            timestamp: current
+                .as_ref()
+                .map_or_else(|| self.0.env.now_ms(), |current| current.timestamp),
+            tools_added: current.and_then(|current| current.tools_added),
+            ..SystemMessage::default()
+        };
+        let others = messages.into_iter().filter(|message| !is_system(message));
+        std::iter::once(Arc::new(AgentMessage::System(head)))
+            .chain(others)
+            .collect()
+    }
+
+    /// Goes back to the tools that the transcript declares, after a move in the tree.
+    pub(super) fn restore_tools(&self) -> Result<(), SessionError> {
+        let names = self.transcript().projection()?.tool_names();
+        if let Some(names) = names {
+            self.set_active_tools(&names);
+        }
+        Ok(())
+    }
+
+    /// Tells the tools which session and model they work for.
+    pub(super) fn tell_tools(&self) {
+        let (session_id, session_file) = self.with_session(|session| {
+            let path = session.path().map(ToOwned::to_owned);
+            (session.id().to_owned(), path)
+        });
+        let live = self.live();
+        live.tools.show_images_to(live.model.as_deref());
+        let reasoning_level = live.thinking_level.as_str().to_owned();
+        live.tools.session_variables().set(Some(SessionVariables {
+            session_id,
+            session_file,
+            provider: live.model.as_ref().map(|model| model.provider.clone()),
+            model: live.model.as_ref().map(|model| model.id.clone()),
+            reasoning_level: Some(reasoning_level),
+        }));
+    }
+
+    /// Returns the largest image the model takes.
+    pub(super) fn image_limits(&self) -> Option<ImageLimits> {
+        self.live().tools.image_policy().limits
+    }
+}

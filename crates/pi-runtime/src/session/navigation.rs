@@ -1,0 +1,300 @@
+//! Moving to another place in the session's tree, with a summary of what is left where wanted.
+
+use std::sync::Arc;
+
+use pi_session::{
+    BranchSummary, BranchSummaryPlan, Entry, EntryId, Landing, LeftBranch, SessionError,
+    Summarizer, SummaryAuthor, SummaryFailure, SummaryInstructions,
+};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::AgentSession;
+use crate::event::SummarySource;
+use crate::hooks::{TreeMoved, TreeProposal};
+
+/// How to move.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NavigateOptions {
+    /// Whether what is left is summarized.
+    pub summarize: bool,
+    /// What the summary shall look at.
+    pub instructions: Option<String>,
+    /// Whether that replaces the usual instructions.
+    pub replace_instructions: bool,
+    /// A label for the summary, or for the target where there is none.
+    pub label: Option<String>,
+}
+
+/// What a move came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Navigated {
+    /// A hook or the user stopped it.
+    pub cancelled: bool,
+    /// The summary was cancelled.
+    pub aborted: bool,
+    /// What comes back into the editor.
+    pub editor_text: Option<String>,
+    /// The summary of what was left.
+    pub summary: Option<Arc<Entry>>,
+}
+
+/// Why the session did not move.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum NavigateError {
+    /// A run is under way.
+    #[error("the agent is working: wait until it is idle before moving in the tree")]
+    Busy,
+    /// A compaction or another move is under way.
+    #[error("the session is being compacted or moved already: wait until that is done")]
+    Compacting,
+    /// No model can write the summary.
+    #[error("no model is selected to write the summary: choose one with /model")]
+    NoModel,
+    /// No summary came of it.
+    #[error(transparent)]
+    Summary(#[from] SummaryFailure),
+    /// The session cannot be read or written.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+/// A move in progress; it is over when this is dropped.
+struct Moving {
+    session: AgentSession,
+    cancel: CancellationToken,
+}
+
+impl Moving {
+    fn begin(session: &AgentSession) -> Result<Self, NavigateError> {
+        let cancel = CancellationToken::new();
+        {
+            let mut live = session.live();
+            if live.run.active {
+                return Err(NavigateError::Busy);
+            }
+            if live.is_compacting() {
+                return Err(NavigateError::Compacting);
+            }
+            live.branch_summary = Some(cancel.clone());
+        }
+        session.settle_busy();
+        Ok(Self {
+            session: session.clone(),
+            cancel,
+        })
+    }
+}
+
+impl Drop for Moving {
+    fn drop(&mut self) {
+        self.session.live().branch_summary = None;
+        self.session.settle_busy();
+    }
+}
+
+impl AgentSession {
+    /// Moves to an entry. A message of the user or an extension comes back into the editor, and the
+    /// session stands before it.
+    pub async fn navigate_tree(
+        &self,
+        target: &EntryId,
+        options: NavigateOptions,
+    ) -> Result<Navigated, NavigateError> {
+        let moving = Moving::begin(self)?;
+        let old_leaf = self.with_session(|session| session.leaf_id().cloned());
+        if old_leaf.as_ref() == Some(target) {
+            return Ok(Navigated::default());
+        }
+        if options.summarize && self.model().is_none() {
+            return Err(NavigateError::NoModel);
+        }
+        let (entry, left) = {
+            let transcript = self.transcript();
+            let session = transcript.session();
+            let entry = session.entry(target.as_str())?;
+            (
+                entry,
+                LeftBranch::collect(session, old_leaf.as_ref(), target)?,
+            )
+        };
+        let mut plan = Move {
+            options,
+            summary: None,
+            author: SummaryAuthor::Pi,
+        };
+        if !self
+            .ask_tree_hook(&mut plan, target, old_leaf.as_ref(), &left, &moving.cancel)
+            .await
+        {
+            return Ok(cancelled(false));
+        }
+        if plan.options.summarize && plan.summary.is_none() && !left.entries.is_empty() {
+            match self
+                .summarize_branch(&left, &plan.options, &moving.cancel)
+                .await
+            {
+                Ok(summary) => plan.summary = summary,
+                Err(NavigateError::Summary(SummaryFailure::Aborted)) => return Ok(cancelled(true)),
+                Err(error) => return Err(error),
+            }
+        }
+        self.carry_out_move(&entry, plan, old_leaf.as_ref()).await
+    }
+
+    /// Cancels the summary of a branch.
+    pub fn abort_branch_summary(&self) {
+        if let Some(token) = &self.live().branch_summary {
+            token.cancel();
+        }
+    }
+
+    /// False where a hook stops the move.
+    async fn ask_tree_hook(
+        &self,
+        plan: &mut Move,
+        target_id: &EntryId,
+        old_leaf_id: Option<&EntryId>,
+        left: &LeftBranch,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let options = &mut plan.options;
+        let proposal = TreeProposal {
+            target_id,
+            old_leaf_id,
+            left,
+            summarize: options.summarize,
+            instructions: options.instructions.as_deref(),
+            replace_instructions: options.replace_instructions,
+            label: options.label.as_deref(),
+            cancel,
+        };
+        let verdict = self.0.hooks.before_tree(proposal).await;
+        if verdict.cancel {
+            return false;
+        }
+        if options.summarize
+            && let Some(summary) = verdict.summary
+        {
+            plan.author = SummaryAuthor::Extension;
+            plan.summary = Some(BranchSummary {
+                from_hook: Some(plan.author.from_hook()),
+                ..summary
+            });
+        }
+        if verdict.instructions.is_some() {
+            options.instructions = verdict.instructions;
+        }
+        if let Some(replace) = verdict.replace_instructions {
+            options.replace_instructions = replace;
+        }
+        if verdict.label.is_some() {
+            options.label = verdict.label;
+        }
+        true
+    }
+
+    async fn summarize_branch(
+        &self,
+        left: &LeftBranch,
+        options: &NavigateOptions,
+        cancel: &CancellationToken,
+    ) -> Result<Option<BranchSummary>, NavigateError> {
+        let model = self.model().ok_or(NavigateError::NoModel)?;
+        let reserve = self.0.settings.settings().branch_summary_reserve_tokens();
+        let Some(plan) = BranchSummaryPlan::new(left, &model, reserve) else {
+            return Ok(Some(BranchSummary {
+                summary: NOTHING_TO_TELL.to_owned(),
+                ..BranchSummary::default()
+            }));
+        };
+        let summarizer = Summarizer {
+            model: &model,
+            thinking_level: self.thinking_level(),
+            now_ms: self.0.env.now_ms(),
+        };
+        let instructions = match options
+            .instructions
+            .as_deref()
+            .filter(|text| !text.is_empty())
+        {
+            None => SummaryInstructions::Usual,
+            Some(text) if options.replace_instructions => SummaryInstructions::Instead(text),
+            Some(text) => SummaryInstructions::Focus(text),
+        };
+        let request = plan.request(&summarizer, instructions);
+        let source = SummarySource::BranchSummary;
+        let summaries = self
+            .summarize(&model, std::slice::from_ref(&request), source, cancel)
+            .await?;
+        Ok(summaries.first().map(|summary| plan.finish(summary)))
+    }
+
+    async fn carry_out_move(
+        &self,
+        target: &Entry,
+        plan: Move,
+        old_leaf: Option<&EntryId>,
+    ) -> Result<Navigated, NavigateError> {
+        let landing = Landing::of(target);
+        let label = plan
+            .options
+            .label
+            .as_deref()
+            .filter(|label| !label.is_empty());
+        let summary = {
+            let mut transcript = self.transcript();
+            let summary = match plan.summary.filter(|summary| !summary.summary.is_empty()) {
+                Some(summary) => {
+                    Some(transcript.move_with_summary(landing.leaf.as_ref(), summary)?)
+                }
+                None => {
+                    transcript.move_to(landing.leaf.as_ref())?;
+                    None
+                }
+            };
+            if let Some(label) = label {
+                let labelled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
+                transcript.set_label(labelled, Some(label))?;
+            }
+            summary
+        };
+        self.live().context_loaded = false;
+        self.refresh_context()?;
+        self.restore_tools()?;
+        let new_leaf = self.with_session(|session| session.leaf_id().cloned());
+        self.0
+            .hooks
+            .tree(TreeMoved {
+                new_leaf_id: new_leaf.as_ref(),
+                old_leaf_id: old_leaf,
+                summary: summary.as_ref(),
+                author: summary.as_ref().map(|_| plan.author),
+            })
+            .await;
+        Ok(Navigated {
+            editor_text: landing.editor_text,
+            summary,
+            ..Navigated::default()
+        })
+    }
+}
+
+/// What is stored where a branch has nothing a model could summarize.
+const NOTHING_TO_TELL: &str = "(the branch has nothing to summarize)";
+
+/// A move as the hooks have left it.
+struct Move {
+    options: NavigateOptions,
+    summary: Option<BranchSummary>,
+    author: SummaryAuthor,
+}
+
+fn cancelled(aborted: bool) -> Navigated {
+    Navigated {
+        cancelled: true,
+        aborted,
+        ..Navigated::default()
+    }
+}

@@ -1,0 +1,95 @@
+//! Asking a model for a summary, as often as the retry policy allows.
+
+use std::sync::Arc;
+
+use pi_ai::retry::is_retryable;
+use pi_ai::{AssistantMessage, Model, StopReason};
+use pi_session::{Summary, SummaryFailure, SummaryRequest};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{AgentSession, preferences};
+use crate::event::{SessionEvent, SummarySource};
+
+impl AgentSession {
+    /// Asks for summaries, one after the other.
+    pub(super) async fn summarize(
+        &self,
+        model: &Arc<Model>,
+        requests: &[SummaryRequest],
+        source: SummarySource,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Summary>, SummaryFailure> {
+        let mut summaries = Vec::new();
+        for request in requests {
+            let answer = self.ask_for_summary(model, request, source, cancel).await;
+            if cancel.is_cancelled() {
+                return Err(SummaryFailure::Aborted);
+            }
+            summaries.push(request.read(&answer)?);
+        }
+        Ok(summaries)
+    }
+
+    async fn ask_for_summary(
+        &self,
+        model: &Arc<Model>,
+        request: &SummaryRequest,
+        source: SummarySource,
+        cancel: &CancellationToken,
+    ) -> Arc<AssistantMessage> {
+        let policy = preferences::retry_policy(&self.0.settings.settings());
+        let mut attempt = 0;
+        loop {
+            let answer = self.ask_once(model, request, cancel).await;
+            let is_over = answer.stop_reason != StopReason::Error
+                || !is_retryable(&answer)
+                || !policy.allows(attempt + 1);
+            if is_over || cancel.is_cancelled() {
+                if attempt > 0 {
+                    self.publish(SessionEvent::SummarizationRetryFinished).await;
+                }
+                return answer;
+            }
+            attempt += 1;
+            let delay = policy.delay(attempt);
+            let error_message = answer.error_message.clone();
+            self.publish(SessionEvent::SummarizationRetryScheduled {
+                attempt,
+                max_attempts: policy.max_retries,
+                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                error_message: error_message.unwrap_or_else(|| "no reason given".to_owned()),
+            })
+            .await;
+            let pause = tokio::time::sleep(delay);
+            if cancel.run_until_cancelled(pause).await.is_none() {
+                self.publish(SessionEvent::SummarizationRetryFinished).await;
+                return answer;
+            }
+            self.publish(SessionEvent::SummarizationRetryAttemptStart { source })
+                .await;
+        }
+    }
+
+    async fn ask_once(
+        &self,
+        model: &Arc<Model>,
+        request: &SummaryRequest,
+        cancel: &CancellationToken,
+    ) -> Arc<AssistantMessage> {
+        let base = preferences::stream_options(&self.0.settings.settings());
+        let options = pi_ai::StreamOptions {
+            cancel: cancel.child_token(),
+            // An id of its own keeps the request away from the routing and the cache of the session.
+            session_id: Some(Uuid::now_v7().to_string()),
+            hooks: self.0.hooks.request_hooks(),
+            ..request.options(base)
+        };
+        let messages = request.messages.clone();
+        self.0
+            .models
+            .stream(model, messages, options)
+            .result()
+            .await
+    }
+}

@@ -1,0 +1,162 @@
+//! The session file and what is kept of it in memory.
+//!
+//! Whatever is appended goes through here, so that the projection the model sees and the totals
+//! follow the file without being made anew. Neither exists before somebody asks: a long session
+//! opens without reading its conversation.
+
+use std::sync::Arc;
+
+use pi_agent::SharedMessage;
+use pi_ai::AgentMessage;
+use pi_session::{
+    BranchSummary, Entry, EntryBody, EntryId, Projection, Session, SessionError, SessionTotals,
+};
+
+/// A session and the views on it that are in use.
+pub(crate) struct Transcript {
+    session: Session,
+    projection: Option<Projection>,
+    totals: Option<SessionTotals>,
+    /// The entries of the messages that the run in progress has added, oldest first.
+    recorded: Vec<(SharedMessage, EntryId)>,
+}
+
+impl Transcript {
+    pub(crate) fn new(session: Session) -> Self {
+        Self {
+            session,
+            projection: None,
+            totals: None,
+            recorded: Vec::new(),
+        }
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Appends an entry; on an error nothing has changed, in the file or here.
+    pub(crate) fn append(
+        &mut self,
+        body: impl Into<EntryBody>,
+    ) -> Result<Arc<Entry>, SessionError> {
+        let entry = self.session.append(body)?;
+        self.follow(&entry);
+        Ok(entry)
+    }
+
+    /// Appends a message as the entry its role asks for.
+    pub(crate) fn append_message(
+        &mut self,
+        message: AgentMessage,
+    ) -> Result<Arc<Entry>, SessionError> {
+        let entry = self.session.append_message(message)?;
+        self.follow(&entry);
+        Ok(entry)
+    }
+
+    /// Names the session.
+    pub(crate) fn set_name(&mut self, name: &str) -> Result<Arc<Entry>, SessionError> {
+        let entry = self.session.set_name(name)?;
+        self.follow(&entry);
+        Ok(entry)
+    }
+
+    /// Labels an entry.
+    pub(crate) fn set_label(
+        &mut self,
+        target: &EntryId,
+        label: Option<&str>,
+    ) -> Result<Arc<Entry>, SessionError> {
+        let entry = self.session.set_label(target, label)?;
+        self.follow(&entry);
+        Ok(entry)
+    }
+
+    /// Moves the leaf; none is the place before the first entry.
+    pub(crate) fn move_to(&mut self, leaf: Option<&EntryId>) -> Result<(), SessionError> {
+        match leaf {
+            Some(leaf) => self.session.branch(leaf)?,
+            None => self.session.reset_leaf(),
+        }
+        self.projection = None;
+        Ok(())
+    }
+
+    /// Moves the leaf and appends a summary of what is left.
+    pub(crate) fn move_with_summary(
+        &mut self,
+        leaf: Option<&EntryId>,
+        summary: BranchSummary,
+    ) -> Result<Arc<Entry>, SessionError> {
+        let entry = self.session.branch_with_summary(leaf, summary)?;
+        self.projection = None;
+        if let Some(totals) = &mut self.totals {
+            totals.add(&entry);
+        }
+        Ok(entry)
+    }
+
+    fn follow(&mut self, entry: &Arc<Entry>) {
+        if let Some(totals) = &mut self.totals {
+            totals.add(entry);
+        }
+        let follows = self
+            .projection
+            .as_mut()
+            .is_none_or(|projection| projection.follow(entry));
+        if !follows {
+            // Projected before the old one goes, which holds the entries that both have.
+            self.projection = self.session.projection().ok();
+        }
+    }
+
+    /// Returns what the model sees.
+    pub(crate) fn projection(&mut self) -> Result<&Projection, SessionError> {
+        let projection = match self.projection.take() {
+            Some(projection) => projection,
+            None => self.session.projection()?,
+        };
+        Ok(self.projection.insert(projection))
+    }
+
+    /// Returns what the model sees, as messages of an agent.
+    pub(crate) fn messages(&mut self) -> Result<Vec<SharedMessage>, SessionError> {
+        let projection = self.projection()?;
+        Ok(projection.messages().cloned().map(Arc::new).collect())
+    }
+
+    /// Returns the counts over all entries.
+    pub(crate) fn totals(&mut self) -> Result<&SessionTotals, SessionError> {
+        let totals = match self.totals.take() {
+            Some(totals) => totals,
+            None => {
+                let mut totals = SessionTotals::default();
+                for entry in self.session.entries() {
+                    totals.add(&*entry?);
+                }
+                totals
+            }
+        };
+        Ok(self.totals.insert(totals))
+    }
+
+    /// Remembers the entry of a message that the run has added.
+    pub(crate) fn remember(&mut self, message: &SharedMessage, entry: &Entry) {
+        self.recorded.push((Arc::clone(message), entry.id.clone()));
+    }
+
+    /// Forgets the messages of the run before.
+    pub(crate) fn forget_recorded(&mut self) {
+        self.recorded = Vec::new();
+    }
+
+    /// Returns the entry of a message that the run has added.
+    pub(crate) fn entry_of(&self, message: &SharedMessage) -> Option<EntryId> {
+        let newest_first = self.recorded.iter().rev();
+        newest_first
+            .into_iter()
+            .find(|(recorded, _)| Arc::ptr_eq(recorded, message))
+            .map(|(_, id)| id.clone())
+    }
+}
