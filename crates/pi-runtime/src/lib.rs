@@ -1,15 +1,19 @@
 //! One live session, whatever the front end.
 
 mod attachments;
+mod commands;
 mod event;
 mod export;
 mod hooks;
 mod model_choice;
+mod services;
 mod session;
+mod session_choice;
 mod system_prompt;
 mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use commands::{CommandInfo, CommandSource, resource_commands};
 pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
 pub use export::{
     ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, Redaction, export_html,
@@ -23,6 +27,7 @@ pub use hooks::{
     TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 pub use model_choice::{ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, choose_model};
+pub use services::{RuntimeKeys, ServiceOptions, Services, TrustMemory, TrustPrompt};
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
     CustomSending, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,
@@ -30,7 +35,8 @@ pub use session::{
     PromptRefused, QueuedTexts, Run, SessionListener, SessionParts, SessionState, SessionStats,
     SessionSubscription, SetModelError, ToolInfo,
 };
-pub use system_prompt::{DocsPlaces, Instructions, SkillNote, SystemPromptParts};
+pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
+pub use system_prompt::{DocsPlaces, Instructions, SystemPromptParts};
 pub use toolset::{
     DEFAULT_TOOLS, DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset,
     ToolsetOptions,

@@ -212,10 +212,7 @@ impl SessionPlaces {
                     Session::create(&directory, new(Some(id), None))?
                 }
             },
-            SessionChoice::ContinueRecent => match listing::find_most_recent(&directory) {
-                Some(path) => self.open_file(&path)?,
-                None => Session::create(&directory, new(None, None))?,
-            },
+            SessionChoice::ContinueRecent => Session::continue_recent(&directory, &self.env)?,
             SessionChoice::Open(path) => self.open_file(&path)?,
             SessionChoice::Named(name) => match self.find(&name)? {
                 Found::File(path) => self.open_file(&path)?,

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_config::SkillListing;
 use pi_session::{PromptSection, PromptSections};
 
 use crate::toolset::Toolset;
@@ -35,17 +36,6 @@ pub struct Instructions {
     pub content: String,
 }
 
-/// A skill as the model sees it before it reads it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkillNote {
-    /// Its name.
-    pub name: String,
-    /// What it is for.
-    pub description: String,
-    /// The file to read.
-    pub location: PathBuf,
-}
-
 /// Where the model learns about pi itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DocsPlaces {
@@ -67,7 +57,7 @@ pub struct SystemPromptParts {
     /// Instructions of the project and the user, the most general first.
     pub instructions: Vec<Instructions>,
     /// The skills the model may use by itself.
-    pub skills: Vec<SkillNote>,
+    pub skills: Vec<SkillListing>,
     /// Where the model learns about pi.
     pub docs: DocsPlaces,
 }
@@ -120,9 +110,11 @@ impl SystemPromptParts {
              folder.\n\n<available_skills>\n"
         );
         for skill in &self.skills {
-            let name = escaped(&skill.name);
-            let description = escaped(&skill.description);
-            let location = escaped(&skill.location.to_string_lossy());
+            let SkillListing {
+                name,
+                description,
+                location,
+            } = skill;
             text += &format!(
                 "  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n    \
                  <location>{location}</location>\n  </skill>\n"
@@ -212,14 +204,6 @@ fn shell_rule(active: &[String]) -> Option<&'static str> {
 
 fn is_in(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known == name)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&apos;")
 }
 
 /// Finds the folder with pi's documentation: in the one the environment names, or beside the

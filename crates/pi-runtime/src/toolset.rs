@@ -5,7 +5,7 @@
 //! session's matter; here it learns what there is to choose from.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_agent::Tool;
@@ -142,12 +142,12 @@ impl ToolsetOptions {
 pub(crate) fn command_environment(
     base: impl IntoIterator<Item = (OsString, OsString)>,
     more: &[(String, String)],
-    tools: PathBuf,
+    tools: &Path,
 ) -> ShellEnvironment {
     let more = more
         .iter()
         .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    ShellEnvironment::new(base.into_iter().chain(more), Some(&tools))
+    ShellEnvironment::new(base.into_iter().chain(more), Some(tools))
 }
 
 /// The tools of a session and what they share with it. Clones share the tools.

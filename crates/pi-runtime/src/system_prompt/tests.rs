@@ -65,10 +65,10 @@ fn an_empty_custom_prompt_is_none() {
 #[test]
 fn skills_are_listed_only_if_they_can_be_read() {
     let skilled = SystemPromptParts {
-        skills: vec![SkillNote {
-            name: "a&b".to_owned(),
-            description: "For <everything> \"it's\" good at".to_owned(),
-            location: "/skills/a/SKILL.md".into(),
+        skills: vec![SkillListing {
+            name: "pdf".to_owned(),
+            description: "For &lt;pages&gt;".to_owned(),
+            location: "/skills/pdf/SKILL.md".to_owned(),
         }],
         ..parts()
     };
@@ -77,15 +77,9 @@ fn skills_are_listed_only_if_they_can_be_read() {
     let listed = rendered(&skilled, &["bash", "read"]);
     let listed = text(&listed, "skills");
     assert!(listed.contains("with read"), "{listed}");
-    assert!(listed.contains("<name>a&amp;b</name>"), "{listed}");
-    assert!(
-        listed.contains("For &lt;everything&gt; &quot;it&apos;s&quot; good at"),
-        "{listed}"
-    );
-    assert!(
-        listed.contains("<location>/skills/a/SKILL.md</location>"),
-        "{listed}"
-    );
+    let entry = "<name>pdf</name>\n    <description>For &lt;pages&gt;</description>\n    \
+                 <location>/skills/pdf/SKILL.md</location>";
+    assert!(listed.contains(entry), "{listed}");
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn images_follow_the_model() {
 fn commands_find_the_marks_and_the_tools_folder() {
     let marks = PROCESS_MARKS.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let base = [("PATH", "/bin"), ("AI_AGENT", "other")].map(|(n, v)| (n.into(), v.into()));
-    let made = command_environment(base, &marks, "/agent/bin".into());
+    let made = command_environment(base, &marks, Path::new("/agent/bin"));
     let expected = [
         ("AI_AGENT", "pi"),
         ("PATH", "/agent/bin:/bin"),

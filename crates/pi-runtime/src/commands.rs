@@ -1,0 +1,51 @@
+//! The slash commands a session offers beside a front end's own: prompt templates and skills.
+
+use pi_config::{Resources, SourceInfo};
+use serde::Serialize;
+
+/// A command and where it comes from; serializes as the line protocol's `get_commands` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandInfo {
+    /// What follows the slash.
+    pub name: String,
+    /// What it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What kind of command it is.
+    pub source: CommandSource,
+    /// Where it comes from.
+    pub source_info: SourceInfo,
+}
+
+/// A kind of command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandSource {
+    /// An extension brings it.
+    Extension,
+    /// It is a prompt template.
+    Prompt,
+    /// It is a skill.
+    Skill,
+}
+
+/// Lists the commands that resources bring: templates, then skills.
+pub fn resource_commands(resources: &Resources) -> Vec<CommandInfo> {
+    let templates = resources
+        .prompt_templates
+        .iter()
+        .map(|template| CommandInfo {
+            name: template.name.clone(),
+            description: Some(template.description.clone()),
+            source: CommandSource::Prompt,
+            source_info: template.source_info.clone(),
+        });
+    let skills = resources.skills.iter().map(|skill| CommandInfo {
+        name: format!("skill:{}", skill.name),
+        description: Some(skill.description.clone()),
+        source: CommandSource::Skill,
+        source_info: skill.source_info.clone(),
+    });
+    templates.chain(skills).collect()
+}

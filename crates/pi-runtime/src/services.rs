@@ -1,0 +1,365 @@
+//! Everything a session needs that is bound to a working directory: settings, trust, resources,
+//! models.
+//!
+//! The order is the point: the user's settings, then the decision about the project, and only then
+//! anything of the project. A session in another directory gets services of its own.
+
+mod runtime_keys;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use pi_ai::{
+    CredentialStore, Env, HttpClient, HttpSettings, Models, ModelsOptions, ProviderConfig,
+    RefreshOptions, Registration, Telemetry, env_vars as ai_vars,
+};
+use pi_config::{
+    AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, ModelsStoreFile, ProjectAccess,
+    ResourceFlags, ResourceRequest, Resources, SettingsStore, TrustChoice, TrustDecision,
+    TrustInputs, TrustStore, decide_trust, load_resources, read_models_file,
+    run_project_migrations,
+};
+
+use crate::system_prompt::{DocsPlaces, Instructions, SystemPromptParts, find_documentation};
+use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
+
+pub use runtime_keys::RuntimeKeys;
+
+/// The asset root of an installation.
+const PACKAGE_DIR: &str = "PI_PACKAGE_DIR";
+
+/// Whether services learn which program asks; `1`, `true` or `yes`, whatever the settings say.
+const TELEMETRY: &str = "PI_TELEMETRY";
+
+/// Keeps a program from asking for newer versions.
+const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
+
+/// Asks the user about a project; front ends without a user have none.
+pub trait TrustPrompt: Send + Sync {
+    /// Returns what the user chose; `None` leaves the project unasked.
+    fn ask<'a>(
+        &'a self,
+        cwd: &'a Path,
+        choices: Vec<TrustChoice>,
+    ) -> BoxFuture<'a, Option<TrustChoice>>;
+}
+
+/// What services are made for, whatever the directory.
+#[derive(Clone)]
+pub struct ServiceOptions {
+    /// Where the user's files are.
+    pub agent_dir: AgentDir,
+    /// Variables and clock.
+    pub env: Env,
+    /// What the command line says about trust (`--approve`, `--no-approve`).
+    pub trust: Option<bool>,
+    /// Whom to ask about a project.
+    pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
+    /// What the command line says about resources.
+    pub resources: ResourceFlags,
+    /// Settings to use instead of the files'.
+    pub settings: Option<SettingsStore>,
+    /// Credentials to use instead of `auth.json`.
+    pub credentials: Option<Arc<dyn CredentialStore>>,
+    /// Models to use instead of the usual ones; they are taken as they are.
+    pub models: Option<Models>,
+    /// What was decided about projects in this run.
+    pub decisions: TrustMemory,
+    /// Keys that hold for this run.
+    pub keys: RuntimeKeys,
+    /// The connections; made with the first services and then shared.
+    pub http: Arc<std::sync::OnceLock<HttpClient>>,
+}
+
+impl ServiceOptions {
+    /// Uses an agent directory and an environment, and nothing else special.
+    pub fn new(agent_dir: AgentDir, env: Env) -> Self {
+        Self {
+            agent_dir,
+            env,
+            trust: None,
+            trust_prompt: None,
+            resources: ResourceFlags::default(),
+            settings: None,
+            credentials: None,
+            models: None,
+            decisions: TrustMemory::default(),
+            keys: RuntimeKeys::default(),
+            http: Arc::default(),
+        }
+    }
+}
+
+/// What was decided about projects in this run, by their folders. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct TrustMemory(Arc<Mutex<HashMap<PathBuf, ProjectAccess>>>);
+
+impl TrustMemory {
+    fn get(&self, cwd: &Path) -> Option<ProjectAccess> {
+        let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.get(cwd).copied()
+    }
+
+    fn set(&self, cwd: &Path, access: ProjectAccess) {
+        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.insert(cwd.to_owned(), access);
+    }
+}
+
+/// Everything bound to a working directory.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Services {
+    /// Where the user's files are.
+    pub agent_dir: AgentDir,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Variables and clock.
+    pub env: Env,
+    /// Whether the project's files count.
+    pub project: ProjectAccess,
+    /// The settings.
+    pub settings: SettingsStore,
+    /// The models and their credentials.
+    pub models: Models,
+    /// Skills, templates, context files and the rest.
+    pub resources: Arc<Resources>,
+    /// What the user should know.
+    pub diagnostics: Vec<ConfigDiagnostic>,
+}
+
+impl Services {
+    /// Makes the services of a directory. Nothing here fails: what is wrong with the user's files is
+    /// among the diagnostics.
+    pub async fn load(options: &ServiceOptions, cwd: &Path) -> Self {
+        let mut diagnostics = Vec::new();
+        let (settings, project) = match &options.settings {
+            Some(settings) => (settings.clone(), settings.project_access()),
+            None => open_settings(options, cwd, &mut diagnostics).await,
+        };
+        if project.is_trusted() && options.settings.is_none() {
+            diagnostics.extend(run_project_migrations(cwd));
+        }
+        diagnostics.extend(settings.take_diagnostics());
+        let mut resources = load_resources(&ResourceRequest {
+            agent_dir: options.agent_dir.clone(),
+            cwd: cwd.to_owned(),
+            env: options.env.clone(),
+            settings: settings.clone(),
+            project,
+            flags: options.resources.clone(),
+        });
+        diagnostics.append(&mut resources.diagnostics);
+        let models = match &options.models {
+            Some(models) => models.clone(),
+            None => make_models(options, &settings, &mut diagnostics).await,
+        };
+        Self {
+            agent_dir: options.agent_dir.clone(),
+            cwd: cwd.to_owned(),
+            env: options.env.clone(),
+            project,
+            settings,
+            models,
+            resources: Arc::new(resources),
+            diagnostics,
+        }
+    }
+
+    /// Builds the tools for a session here.
+    pub fn toolset(
+        &self,
+        selection: ToolSelection,
+        custom: Vec<RegisteredTool>,
+        variables: &[(String, String)],
+    ) -> Toolset {
+        let settings = self.settings.settings();
+        let shell_path = settings.shell_path.as_deref();
+        Toolset::new(ToolsetOptions {
+            cwd: self.cwd.clone(),
+            home: self.env.home_dir(),
+            shell_path: shell_path.map(|path| pi_config::expand_home(path, &self.env)),
+            command_prefix: settings.shell_command_prefix.clone(),
+            resize_images: settings.image_auto_resize(),
+            environment: command_environment(std::env::vars_os(), variables, &self.agent_dir.bin()),
+            selection,
+            default_tools: settings.default_tools.clone(),
+            custom,
+        })
+    }
+
+    /// Returns what the system prompt of a session here is made of.
+    pub fn prompt(&self) -> SystemPromptParts {
+        let package = self.env.var(PACKAGE_DIR).map(PathBuf::from);
+        let program = std::env::current_exe().ok();
+        let resources = &self.resources;
+        SystemPromptParts {
+            cwd: self.cwd.clone(),
+            custom: resources.system_prompt.clone(),
+            append: resources.append_system_prompt.clone(),
+            instructions: resources
+                .context_files
+                .iter()
+                .map(|file| Instructions {
+                    path: file.path.clone(),
+                    content: file.content.clone(),
+                })
+                .collect(),
+            skills: pi_config::list_skills_for_model(&resources.skills),
+            docs: DocsPlaces {
+                documentation: find_documentation(package.as_deref(), program.as_deref()),
+                agent_directory: self.agent_dir.path().to_owned(),
+            },
+        }
+    }
+}
+
+/// Returns the environment of a program that must not use the network by itself.
+pub(crate) fn offline(env: &Env) -> Env {
+    let variables = offline_variables().into_iter().collect();
+    env.with_overrides(&variables)
+}
+
+/// The variables that keep pi and the programs it starts off the network.
+pub(crate) fn offline_variables() -> [(String, String); 2] {
+    [ai_vars::OFFLINE, SKIP_VERSION_CHECK].map(|name| (name.to_owned(), "1".to_owned()))
+}
+
+/// Reads the user's settings, decides about the project, and reads its settings if it may.
+async fn open_settings(
+    options: &ServiceOptions,
+    cwd: &Path,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> (SettingsStore, ProjectAccess) {
+    let settings = SettingsStore::open(&options.agent_dir, cwd, ProjectAccess::Unasked);
+    let project = match options.decisions.get(cwd) {
+        Some(project) => project,
+        None => decide(options, cwd, &settings, diagnostics).await,
+    };
+    settings.set_project_access(project);
+    (settings, project)
+}
+
+/// Decides about a project, asking the user where somebody can.
+async fn decide(
+    options: &ServiceOptions,
+    cwd: &Path,
+    settings: &SettingsStore,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> ProjectAccess {
+    let decision = match known_decision(options, cwd, settings) {
+        Ok(decision) => decision,
+        Err(error) => {
+            diagnostics.push(error);
+            return ProjectAccess::Refused;
+        }
+    };
+    let (Some(prompt), TrustDecision::Ask { options: choices }) =
+        (&options.trust_prompt, &decision)
+    else {
+        return decision.without_asking();
+    };
+    let Some(choice) = prompt.ask(cwd, choices.clone()).await else {
+        return decision.without_asking();
+    };
+    if let Err(error) = TrustStore::new(&options.agent_dir).save(&choice.updates()) {
+        diagnostics.push(problem(DiagnosticLevel::Warning, &error, None));
+    }
+    options.decisions.set(cwd, choice.access());
+    choice.access()
+}
+
+/// Decides about a project as far as that is possible without asking. An error counts as refusal.
+pub(crate) fn known_decision(
+    options: &ServiceOptions,
+    cwd: &Path,
+    settings: &SettingsStore,
+) -> Result<TrustDecision, ConfigDiagnostic> {
+    let home = options.env.home_dir();
+    decide_trust(&TrustInputs {
+        cwd,
+        home: home.as_deref(),
+        agent_dir: &options.agent_dir,
+        cli: options.trust,
+        default: settings.settings().default_project_trust(),
+    })
+    .map_err(|error| {
+        let file = options.agent_dir.trust_file();
+        problem(DiagnosticLevel::Warning, &error, Some(file))
+    })
+}
+
+/// Makes the models: the built-in ones, what `models.json` says, and which of them have credentials.
+async fn make_models(
+    options: &ServiceOptions,
+    settings: &SettingsStore,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Models {
+    let agent_dir = &options.agent_dir;
+    let values = settings.settings();
+    let http = options.http.get_or_init(|| match values.http_proxy() {
+        Some(proxy) => HttpClient::with_settings(HttpSettings::default().with_proxy(proxy)),
+        None => HttpClient::new(),
+    });
+    let stored = match &options.credentials {
+        Some(credentials) => Arc::clone(credentials),
+        None => {
+            let file = AuthFile::new(agent_dir.auth_file());
+            if let Err(error) = file.create_if_missing().await {
+                let path = agent_dir.auth_file();
+                diagnostics.push(problem(DiagnosticLevel::Warning, &error, Some(path)));
+            }
+            Arc::new(file)
+        }
+    };
+    let is_told = match options.env.var(TELEMETRY) {
+        Some(value) => ["1", "true", "yes"].contains(&value.to_ascii_lowercase().as_str()),
+        None => values.enable_install_telemetry(),
+    };
+    let models = Models::new(ModelsOptions {
+        credentials: Arc::new(options.keys.over(stored)),
+        store: Arc::new(ModelsStoreFile::new(agent_dir.models_store_file())),
+        http: http.clone(),
+        env: options.env.clone(),
+        telemetry: if is_told {
+            Telemetry::On
+        } else {
+            Telemetry::Off
+        },
+        ..ModelsOptions::default()
+    });
+    let file = agent_dir.models_file();
+    match read_models_file::<ProviderConfig>(&file) {
+        Ok(providers) => {
+            for (id, config) in providers {
+                if let Err(error) = models.register(&id, Registration::ModelsFile(config)) {
+                    diagnostics.push(problem(
+                        DiagnosticLevel::Warning,
+                        &error,
+                        Some(file.clone()),
+                    ));
+                }
+            }
+        }
+        Err(error) => diagnostics.push(problem(DiagnosticLevel::Warning, &error, Some(file))),
+    }
+    let report = models.refresh(RefreshOptions::default()).await;
+    for (provider, error) in report.errors {
+        tracing::warn!(provider, %error, "a provider's credential or models are not known");
+    }
+    models
+}
+
+fn problem(
+    level: DiagnosticLevel,
+    error: &dyn std::error::Error,
+    path: Option<PathBuf>,
+) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level,
+        message: error.to_string(),
+        path,
+    }
+}
