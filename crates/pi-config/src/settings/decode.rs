@@ -91,28 +91,22 @@ impl<'de, T: Default + Deserialize<'de>> Visitor<'de> for GroupVisitor<T> {
 
 /// Reads settings.
 pub(super) fn decode(object: Map<String, Value>) -> Decoded {
-    let whole = Value::Object(object);
-    let (object, rejected) = match (Settings::deserialize(&whole), whole) {
-        (Ok(settings), Value::Object(object)) => {
-            return Decoded {
-                object,
-                settings,
-                rejected: Vec::new(),
-            };
-        }
-        (_, whole) => {
-            let mut sieve = Sieve::default();
-            match sieve.sift(&[], &whole) {
-                Some(Value::Object(object)) => (object, sieve.rejected),
-                _ => (Map::new(), sieve.rejected),
-            }
-        }
+    if let Ok(settings) = Settings::deserialize(&object) {
+        return Decoded {
+            object,
+            settings,
+            rejected: Vec::new(),
+        };
+    }
+    let mut sieve = Sieve::default();
+    let object = match sieve.sift(&[], &Value::Object(object)) {
+        Some(Value::Object(object)) => object,
+        Some(_) | None => Map::new(),
     };
-    let settings = typed(&object);
     Decoded {
+        settings: typed(&object),
         object,
-        settings,
-        rejected,
+        rejected: sieve.rejected,
     }
 }
 
