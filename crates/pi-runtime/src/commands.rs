@@ -1,7 +1,11 @@
 //! The slash commands a session offers beside a front end's own: prompt templates and skills.
 
-use pi_config::{Resources, SourceInfo};
+use std::error::Error;
+
+use pi_config::{Resources, SourceInfo, expand_prompt_template, expand_skill_command};
 use serde::Serialize;
+
+use crate::session::PromptExpansion;
 
 /// A command and where it comes from; serializes as the line protocol's `get_commands` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,4 +52,15 @@ pub fn resource_commands(resources: &Resources) -> Vec<CommandInfo> {
         source_info: skill.source_info.clone(),
     });
     templates.chain(skills).collect()
+}
+
+impl PromptExpansion for Resources {
+    fn expand_skill(&self, text: &str) -> Option<Result<String, Box<dyn Error + Send + Sync>>> {
+        let expanded = expand_skill_command(text, &self.skills)?;
+        Some(expanded.map_err(Into::into))
+    }
+
+    fn expand_template(&self, text: &str) -> Option<String> {
+        expand_prompt_template(text, &self.prompt_templates)
+    }
 }

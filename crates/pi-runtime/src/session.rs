@@ -10,6 +10,7 @@ mod boundary;
 mod compaction;
 mod custom_message;
 mod expansion;
+mod handover;
 mod images;
 mod live;
 mod loadout;

@@ -35,6 +35,10 @@ impl Transcript {
         &self.session
     }
 
+    pub(crate) fn into_session(self) -> Session {
+        self.session
+    }
+
     /// Appends an entry; on an error nothing has changed, in the file or here.
     pub(crate) fn append(
         &mut self,

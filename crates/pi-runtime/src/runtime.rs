@@ -1,0 +1,370 @@
+//! The live session of a program, and how another takes its place.
+//!
+//! [`SessionRuntime::start`] goes from what a command line says to a session that can be prompted.
+//! Its other verbs replace the session: whatever is bound to the old one's directory ends before the
+//! new one's begins, and there is never more than one. What one session does is [`AgentSession`]'s.
+
+mod error;
+mod options;
+mod replace;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pi_ai::{Model, NetworkUse, RefreshOptions, ScopedModel, ThinkingLevel};
+use pi_config::{
+    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, SettingsStore, run_startup_migrations,
+    session_directory,
+};
+use pi_session::{OpenFindings, Session};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use error::{ReplaceError, StartError, no_model_hints};
+pub use options::{HooksSource, RuntimeOptions};
+pub use replace::Replacement;
+
+use crate::commands::{CommandInfo, resource_commands};
+use crate::hooks::{SessionShutdown, SessionStart, StartReason};
+use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
+use crate::services::{ServiceOptions, Services, known_decision, offline, offline_variables};
+use crate::session::{AgentSession, SessionParts};
+use crate::session_choice::SessionPlaces;
+
+/// How long services may take to tell of new models, all of them together.
+const CATALOGUE_PATIENCE: Duration = Duration::from_secs(15);
+
+/// The live session of a program. Handles are cheap to clone and are all the same.
+#[derive(Clone)]
+pub struct SessionRuntime(Arc<Shared>);
+
+struct Shared {
+    options: RuntimeOptions,
+    services: ServiceOptions,
+    /// Held while one session takes the place of another.
+    replacing: tokio::sync::Mutex<()>,
+    current: Mutex<Current>,
+    sessions: watch::Sender<AgentSession>,
+    background: TaskTracker,
+    ended: CancellationToken,
+}
+
+/// The live session and what it was made with.
+struct Current {
+    session: AgentSession,
+    services: Arc<Services>,
+    diagnostics: Vec<ConfigDiagnostic>,
+    model_fallback: Option<String>,
+}
+
+impl SessionRuntime {
+    /// Opens the chosen session and everything it needs.
+    pub async fn start(options: RuntimeOptions) -> Result<Self, StartError> {
+        let mut options = options;
+        if options.offline {
+            options.env = offline(&options.env);
+            options.child_environment.extend(offline_variables());
+        }
+        let mut services = options.service_options();
+        let mut diagnostics = run_startup_migrations(&options.agent_dir);
+        let session = open_session(&options, &services, &mut diagnostics)?;
+        if session.cwd() != options.cwd {
+            services.resources = options.resources_from_elsewhere();
+        }
+        let start = SessionStart {
+            reason: StartReason::Startup,
+            previous_session_file: None,
+        };
+        let mut current = build(&options, &services, session, Choice::Startup, diagnostics).await?;
+        deduplicate(&mut current.diagnostics);
+        let sessions = watch::Sender::new(current.session.clone());
+        let runtime = Self(Arc::new(Shared {
+            options,
+            services,
+            replacing: tokio::sync::Mutex::default(),
+            current: Mutex::new(current),
+            sessions,
+            background: TaskTracker::new(),
+            ended: CancellationToken::new(),
+        }));
+        runtime.session().hooks().session_start(start).await;
+        Ok(runtime)
+    }
+
+    /// Returns the live session.
+    pub fn session(&self) -> AgentSession {
+        self.current().session.clone()
+    }
+
+    /// Returns what the live session works with.
+    pub fn services(&self) -> Arc<Services> {
+        Arc::clone(&self.current().services)
+    }
+
+    /// Returns what the user should know about how the live session was made.
+    pub fn diagnostics(&self) -> Vec<ConfigDiagnostic> {
+        self.current().diagnostics.clone()
+    }
+
+    /// Returns why the model is not the one the session was left with.
+    pub fn model_fallback(&self) -> Option<String> {
+        self.current().model_fallback.clone()
+    }
+
+    /// Tells of every session that takes the place of another.
+    pub fn sessions(&self) -> watch::Receiver<AgentSession> {
+        self.0.sessions.subscribe()
+    }
+
+    /// Lists the slash commands that resources bring.
+    pub fn commands(&self) -> Vec<CommandInfo> {
+        resource_commands(&self.services().resources)
+    }
+
+    /// Asks services in the background for models that are newer than what is known.
+    pub fn refresh_catalogues(&self) {
+        let models = self.services().models.clone();
+        let cancel = self.0.ended.child_token();
+        self.0.background.spawn(async move {
+            let refresh = models.refresh(RefreshOptions {
+                network: NetworkUse::Allowed,
+                cancel: cancel.clone(),
+                ..RefreshOptions::default()
+            });
+            match tokio::time::timeout(CATALOGUE_PATIENCE, refresh).await {
+                Ok(report) => {
+                    for (provider, error) in report.errors {
+                        tracing::debug!(provider, %error, "no newer models");
+                    }
+                }
+                Err(_) => tracing::debug!("services took too long to tell of their models"),
+            }
+        });
+    }
+
+    /// Ends the live session and waits for what must be stored. A second call does nothing.
+    pub async fn shutdown(&self) {
+        let _turn = self.0.replacing.lock().await;
+        if self.0.ended.is_cancelled() {
+            return;
+        }
+        self.0.ended.cancel();
+        let session = self.session();
+        let shutdown = SessionShutdown {
+            next: None,
+            target_session_file: None,
+        };
+        session.hooks().session_shutdown(shutdown).await;
+        session.dispose().await;
+        self.0.background.close();
+        self.0.background.wait().await;
+        self.services().models.authenticator().settle().await;
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        let current = &self.0.current;
+        current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for SessionRuntime {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let session = self.session();
+        formatter
+            .debug_struct("SessionRuntime")
+            .field("session", &session)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens the session that was chosen, before anything else of a project is read.
+fn open_session(
+    options: &RuntimeOptions,
+    services: &ServiceOptions,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Result<Session, StartError> {
+    let places = SessionPlaces {
+        agent_dir: options.agent_dir.clone(),
+        chosen: chosen_directory(options, services),
+        cwd: options.cwd.clone(),
+        cwd_override: options.cwd_override.clone(),
+        env: options.env.clone(),
+    };
+    let mut session = places.open(options.session.clone(), diagnostics)?;
+    check_cwd(&session, &options.cwd)?;
+    diagnostics.extend(findings(&session));
+    if let Some(name) = &options.name {
+        let name = name.split(['\r', '\n']).filter(|part| !part.is_empty());
+        let name = name.collect::<Vec<_>>().join(" ");
+        match name.trim() {
+            "" => return Err(StartError::BlankName),
+            name => session.set_name(name)?,
+        };
+    }
+    Ok(session)
+}
+
+/// Returns the directory of sessions somebody chose. A project has a say only once it is trusted,
+/// and nobody is asked about it here: the session may belong to another project.
+fn chosen_directory(
+    options: &RuntimeOptions,
+    services: &ServiceOptions,
+) -> Option<std::path::PathBuf> {
+    let settings = match &options.settings {
+        Some(settings) => settings.clone(),
+        None => {
+            let (agent_dir, cwd) = (&options.agent_dir, &options.cwd);
+            let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked);
+            let decision = known_decision(services, cwd, &settings);
+            let project = decision.map_or(ProjectAccess::Refused, |it| it.without_asking());
+            settings.set_project_access(project);
+            settings
+        }
+    };
+    session_directory(
+        options.session_dir.as_deref(),
+        &options.env,
+        &settings.settings(),
+        &options.cwd,
+    )
+}
+
+fn check_cwd(session: &Session, instead: &Path) -> Result<(), StartError> {
+    if session.path().is_some() && session.check_cwd().is_err() {
+        return Err(StartError::MissingCwd {
+            cwd: session.cwd().to_owned(),
+            session_file: session.path().map(Path::to_owned).unwrap_or_default(),
+            instead: instead.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// What opening a session brought to light and the user should hear of.
+fn findings(session: &Session) -> Vec<ConfigDiagnostic> {
+    let OpenFindings {
+        torn_tail,
+        held_by_another,
+        ..
+    } = session.findings();
+    let told = [
+        (
+            *torn_tail,
+            "the last record of the session was only half written and is passed over",
+        ),
+        (
+            *held_by_another,
+            "the session is open in another pi; close it there before you go on here",
+        ),
+    ];
+    told.into_iter()
+        .filter(|(is_so, _)| *is_so)
+        .map(|(_, message)| ConfigDiagnostic {
+            level: DiagnosticLevel::Warning,
+            message: message.to_owned(),
+            path: session.path().map(Path::to_owned),
+        })
+        .collect()
+}
+
+fn deduplicate(diagnostics: &mut Vec<ConfigDiagnostic>) {
+    let mut seen: Vec<ConfigDiagnostic> = Vec::new();
+    diagnostics.retain(|diagnostic| {
+        let is_new = !seen.contains(diagnostic);
+        if is_new {
+            seen.push(diagnostic.clone());
+        }
+        is_new
+    });
+}
+
+/// How the model of a session is found.
+enum Choice {
+    /// By flags, the session itself and the settings.
+    Startup,
+    /// It stays as it was.
+    Kept {
+        model: Option<Arc<Model>>,
+        thinking_level: ThinkingLevel,
+        scoped_models: Vec<ScopedModel>,
+    },
+}
+
+/// Makes a live session of a stored one.
+async fn build(
+    options: &RuntimeOptions,
+    service_options: &ServiceOptions,
+    session: Session,
+    choice: Choice,
+    mut diagnostics: Vec<ConfigDiagnostic>,
+) -> Result<Current, StartError> {
+    let mut services = Services::load(service_options, session.cwd()).await;
+    diagnostics.append(&mut services.diagnostics);
+    diagnostics.extend(services.resources.extension_errors.iter().cloned());
+    let mut choice = match choice {
+        Choice::Startup => choose(options, service_options, &services, &session).await?,
+        Choice::Kept {
+            model,
+            thinking_level,
+            scoped_models,
+        } => ModelChoice {
+            model,
+            thinking_level,
+            scoped_models,
+            ..ModelChoice::default()
+        },
+    };
+    diagnostics.append(&mut choice.diagnostics);
+    let services = Arc::new(services);
+    let tools = services.toolset(
+        options.tools.clone(),
+        options.custom_tools.clone(),
+        &options.child_environment,
+    );
+    let hooks = options.hooks.hooks(&services).await;
+    let session = AgentSession::new(SessionParts {
+        session,
+        settings: services.settings.clone(),
+        models: services.models.clone(),
+        model: choice.model,
+        thinking_level: choice.thinking_level,
+        scoped_models: choice.scoped_models,
+        tools,
+        prompt: services.prompt(),
+        resources: Arc::clone(&services.resources) as _,
+        cwd: services.cwd.clone(),
+        env: services.env.clone(),
+        hooks,
+    })?;
+    Ok(Current {
+        session,
+        services,
+        diagnostics,
+        model_fallback: choice.fallback,
+    })
+}
+
+async fn choose(
+    options: &RuntimeOptions,
+    service_options: &ServiceOptions,
+    services: &Services,
+    session: &Session,
+) -> Result<ModelChoice, StartError> {
+    let prior = PriorChoice::of(session)?;
+    let flags = &options.models;
+    let settings = services.settings.settings();
+    let choice = choose_model(&services.models, &settings, flags, prior.as_ref()).await?;
+    if let Some(key) = &flags.api_key {
+        let model = choice.model.as_ref();
+        let provider = &model.ok_or(ModelChoiceError::KeyWithoutModel)?.provider;
+        service_options.keys.set(provider, key.clone());
+        let refresh = RefreshOptions {
+            providers: Some(vec![provider.clone()]),
+            ..RefreshOptions::default()
+        };
+        services.models.refresh(refresh).await;
+    }
+    Ok(choice)
+}

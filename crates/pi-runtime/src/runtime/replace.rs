@@ -1,0 +1,304 @@
+//! How another session takes the live one's place.
+//!
+//! First whoever takes part may refuse. Then the next session is found or copied, which may fail
+//! without harm. Then the live one is ended, with everything bound to its directory, and the next is
+//! built. Handles to the old session stay valid and refuse prompts.
+
+use std::path::{Path, PathBuf};
+
+use pi_session::{
+    Access, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
+};
+
+use super::{Choice, Current, SessionRuntime, build, deduplicate, findings};
+use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
+use crate::runtime::ReplaceError;
+use crate::session::AgentSession;
+
+/// What came of a replacement.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Replacement {
+    /// Whoever takes part refused; nothing has changed.
+    pub cancelled: bool,
+    /// The text of the message that was forked before, for the editor.
+    pub selected_text: Option<String>,
+}
+
+impl Replacement {
+    const CANCELLED: Self = Self {
+        cancelled: true,
+        selected_text: None,
+    };
+}
+
+impl SessionRuntime {
+    /// Begins a new session in the same directory.
+    pub async fn new_session(&self, parent: Option<PathBuf>) -> Result<Replacement, ReplaceError> {
+        let _turn = self.turn().await?;
+        let old = self.session();
+        if !self.may_switch(&old, StartReason::New, None).await {
+            return Ok(Replacement::CANCELLED);
+        }
+        let options = NewSession {
+            id: None,
+            parent_session: parent,
+            env: self.0.options.env.clone(),
+        };
+        let session = match self.directory_of(&old) {
+            Some(directory) => Session::create(&directory, options)?,
+            None => Session::in_memory(old.cwd(), options)?,
+        };
+        self.put_in_place(session, StartReason::New, Choice::Startup)
+            .await
+    }
+
+    /// Opens another session; a path that leads nowhere begins one there.
+    pub async fn switch_session(&self, path: &Path) -> Result<Replacement, ReplaceError> {
+        self.switch_session_in(path, None).await
+    }
+
+    /// Opens another session, to work in another directory than the one it names.
+    pub async fn switch_session_in(
+        &self,
+        path: &Path,
+        cwd: Option<PathBuf>,
+    ) -> Result<Replacement, ReplaceError> {
+        let _turn = self.turn().await?;
+        let old = self.session();
+        let path = old.cwd().join(path);
+        let target = Some(path.clone());
+        if !self.may_switch(&old, StartReason::Resume, target).await {
+            return Ok(Replacement::CANCELLED);
+        }
+        let options = OpenSession {
+            access: Access::Write,
+            directory: None,
+            cwd,
+            env: self.0.options.env.clone(),
+        };
+        if is_same_file(&old, &path) {
+            return self.reopen(&old, &path, options).await;
+        }
+        let session = match Session::open(&path, options) {
+            Err(SessionError::Missing { path }) => {
+                let new = NewSession {
+                    env: self.0.options.env.clone(),
+                    ..NewSession::default()
+                };
+                Session::create_at(&path, old.cwd(), new)?
+            }
+            opened => opened?,
+        };
+        check_cwd(&session)?;
+        self.put_in_place(session, StartReason::Resume, Choice::Startup)
+            .await
+    }
+
+    /// Makes a session of the way to an entry the live one.
+    pub async fn fork(
+        &self,
+        entry: &EntryId,
+        position: ForkPosition,
+    ) -> Result<Replacement, ReplaceError> {
+        let _turn = self.turn().await?;
+        let old = self.session();
+        if !old.hooks().before_fork(entry, position).await {
+            return Ok(Replacement::CANCELLED);
+        }
+        let forked = old.with_session(|session| session.fork(entry, position))?;
+        let done = self
+            .put_in_place(forked.session, StartReason::Fork, Choice::Startup)
+            .await?;
+        Ok(Replacement {
+            selected_text: forked.selected_text,
+            ..done
+        })
+    }
+
+    /// Makes a copy of the current branch the live session.
+    pub async fn clone_session(&self) -> Result<Replacement, ReplaceError> {
+        let leaf = self
+            .session()
+            .with_session(|session| session.leaf_id().cloned());
+        let leaf = leaf.ok_or(SessionError::Empty)?;
+        self.fork(&leaf, ForkPosition::At).await
+    }
+
+    /// Copies a session file among the others and opens the copy.
+    pub async fn import(
+        &self,
+        path: &Path,
+        cwd: Option<PathBuf>,
+    ) -> Result<Replacement, ReplaceError> {
+        let _turn = self.turn().await?;
+        let old = self.session();
+        let source = old.cwd().join(path);
+        if !source.exists() {
+            return Err(ReplaceError::MissingFile(source));
+        }
+        let directory = match self.directory_of(&old) {
+            Some(directory) => directory,
+            None => SessionDirectory::default_for(self.0.options.agent_dir.path(), old.cwd()),
+        };
+        let target = source.file_name().map(|name| directory.path().join(name));
+        if !self.may_switch(&old, StartReason::Resume, target).await {
+            return Ok(Replacement::CANCELLED);
+        }
+        let options = OpenSession {
+            access: Access::Write,
+            directory: None,
+            cwd,
+            env: self.0.options.env.clone(),
+        };
+        if is_same_file(&old, &source) {
+            return self.reopen(&old, &source, options).await;
+        }
+        let session = Session::import(&source, directory.path(), options)?;
+        check_cwd(&session)?;
+        self.put_in_place(session, StartReason::Resume, Choice::Startup)
+            .await
+    }
+
+    /// Reads settings, trust, resources and models anew and goes on with the same conversation,
+    /// model and tools.
+    pub async fn reload(&self) -> Result<(), ReplaceError> {
+        let _turn = self.turn().await?;
+        let old = self.session();
+        let active = old.active_tool_names();
+        let choice = Choice::Kept {
+            model: old.model(),
+            thinking_level: old.thinking_level(),
+            scoped_models: old.scoped_models(),
+        };
+        let file = old.session_file();
+        self.end(&old, StartReason::Reload, file.clone()).await;
+        let session = old.take_session()?;
+        self.begin(session, StartReason::Reload, file, choice)
+            .await?;
+        let new = self.session();
+        let active = new.toolset().carried_over(&active);
+        new.set_active_tools(&active);
+        Ok(())
+    }
+
+    /// Takes the right to replace the session.
+    async fn turn(&self) -> Result<tokio::sync::MutexGuard<'_, ()>, ReplaceError> {
+        let turn = self.0.replacing.lock().await;
+        if self.0.ended.is_cancelled() {
+            return Err(ReplaceError::Ended);
+        }
+        Ok(turn)
+    }
+
+    async fn may_switch(
+        &self,
+        old: &AgentSession,
+        reason: StartReason,
+        target_session_file: Option<PathBuf>,
+    ) -> bool {
+        let switch = SessionSwitch {
+            reason,
+            target_session_file,
+        };
+        old.hooks().before_switch(switch).await
+    }
+
+    /// Returns where new sessions of a session's directory go; nowhere if it has no file.
+    fn directory_of(&self, session: &AgentSession) -> Option<SessionDirectory> {
+        let path = session.with_session(|session| {
+            session.path()?;
+            Some(session.directory().to_owned())
+        })?;
+        let agent = self.0.options.agent_dir.path();
+        Some(SessionDirectory::chosen(&path, agent, session.cwd()))
+    }
+
+    /// Opens the live session's own file again.
+    async fn reopen(
+        &self,
+        old: &AgentSession,
+        path: &Path,
+        options: OpenSession,
+    ) -> Result<Replacement, ReplaceError> {
+        let look = OpenSession {
+            access: Access::Read,
+            ..options.clone()
+        };
+        check_cwd(&Session::open(path, look)?)?;
+        let file = old.session_file();
+        self.end(old, StartReason::Resume, file.clone()).await;
+        // The claim on the file goes with the session.
+        drop(old.take_session()?);
+        let session = Session::open(path, options)?;
+        self.begin(session, StartReason::Resume, file, Choice::Startup)
+            .await
+    }
+
+    async fn put_in_place(
+        &self,
+        session: Session,
+        reason: StartReason,
+        choice: Choice,
+    ) -> Result<Replacement, ReplaceError> {
+        let old = self.session();
+        let previous = old.session_file();
+        let target = session.path().map(Path::to_owned);
+        self.end(&old, reason, target).await;
+        // The claim on the file goes with the session.
+        drop(old.take_session()?);
+        self.begin(session, reason, previous, choice).await
+    }
+
+    /// Ends the live session: what it was doing is stored, its children are gone.
+    async fn end(&self, old: &AgentSession, next: StartReason, target: Option<PathBuf>) {
+        old.abort().await;
+        let shutdown = SessionShutdown {
+            next: Some(next),
+            target_session_file: target,
+        };
+        old.hooks().session_shutdown(shutdown).await;
+        old.dispose().await;
+    }
+
+    async fn begin(
+        &self,
+        session: Session,
+        reason: StartReason,
+        previous_session_file: Option<PathBuf>,
+        choice: Choice,
+    ) -> Result<Replacement, ReplaceError> {
+        let shared = &self.0;
+        let told = findings(&session);
+        let built = build(&shared.options, &shared.services, session, choice, told).await;
+        let mut current: Current =
+            built.map_err(|error| ReplaceError::NotStarted(Box::new(error)))?;
+        deduplicate(&mut current.diagnostics);
+        let session = current.session.clone();
+        *self.current() = current;
+        shared.sessions.send_replace(session.clone());
+        let start = SessionStart {
+            reason,
+            previous_session_file,
+        };
+        session.hooks().session_start(start).await;
+        Ok(Replacement::default())
+    }
+}
+
+fn check_cwd(session: &Session) -> Result<(), ReplaceError> {
+    match session.check_cwd() {
+        Err(SessionError::MissingCwd { cwd, path }) => Err(ReplaceError::MissingCwd {
+            cwd,
+            session_file: path,
+        }),
+        checked => Ok(checked?),
+    }
+}
+
+fn is_same_file(session: &AgentSession, path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let current = session.session_file();
+    current.is_some_and(|current| {
+        current == path || real(&current).is_some_and(|it| Some(it) == real(path))
+    })
+}

@@ -1,0 +1,29 @@
+//! What a disposed session leaves to the one that takes its place.
+
+use pi_session::{NewSession, Session, SessionError, check_session_id};
+
+use super::AgentSession;
+use super::transcript::Transcript;
+use crate::toolset::Toolset;
+
+impl AgentSession {
+    /// Takes the stored conversation out of a disposed session, and with it the claim on its file.
+    /// What stays behind has the same id and no entries.
+    pub(crate) fn take_session(&self) -> Result<Session, SessionError> {
+        let mut transcript = self.transcript();
+        let id = transcript.session().id();
+        let empty = NewSession {
+            id: check_session_id(id).is_ok().then(|| id.to_owned()),
+            env: self.0.env.clone(),
+            ..NewSession::default()
+        };
+        let empty = Session::in_memory(&self.0.cwd, empty)?;
+        let taken = std::mem::replace(&mut *transcript, Transcript::new(empty));
+        Ok(taken.into_session())
+    }
+
+    /// Returns the tools there are.
+    pub(crate) fn toolset(&self) -> Toolset {
+        self.live().tools.clone()
+    }
+}
