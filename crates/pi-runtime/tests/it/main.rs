@@ -1,0 +1,11 @@
+//! Integration tests of sessions as programs hold them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a set-up that fails must fail the test at once"
+)]
+
+mod hostile_repository;
+mod replacement;
+mod start;
+mod world;

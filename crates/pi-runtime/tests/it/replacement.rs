@@ -1,0 +1,322 @@
+//! How another session takes the live one's place.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use pi_runtime::{
+    Prompt, ReplaceError, RuntimeOptions, SessionChoice, SessionHooks, SessionRuntime,
+    SessionShutdown, SessionStart, SessionSwitch,
+};
+use pi_session::{EntryId, ForkPosition};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::world::{World, say};
+
+async fn started(world: &World) -> SessionRuntime {
+    SessionRuntime::start(world.options()).await.unwrap()
+}
+
+/// Returns the entries that one could fork before.
+fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
+    runtime
+        .session()
+        .with_session(|session| session.branch_entries())
+        .unwrap()
+        .iter()
+        .filter(|entry| {
+            let entry = serde_json::to_value(entry).unwrap();
+            entry["message"]["role"] == "user"
+        })
+        .map(|entry| entry.id.clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_new_session_closes_the_old_one_and_front_ends_hear_of_it() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    let mut sessions = runtime.sessions();
+    let old = runtime.session();
+    say(&old, "one").await;
+    let old_file = old.session_file().unwrap();
+    let parent = Some(old_file.clone());
+    assert!(!runtime.new_session(parent).await.unwrap().cancelled);
+    assert!(sessions.has_changed().unwrap());
+    let new = sessions.borrow_and_update().clone();
+    assert_ne!(new.session_id(), old.session_id());
+    assert!(new.messages().unwrap().is_empty());
+    let header = new.with_session(|session| session.header().clone());
+    assert_eq!(header.parent_session.as_deref(), old_file.to_str());
+    assert!(old.prompt(Prompt::text("again")).await.is_err());
+    say(&new, "two").await;
+    assert_eq!(
+        new.session_file().unwrap().parent(),
+        old_file.parent(),
+        "new sessions go where the old one is"
+    );
+}
+
+#[tokio::test]
+async fn switching_goes_on_in_the_other_file_even_if_it_is_the_same() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    say(&runtime.session(), "one").await;
+    let first = runtime.session().session_file().unwrap();
+    runtime.new_session(None).await.unwrap();
+    say(&runtime.session(), "two").await;
+
+    runtime.switch_session(&first).await.unwrap();
+    assert_eq!(runtime.session().session_file(), Some(first.clone()));
+    say(&runtime.session(), "three").await;
+    assert_eq!(user_entries(&runtime).len(), 2);
+
+    // Its own file: the claim of the old session must be gone.
+    runtime.switch_session(&first).await.unwrap();
+    assert!(
+        runtime.diagnostics().is_empty(),
+        "{:?}",
+        runtime.diagnostics()
+    );
+    say(&runtime.session(), "four").await;
+    assert_eq!(user_entries(&runtime).len(), 3);
+}
+
+#[tokio::test]
+async fn what_cannot_be_opened_leaves_the_live_session_alone() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    say(&runtime.session(), "one").await;
+    let id = runtime.session().session_id();
+    let notes = world.home.write("project/notes.jsonl", "not json\n");
+    let header = json!({"type": "session", "version": 3, "id": "gone",
+        "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
+    let gone = world
+        .home
+        .write("project/gone.jsonl", format!("{header}\n"));
+    assert!(runtime.switch_session(&notes).await.is_err());
+    let missing = runtime.switch_session(&gone).await;
+    assert!(matches!(missing, Err(ReplaceError::MissingCwd { .. })));
+    let nothing = runtime.import(&world.path("project/no.jsonl"), None).await;
+    assert!(matches!(nothing, Err(ReplaceError::MissingFile(_))));
+    assert!(
+        runtime
+            .fork(&EntryId::from("nope"), ForkPosition::At)
+            .await
+            .is_err()
+    );
+    assert_eq!(runtime.session().session_id(), id);
+    say(&runtime.session(), "still here").await;
+}
+
+#[tokio::test]
+async fn a_fork_leaves_the_message_for_the_editor_and_a_clone_takes_all() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    say(&runtime.session(), "one").await;
+    say(&runtime.session(), "two").await;
+    let source = runtime.session().session_file().unwrap();
+    let second = user_entries(&runtime)[1].clone();
+
+    let forked = runtime.fork(&second, ForkPosition::Before).await.unwrap();
+    assert_eq!(forked.selected_text.as_deref(), Some("two"));
+    assert_eq!(user_entries(&runtime).len(), 1);
+    let header = runtime.session().with_session(|it| it.header().clone());
+    assert_eq!(header.parent_session.as_deref(), source.to_str());
+
+    runtime.switch_session(&source).await.unwrap();
+    runtime.clone_session().await.unwrap();
+    assert_eq!(user_entries(&runtime).len(), 2);
+    assert_ne!(runtime.session().session_file(), Some(source));
+
+    let first = user_entries(&runtime)[0].clone();
+    let forked = runtime.fork(&first, ForkPosition::Before).await.unwrap();
+    assert_eq!(forked.selected_text.as_deref(), Some("one"));
+    assert!(user_entries(&runtime).is_empty());
+}
+
+#[tokio::test]
+async fn sessions_without_files_are_replaced_alike() {
+    let world = World::new();
+    let runtime = SessionRuntime::start(RuntimeOptions {
+        session: SessionChoice::InMemory { id: None },
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    say(&runtime.session(), "one").await;
+    runtime.clone_session().await.unwrap();
+    assert_eq!(user_entries(&runtime).len(), 1);
+    runtime.reload().await.unwrap();
+    assert_eq!(user_entries(&runtime).len(), 1);
+    runtime.new_session(None).await.unwrap();
+    assert!(user_entries(&runtime).is_empty());
+    assert!(!world.path("agent/sessions").exists());
+}
+
+#[tokio::test]
+async fn an_import_is_a_copy_among_the_others() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    say(&runtime.session(), "one").await;
+    let stored = runtime.session().session_file().unwrap();
+    let content = std::fs::read(&stored).unwrap();
+    let foreign = world.home.write("elsewhere/copy.jsonl", &content);
+    runtime.import(&foreign, None).await.unwrap();
+    let imported = runtime.session().session_file().unwrap();
+    assert_eq!(imported, stored.with_file_name("copy.jsonl"));
+    say(&runtime.session(), "two").await;
+    assert_eq!(std::fs::read(&foreign).unwrap(), content);
+}
+
+#[tokio::test]
+async fn everything_bound_to_a_directory_follows_the_session() {
+    let world = World::new();
+    world
+        .home
+        .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
+    world.home.write("other/AGENTS.md", "be kind");
+    let options = || RuntimeOptions {
+        trust: Some(true),
+        ..world.options()
+    };
+    let there = SessionRuntime::start(RuntimeOptions {
+        cwd: world.path("other"),
+        ..options()
+    })
+    .await
+    .unwrap();
+    say(&there.session(), "one").await;
+    let file = there.session().session_file().unwrap();
+    there.shutdown().await;
+    drop(there);
+
+    let runtime = SessionRuntime::start(options()).await.unwrap();
+    assert_eq!(runtime.session().active_tool_names().len(), 4);
+    runtime.switch_session(&file).await.unwrap();
+    assert_eq!(runtime.session().cwd(), world.path("other"));
+    assert_eq!(runtime.session().active_tool_names(), ["read"]);
+    assert_eq!(runtime.services().resources.context_files.len(), 1);
+}
+
+#[tokio::test]
+async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    let session = runtime.session();
+    say(&session, "one").await;
+    session.set_active_tools(&["ls".to_owned()]);
+    let id = session.session_id();
+    world.home.write("agent/prompts/new.md", "New one.\n");
+    world
+        .home
+        .write("agent/settings.json", r#"{"steeringMode": "all"}"#);
+    runtime.reload().await.unwrap();
+    let after = runtime.session();
+    assert_eq!(after.session_id(), id);
+    assert_eq!(after.active_tool_names(), ["ls"]);
+    assert_eq!(runtime.commands().len(), 1);
+    say(&after, "two").await;
+    assert_eq!(user_entries(&runtime).len(), 2);
+    assert!(session.prompt(Prompt::text("late")).await.is_err());
+}
+
+/// Notes what it hears and refuses what it is told to.
+#[derive(Default)]
+struct Recording {
+    heard: Mutex<Vec<String>>,
+    refuses: Mutex<bool>,
+}
+
+impl Recording {
+    fn note(&self, what: String) {
+        self.heard.lock().unwrap().push(what);
+    }
+
+    fn name(path: Option<PathBuf>) -> &'static str {
+        if path.is_some() { "file" } else { "none" }
+    }
+}
+
+impl SessionHooks for Recording {
+    fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
+        let previous = Self::name(start.previous_session_file);
+        self.note(format!("start {:?} after {previous}", start.reason));
+        Box::pin(std::future::ready(()))
+    }
+
+    fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
+        let target = Self::name(switch.target_session_file);
+        self.note(format!("before {:?} to {target}", switch.reason));
+        Box::pin(std::future::ready(!*self.refuses.lock().unwrap()))
+    }
+
+    fn before_fork<'a>(
+        &'a self,
+        _entry: &'a EntryId,
+        position: ForkPosition,
+    ) -> BoxFuture<'a, bool> {
+        self.note(format!("before fork {position:?}"));
+        Box::pin(std::future::ready(!*self.refuses.lock().unwrap()))
+    }
+
+    fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
+        let target = Self::name(shutdown.target_session_file);
+        self.note(format!("end for {:?} to {target}", shutdown.next));
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test]
+async fn whoever_takes_part_hears_every_step_and_may_refuse() {
+    let world = World::new();
+    let recording = Arc::new(Recording::default());
+    let hooks = Arc::clone(&recording) as Arc<dyn SessionHooks>;
+    let runtime = SessionRuntime::start(RuntimeOptions {
+        hooks: Arc::new(hooks),
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    say(&runtime.session(), "one").await;
+    runtime.new_session(None).await.unwrap();
+    say(&runtime.session(), "two").await;
+    *recording.refuses.lock().unwrap() = true;
+    let id = runtime.session().session_id();
+    assert!(runtime.new_session(None).await.unwrap().cancelled);
+    assert!(runtime.clone_session().await.unwrap().cancelled);
+    assert_eq!(runtime.session().session_id(), id);
+    runtime.shutdown().await;
+    assert!(matches!(
+        runtime.new_session(None).await,
+        Err(ReplaceError::Ended)
+    ));
+    assert_eq!(
+        *recording.heard.lock().unwrap(),
+        [
+            "start Startup after none",
+            "before New to none",
+            "end for Some(New) to file",
+            "start New after file",
+            "before New to none",
+            "before fork At",
+            "end for None to none",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_run_under_way_is_ended_and_stored_before_the_next_session() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    let old = runtime.session();
+    say(&old, "one").await;
+    let file = old.session_file().unwrap();
+    world.faux.push(pi_ai::FauxAnswer::stall());
+    old.prompt(Prompt::text("two")).await.unwrap();
+    runtime.new_session(None).await.unwrap();
+    assert!(old.is_idle());
+    let stored = std::fs::read_to_string(file).unwrap();
+    assert!(stored.contains("\"aborted\""), "{stored}");
+}

@@ -1,0 +1,264 @@
+//! From what a command line says to a session that can be prompted.
+
+use pi_config::{DiagnosticLevel, Settings, SettingsStore};
+use pi_runtime::{
+    ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError, SessionRuntime, StartError,
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::world::{World, say};
+
+#[tokio::test]
+async fn a_new_session_is_stored_with_its_model_and_the_first_answer() {
+    let world = World::new();
+    let runtime = SessionRuntime::start(RuntimeOptions {
+        name: Some(" my\nname ".to_owned()),
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    let session = runtime.session();
+    let file = session.session_file().unwrap();
+    assert!(!file.exists());
+    say(&session, "hello").await;
+    let stored = std::fs::read_to_string(&file).unwrap();
+    let kinds: Vec<String> = stored
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|entry| match entry["message"]["role"].as_str() {
+            Some(role) => role.to_owned(),
+            None => entry["type"].as_str().unwrap().to_owned(),
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "session",
+            "session_info",
+            "model_change",
+            "thinking_level_change",
+            "system",
+            "user",
+            "assistant"
+        ]
+    );
+    assert_eq!(session.session_name().as_deref(), Some("my name"));
+    assert_eq!(session.model().unwrap().id, "thinks");
+    runtime.shutdown().await;
+    runtime.shutdown().await;
+    assert!(
+        session
+            .prompt(pi_runtime::Prompt::text("late"))
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test]
+async fn the_next_start_continues_with_what_the_session_was_left_with() {
+    let world = World::new();
+    let flags = ModelFlags {
+        model: Some("plain".to_owned()),
+        ..ModelFlags::default()
+    };
+    let first = SessionRuntime::start(RuntimeOptions {
+        models: flags,
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    say(&first.session(), "hello").await;
+    let id = first.session().session_id();
+    first.shutdown().await;
+    drop(first);
+
+    let again = SessionRuntime::start(RuntimeOptions {
+        session: SessionChoice::ContinueRecent,
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    let session = again.session();
+    assert_eq!(session.session_id(), id);
+    assert_eq!(session.model().unwrap().id, "plain");
+    assert_eq!(session.messages().unwrap().len(), 3);
+    assert_eq!(again.model_fallback(), None);
+}
+
+#[tokio::test]
+async fn what_cannot_start_says_why() {
+    let world = World::new();
+    let start = |change: fn(&mut RuntimeOptions)| {
+        let mut options = world.options();
+        change(&mut options);
+        SessionRuntime::start(options)
+    };
+    let blank = start(|it| it.name = Some(" \n".to_owned())).await;
+    assert!(matches!(blank, Err(StartError::BlankName)));
+
+    let unknown = start(|it| it.models.model = Some("nothing-like-it".to_owned())).await;
+    let unknown = unknown.unwrap_err();
+    assert!(unknown.to_string().contains("nothing-like-it"), "{unknown}");
+    assert!(!unknown.hints().is_empty());
+
+    let nobody = start(|it| it.session = SessionChoice::Named("nobody".to_owned())).await;
+    assert!(matches!(
+        nobody,
+        Err(StartError::Choice(SessionChoiceError::NotFound(_)))
+    ));
+
+    world.home.write("project/notes.jsonl", "no session\n");
+    let notes = start(|it| it.session = SessionChoice::Named("notes.jsonl".to_owned())).await;
+    assert!(notes.unwrap_err().to_string().contains("notes.jsonl"));
+    assert_eq!(world.home.read("project/notes.jsonl"), "no session\n");
+}
+
+#[tokio::test]
+async fn a_session_whose_directory_is_gone_needs_another() {
+    let world = World::new();
+    let header = json!({"type": "session", "version": 3, "id": "gone",
+        "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
+    world.home.write("project/t.jsonl", format!("{header}\n"));
+    let named = || RuntimeOptions {
+        session: SessionChoice::Named("t.jsonl".to_owned()),
+        ..world.options()
+    };
+    let error = SessionRuntime::start(named()).await.unwrap_err();
+    assert!(matches!(&error, StartError::MissingCwd { .. }), "{error}");
+    assert!(error.to_string().contains("/nowhere/at/all"));
+    let moved = SessionRuntime::start(RuntimeOptions {
+        cwd_override: Some(world.path("project")),
+        ..named()
+    })
+    .await
+    .unwrap();
+    assert_eq!(moved.session().cwd(), world.path("project"));
+}
+
+#[tokio::test]
+async fn the_users_files_are_read_and_their_faults_told() {
+    let world = World::new();
+    world.home.write("agent/models.json", "{ nope");
+    world.home.write("agent/settings.json", "{ nope");
+    let runtime = SessionRuntime::start(world.plain_options()).await.unwrap();
+    let told = runtime.diagnostics();
+    for file in ["models.json", "settings.json"] {
+        let told = told.iter().find(|it| format!("{it:?}").contains(file));
+        assert!(
+            told.is_some_and(|it| it.level >= DiagnosticLevel::Warning),
+            "{file}"
+        );
+    }
+    assert_eq!(runtime.session().model(), None);
+    let refused = runtime
+        .session()
+        .prompt(pi_runtime::Prompt::text("hi"))
+        .await;
+    assert!(refused.is_err());
+    assert_eq!(world.home.read("agent/settings.json"), "{ nope");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_credentials_file_is_created_for_the_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    SessionRuntime::start(world.plain_options()).await.unwrap();
+    assert_eq!(world.home.read("agent/auth.json"), "{}");
+    let mode = std::fs::metadata(world.path("agent/auth.json")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_key_of_the_command_line_is_used_and_never_stored() {
+    let world = World::new();
+    let flags = ModelFlags {
+        model: Some("groq/openai/gpt-oss-120b".to_owned()),
+        api_key: Some("sk-only-now".into()),
+        ..ModelFlags::default()
+    };
+    let runtime = SessionRuntime::start(RuntimeOptions {
+        models: flags,
+        ..world.plain_options()
+    })
+    .await
+    .unwrap();
+    assert!(runtime.services().models.is_authenticated("groq"));
+    assert_eq!(world.home.read("agent/auth.json"), "{}");
+    let replaced = runtime.new_session(None).await.unwrap();
+    assert!(!replaced.cancelled);
+    assert!(runtime.services().models.is_authenticated("groq"));
+    assert_eq!(runtime.session().model().unwrap().provider, "groq");
+}
+
+#[tokio::test]
+async fn everything_may_live_in_memory() {
+    let world = World::new();
+    let settings: Settings =
+        serde_json::from_value(json!({"defaultProvider": "faux", "defaultModel": "plain"}))
+            .unwrap();
+    let runtime = SessionRuntime::start(RuntimeOptions {
+        session: SessionChoice::InMemory { id: None },
+        settings: Some(SettingsStore::in_memory(settings)),
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    let session = runtime.session();
+    say(&session, "hello").await;
+    assert_eq!(session.model().unwrap().id, "plain");
+    assert_eq!(session.session_file(), None);
+    assert!(!world.path("agent/sessions").exists());
+}
+
+#[tokio::test]
+async fn commands_are_the_templates_and_skills_of_the_user() {
+    let world = World::new();
+    world
+        .home
+        .write("agent/prompts/plain.md", "First line.\nMore.\n");
+    let skill = "---\nname: pdf\ndescription: Work with PDF files.\n---\nBody.\n";
+    world.home.write("agent/skills/pdf/SKILL.md", skill);
+    let runtime = SessionRuntime::start(world.options()).await.unwrap();
+    let agent = world.path("agent");
+    let commands = serde_json::to_value(runtime.commands()).unwrap();
+    assert_eq!(
+        commands,
+        json!([
+            {"name": "plain", "description": "First line.", "source": "prompt", "sourceInfo": {
+                "path": agent.join("prompts/plain.md"), "source": "auto", "scope": "user",
+                "origin": "top-level", "baseDir": agent}},
+            {"name": "skill:pdf", "description": "Work with PDF files.", "source": "skill",
+                "sourceInfo": {"path": agent.join("skills/pdf/SKILL.md"), "source": "auto",
+                    "scope": "user", "origin": "top-level", "baseDir": agent}},
+        ])
+    );
+    say(&runtime.session(), "/plain").await;
+    let request = world.faux.last_request().unwrap();
+    let said = format!("{:?}", request.messages);
+    assert!(said.contains("First line."), "{said}");
+}
+
+#[tokio::test]
+async fn commands_of_the_model_find_the_marks_and_the_session() {
+    let world = World::new();
+    let runtime = SessionRuntime::start(RuntimeOptions {
+        offline: true,
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    let session = runtime.session();
+    let shown = "echo $AI_AGENT $PI_CODING_AGENT $PI_OFFLINE $PI_SESSION_ID $PI_PROVIDER/$PI_MODEL";
+    let call = pi_ai::FauxAnswer::tool_call("bash", json!({"command": shown}));
+    world.faux.push(call);
+    say(&session, "go").await;
+    let messages = format!("{:?}", session.messages().unwrap());
+    let id = session.session_id();
+    assert!(
+        messages.contains(&format!("pi true 1 {id} faux/thinks")),
+        "{messages}"
+    );
+    assert!(std::env::var_os("AI_AGENT").is_none_or(|value| value != "pi"));
+}
