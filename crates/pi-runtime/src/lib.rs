@@ -6,6 +6,7 @@ mod event;
 mod export;
 mod hooks;
 mod model_choice;
+mod runtime;
 mod services;
 mod session;
 mod session_choice;
@@ -27,6 +28,10 @@ pub use hooks::{
     TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 pub use model_choice::{ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, choose_model};
+pub use runtime::{
+    HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, StartError,
+    no_model_hints,
+};
 pub use services::{RuntimeKeys, ServiceOptions, Services, TrustMemory, TrustPrompt};
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,

@@ -5,6 +5,7 @@
     reason = "a set-up that fails must fail the test at once"
 )]
 
+mod export;
 mod hostile_repository;
 mod replacement;
 mod start;

@@ -66,6 +66,11 @@ function showPicture(source) {
   dialog.showModal();
 }
 
+/** Looks a name from a session up in a table of ours, whatever it is called. */
+function lookUp(table, name) {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
 /** Returns any value as text: a string as it is, everything else as JSON. */
 function asText(value) {
   if (typeof value === "string") return value;

@@ -108,7 +108,7 @@ function renderThinking(block) {
 function answerEnd(message) {
   const facts = [asText(message.responseModel ?? message.model), message.usage && usageText(message.usage)];
   const stops = { length: "cut off at the length limit", error: "failed", aborted: "aborted", pending: "not finished", deferred: "deferred" };
-  const stop = stops[message.stopReason];
+  const stop = lookUp(stops, asText(message.stopReason));
   return [
     message.errorMessage && element("p", { class: "error-text" }, terminalText(asText(message.errorMessage))),
     element("footer", { class: "facts" }, facts.filter(Boolean).join(" · "), stop && element("span", { class: "stop" }, stop)),
@@ -128,7 +128,7 @@ function renderCall(call, result, resultNode) {
   const input = call.arguments !== null && typeof call.arguments === "object" ? call.arguments : {};
   const name = asText(call.name);
   const state = result === undefined ? "waiting" : result.isError ? "failed" : "done";
-  const describe = CALL_HEADS[name];
+  const describe = lookUp(CALL_HEADS, name);
   const head = element("div", { class: "call-head" }, element("b", { class: "call-name" }, name), describe ? describe(input) : undefined,
     resultNode?.label !== undefined && element("span", { class: "label" }, resultNode.label),
     element("span", { class: "call-state" }, { waiting: "no result", failed: "failed", done: "" }[state]));

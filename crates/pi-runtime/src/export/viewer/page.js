@@ -34,6 +34,7 @@ function showBranch(leaf) {
   tree.setPath(transcript.onPath, leaf);
   const note = document.getElementById("branch-note");
   note.hidden = leaf === session.leaf || leaf === undefined;
+  document.body.classList.toggle("other-branch", !note.hidden);
   note.replaceChildren("This is another branch than the one the session stands on. ",
     element("button", { type: "button", click: () => { showBranch(session.leaf); window.scrollTo(0, 0); } }, "Back to it"));
 }

@@ -26,6 +26,7 @@ class Session {
   plant() {
     this.roots = [];
     this.nodes.forEach((node, index) => {
+      if (node.text !== undefined) node.text = plainText(node.text);
       node.children = [];
       node.newest = index;
       // An entry follows an earlier line. Whatever else a file claims cannot make a circle here.

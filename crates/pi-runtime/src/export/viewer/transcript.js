@@ -115,7 +115,7 @@ class Transcript {
   /** Returns the entry at the top of the window. */
   current() {
     const box = this.root.getBoundingClientRect();
-    for (const height of [90, 140, 220]) {
+    for (const height of [130, 160, 220]) {
       const article = document.elementFromPoint(box.left + box.width / 2, height)?.closest("article.entry");
       if (article?.dataset.index !== undefined) return Number(article.dataset.index);
     }

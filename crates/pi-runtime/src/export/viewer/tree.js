@@ -16,7 +16,7 @@ const FILTERS = {
 };
 
 const KIND_MARKS = {
-  system: "⚙", user: "❯", assistant: "●", toolResult: "→", bash: "$", custom: "✦", hidden: "✧", compaction: "≡", branchSummary: "⑂",
+  system: "⚙", user: "❯", assistant: "●", toolResult: "→", bash: "$", custom: "✦", hidden: "✧", compaction: "≡", branchSummary: "↰",
   model: "◇", thinking: "◇", label: "⚑", name: "✎", usage: "◇", edit: "✂", state: "▫", unknown: "?", unreadable: "!",
 };
 
