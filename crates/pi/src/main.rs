@@ -5,6 +5,7 @@
 
 mod args;
 mod auth_command;
+mod export_command;
 mod help;
 mod list_models;
 mod log;
@@ -40,8 +41,14 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return block_on(auth_command::run(words, Env::process()));
     }
     if package_command::is_command(first) {
-        let asks_for_help = words.iter().any(|word| word == "--help" || word == "-h");
-        return package_command::run(first, asks_for_help);
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        return match std::env::current_dir() {
+            Ok(cwd) => package_command::run(&words, &cwd, &Env::process()),
+            Err(error) => Failure::new(format!("there is no working directory: {error}")).report(),
+        };
     }
     let args = Args::parse(words);
     if let Err(failure) = report_problems(&args) {
@@ -52,6 +59,10 @@ fn dispatch(words: Vec<OsString>) -> Exit {
     }
     if args.help {
         return print(&help::text());
+    }
+    if let Some(input) = &args.export {
+        let output = args.messages.first().map(String::as_str);
+        return block_on(export_command::run(input, output, Env::process()));
     }
     let mode = Mode::of(&args, Terminals::of_process());
     if let Err(failure) = check(&args, mode) {

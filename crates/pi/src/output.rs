@@ -47,6 +47,22 @@ impl Failure {
         }
     }
 
+    /// Creates a failure of an error and what caused it, on one line.
+    pub(crate) fn from_chain(error: &dyn std::error::Error) -> Self {
+        let mut cause = error.to_string();
+        let mut source = error.source();
+        while let Some(deeper) = source {
+            let text = deeper.to_string();
+            // Some errors repeat what caused them.
+            if !cause.contains(&text) {
+                cause.push_str(": ");
+                cause.push_str(&text);
+            }
+            source = deeper.source();
+        }
+        Self::new(cause)
+    }
+
     /// Adds advice.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -66,7 +82,7 @@ impl Failure {
 
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::new(error.to_string())
+        Self::from_chain(&error)
     }
 }
 

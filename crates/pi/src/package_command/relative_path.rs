@@ -1,0 +1,41 @@
+//! A path as seen from a folder, the way settings name local packages.
+
+use std::path::{Path, PathBuf};
+
+/// Spells an absolute path relative to an absolute folder; `.` for the folder itself.
+pub(super) fn relative(path: &Path, base: &Path) -> String {
+    let (mut path, mut base) = (path.components().peekable(), base.components().peekable());
+    while let (Some(left), Some(right)) = (path.peek(), base.peek())
+        && left == right
+    {
+        path.next();
+        base.next();
+    }
+    let mut relative: PathBuf = base.map(|_| "..").collect();
+    relative.extend(path);
+    match relative.as_os_str().is_empty() {
+        true => ".".to_owned(),
+        false => relative.to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_climb_to_what_they_share() {
+        for (path, base, expected) in [
+            (
+                "/home/u/project/pkg",
+                "/home/u/.pi/agent",
+                "../../project/pkg",
+            ),
+            ("/a/b", "/a/b", "."),
+            ("/a/b/c", "/a/b", "c"),
+            ("/a", "/a/b", ".."),
+        ] {
+            assert_eq!(relative(Path::new(path), Path::new(base)), expected);
+        }
+    }
+}
