@@ -110,7 +110,12 @@ impl Runner {
         Ok(runner)
     }
 
-    /// Returns the UI.
+    /// Returns the UI, to look at it.
+    pub fn peek(&self) -> &Tui {
+        &self.tui
+    }
+
+    /// Returns the UI, to change it; a frame follows.
     pub fn tui(&mut self) -> &mut Tui {
         self.scheduler.request(FrameNeed::Soon, Instant::now());
         &mut self.tui
@@ -254,10 +259,10 @@ impl Runner {
 
     /// Stops the process as Ctrl+Z does; returns once it continues, with the screen painted anew.
     #[cfg(unix)]
-    pub fn suspend(&mut self) -> Result<(), RunnerError> {
+    pub async fn suspend(&mut self) -> Result<(), RunnerError> {
         self.leave(Leave::AsItWas)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
-        self.terminal.suspend(expects)?;
+        self.terminal.suspend(expects).await?;
         self.enter()
     }
 

@@ -19,6 +19,10 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// How long the line must be quiet before nothing more is expected.
 const DRAIN_QUIET: Duration = Duration::from_millis(50);
 
+/// How long to wait for the stop that was asked for.
+#[cfg(unix)]
+const STOP_LIMIT: Duration = Duration::from_millis(500);
+
 const BRACKETED_PASTE: &str = "\x1b[?2004h";
 const LEAVE_KEYBOARD: &str = "\x1b[<u\x1b[>4;0m";
 
@@ -114,10 +118,19 @@ impl ProcessTerminal {
 
     /// Stops the process as Ctrl+Z does, and takes the terminal again once it continues.
     #[cfg(unix)]
-    pub fn suspend(&mut self, expects_replies: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    pub async fn suspend(&mut self, expects_replies: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
         self.close(expects_replies);
+        let mut continued = signals::Continued::new()?;
         // The whole group stops, so that a shell script which started us stops too.
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+        // Another thread may be the one that takes the signal; until it does, this one runs on and must
+        // not touch the terminal. Without a shell that could continue us nothing stops, hence the limit.
+        if tokio::time::timeout(STOP_LIMIT, continued.wait())
+            .await
+            .is_err()
+        {
+            tracing::debug!("the process did not stop");
+        }
         self.enter()
     }
 

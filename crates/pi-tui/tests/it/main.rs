@@ -12,6 +12,8 @@ mod images;
 mod main_screen;
 mod overlays;
 mod properties;
+#[cfg(unix)]
+mod pty;
 
 #[test]
 fn no_file_is_forgotten() {

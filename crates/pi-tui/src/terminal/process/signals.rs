@@ -5,7 +5,7 @@ use std::io;
 use super::TerminalEvent;
 
 #[cfg(unix)]
-pub(super) use unix::Signals;
+pub(super) use unix::{Continued, Signals};
 
 #[cfg(not(unix))]
 pub(super) use other::Signals;
@@ -22,6 +22,21 @@ mod unix {
         terminate: Signal,
         hang_up: Signal,
         interrupt: Signal,
+    }
+
+    /// Notices that the process goes on after a stop.
+    #[derive(Debug)]
+    pub(in crate::terminal::process) struct Continued(Signal);
+
+    impl Continued {
+        pub(in crate::terminal::process) fn new() -> io::Result<Self> {
+            let number = rustix::process::Signal::CONT.as_raw();
+            Ok(Self(signal(SignalKind::from_raw(number))?))
+        }
+
+        pub(in crate::terminal::process) async fn wait(&mut self) {
+            self.0.recv().await;
+        }
     }
 
     impl Signals {
