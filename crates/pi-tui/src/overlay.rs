@@ -9,6 +9,8 @@ use crate::terminal::Size;
 mod compose;
 mod layout;
 
+pub(crate) use compose::lay_over;
+
 pub use layout::{Anchor, Bounds, Margin, OverlayOptions, Position, Width};
 
 /// Names an overlay; never used twice.
@@ -147,7 +149,7 @@ impl OverlayStack {
             entry.bounds = Some(bounds);
             let rows = screen.iter_mut().skip(bounds.row);
             for (base, line) in rows.zip(lines.iter().take(bounds.height)) {
-                *base = compose::lay_over(base, line, bounds, size.columns);
+                *base = lay_over(base, line, bounds, size.columns);
             }
         }
     }

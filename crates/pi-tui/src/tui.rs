@@ -15,6 +15,7 @@ use crate::render::{
 };
 use crate::terminal::{CellSize, Size};
 
+mod flash;
 mod gesture;
 mod scrolling;
 mod search_panel;
@@ -95,6 +96,7 @@ pub struct Tui {
     wheel_lines: usize,
     copy_on_select: bool,
     gesture: gesture::Gesture,
+    flashes: flash::Flashes,
     search_overlay: Option<OverlayId>,
 }
 
@@ -125,6 +127,7 @@ impl Tui {
             wheel_lines: options.wheel_lines.max(1),
             copy_on_select: options.copy_on_select,
             gesture: gesture::Gesture::default(),
+            flashes: flash::Flashes::default(),
             search_overlay: None,
         }
     }
@@ -255,11 +258,27 @@ impl Tui {
 
     /// Paints the current state and returns the bytes to write; none if nothing changed.
     pub fn frame(&mut self) -> Result<String, RenderError> {
+        let mut output = self.paint()?;
+        // Painting may find more or fewer matches than the search panel says.
+        if self.update_search_result() {
+            output.push_str(&self.paint()?);
+        }
+        Ok(output)
+    }
+
+    fn paint(&mut self) -> Result<String, RenderError> {
         self.settle_focus();
         let size = self.size;
+        let flashes = &self.flashes;
+        let flashing = flashes.any() && matches!(self.screen, Screen::Full(_));
         let overlays = &mut self.overlays;
-        let any = overlays.any_visible(size);
-        let mut compose = |screen: &mut Vec<Line>| overlays.compose(screen, size);
+        let any = flashing || overlays.any_visible(size);
+        let mut compose = |screen: &mut Vec<Line>| {
+            overlays.compose(screen, size);
+            if flashing {
+                flashes.compose(screen, size.columns);
+            }
+        };
         let overlay: Option<Compose<'_>> = if any { Some(&mut compose) } else { None };
         self.screen
             .frame(&mut self.content, size, self.render, overlay)

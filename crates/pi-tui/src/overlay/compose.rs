@@ -9,7 +9,7 @@ use crate::text::{Edge, around_columns, slice_columns};
 /// Returns `base` with `line` over the columns of `bounds`.
 ///
 /// An image cannot be covered cell by cell; its line stays as it is.
-pub(super) fn lay_over(base: &Line, line: &Line, bounds: Bounds, columns: usize) -> Line {
+pub(crate) fn lay_over(base: &Line, line: &Line, bounds: Bounds, columns: usize) -> Line {
     if ImageSpan::find(base).is_some() {
         return base.clone();
     }

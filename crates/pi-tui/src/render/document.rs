@@ -70,6 +70,7 @@ pub struct Document {
     next_id: u64,
     width: usize,
     epoch: u64,
+    revision: u64,
 }
 
 impl std::fmt::Debug for Document {
@@ -205,6 +206,16 @@ impl Document {
         self.index.total()
     }
 
+    /// Returns a number that changes with the lines.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Returns the blocks' lines as they were last rendered.
+    pub(super) fn rendered(&self) -> impl Iterator<Item = (BlockId, &Lines)> {
+        self.blocks.iter().map(|block| (block.id, &block.lines))
+    }
+
     /// Returns lines of the document as they were last rendered.
     pub fn lines(&self, range: Range<usize>) -> impl Iterator<Item = &Line> {
         let (first, offset) = self.index.find(range.start);
@@ -295,6 +306,7 @@ impl Document {
         if lines.same(&block.lines) {
             return None;
         }
+        self.revision += 1;
         let old = std::mem::replace(&mut block.lines, lines).len();
         let new = block.lines.len();
         if old == new {
@@ -326,6 +338,7 @@ impl Document {
     }
 
     fn reindex(&mut self) {
+        self.revision += 1;
         self.positions = self
             .blocks
             .iter()

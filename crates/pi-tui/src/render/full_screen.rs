@@ -192,8 +192,7 @@ impl FullScreen {
         if let Some(search) = &mut self.search
             && !search.query().is_empty()
         {
-            let transcript = &content.transcript;
-            search.refresh(transcript.lines(0..transcript.line_count()));
+            search.refresh(&content.transcript);
         }
     }
 
@@ -250,13 +249,13 @@ impl FullScreen {
             if let Some(search) = &self.search
                 && row < self.viewport.height()
             {
-                for (found, current) in search.in_line(number).rev() {
+                for (columns, current) in search.in_line(number).rev() {
                     let (open, close) = if current {
                         ("\x1b[1;7m", "\x1b[22;27m")
                     } else {
                         ("\x1b[4m", "\x1b[24m")
                     };
-                    *line = Line::from(highlight(line, found.columns.clone(), open, close));
+                    *line = Line::from(highlight(line, columns, open, close));
                 }
             }
             if let Some(columns) = self

@@ -1,17 +1,23 @@
 //! Which images the terminal already holds, so that scrolling does not send them again.
 
 use crate::line::Line;
-use crate::terminal::{ImageSpan, kitty_delete};
+use crate::terminal::{ImageSpan, image_dimensions, kitty_delete};
 
 /// Images kept in the terminal although out of view.
 const MOST_IMAGES: usize = 16;
 /// Bytes sent for images kept although out of view.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of pixels of images kept although out of view.
+const MOST_DECODED_BYTES: usize = 64 * 1024 * 1024;
+/// Enough of a payload to tell the size of its picture.
+const HEADER: usize = 64;
 
 #[derive(Clone, Debug)]
 struct Uploaded {
     id: u32,
     bytes: usize,
+    /// Bytes of its pixels, which the terminal keeps too.
+    decoded: usize,
     /// Tells other data under the same id apart.
     fingerprint: u64,
 }
@@ -63,6 +69,7 @@ impl ImageCache {
             self.uploaded.push(Uploaded {
                 id,
                 bytes: line.len(),
+                decoded: decoded_bytes(line),
                 fingerprint,
             });
             let image = ImageSpan::place_again(line)
@@ -79,13 +86,11 @@ impl ImageCache {
         let mut deletions = Vec::new();
         loop {
             let out_of_view = self.uploaded.len().saturating_sub(in_view);
-            let bytes: usize = self
-                .uploaded
-                .iter()
-                .take(out_of_view)
-                .map(|image| image.bytes)
-                .sum();
-            if out_of_view <= MOST_IMAGES && bytes <= MOST_BYTES {
+            let hidden = self.uploaded.iter().take(out_of_view);
+            let (bytes, decoded) = hidden.fold((0_usize, 0_usize), |(bytes, decoded), image| {
+                (bytes + image.bytes, decoded.saturating_add(image.decoded))
+            });
+            if out_of_view <= MOST_IMAGES && bytes <= MOST_BYTES && decoded <= MOST_DECODED_BYTES {
                 return deletions;
             }
             deletions.push(kitty_delete(self.uploaded.remove(0).id));
@@ -93,12 +98,26 @@ impl ImageCache {
     }
 }
 
+fn payload(line: &str) -> &str {
+    line.split_once(';').map_or("", |(_, payload)| payload)
+}
+
+/// Returns what the pixels of a PNG take: four bytes each.
+fn decoded_bytes(line: &str) -> usize {
+    let payload = payload(line);
+    let header = payload.get(..HEADER).unwrap_or(payload);
+    let header = header.split('\x1b').next().unwrap_or_default();
+    image_dimensions(header).map_or(0, |size| {
+        let (width, height) = (size.width as usize, size.height as usize);
+        width.saturating_mul(height).saturating_mul(4)
+    })
+}
+
 /// Returns a number for the payload, whatever part of it is shown.
 fn payload_fingerprint(line: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-    let payload = line.split_once(';').map_or("", |(_, payload)| payload);
     let mut hasher = DefaultHasher::new();
-    payload.hash(&mut hasher);
+    payload(line).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -133,5 +152,27 @@ mod tests {
             deleted.extend(cache.update(&[(0, image(id))]).unwrap().deletions);
         }
         assert_eq!(deleted, [kitty_delete(1), kitty_delete(2), kitty_delete(3)]);
+    }
+
+    #[test]
+    fn pixels_count_too() {
+        use base64::Engine as _;
+        let huge = |id: u32| {
+            let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+            png.extend([0, 0, 16, 0, 0, 0, 8, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0]);
+            let data = base64::engine::general_purpose::STANDARD.encode(png);
+            let cells = ImageCells {
+                columns: 2,
+                rows: 2,
+            };
+            Line::from(kitty_image(&data, id, cells))
+        };
+        let mut cache = ImageCache::default();
+        for id in 1..=3 {
+            let drawn = cache.update(&[(0, huge(id))]).unwrap();
+            assert_eq!(drawn.deletions, Vec::<String>::new());
+        }
+        let drawn = cache.update(&[(0, huge(4))]).unwrap();
+        assert_eq!(drawn.deletions, [kitty_delete(1)]);
     }
 }

@@ -1,22 +1,50 @@
 //! Finding text in the transcript, in full-screen mode.
+//!
+//! A query ignores case and how words are set apart, line ends included; it does not reach from one
+//! block into the next. What was found in a block is kept until its lines change, so that a frame
+//! costs what changed.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::line::Line;
-use crate::text::{strip_ansi, visible_width};
+use super::document::{BlockId, Document};
+use crate::line::{Line, Lines};
+use crate::text::{graphemes, strip_ansi, visible_width};
 
-/// A place where the query was found.
+/// A part of a match: columns of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Match {
+pub(crate) struct Segment {
     pub(crate) line: usize,
     pub(crate) columns: Range<usize>,
+}
+
+/// A segment and the number of its match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    segment: Segment,
+    number: usize,
+}
+
+/// What was found in a block; lines count from its start.
+#[derive(Clone, Debug)]
+struct BlockMatches {
+    lines: Lines,
+    matches: Vec<Vec<Segment>>,
 }
 
 /// A query with its matches, one of them current.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     query: String,
-    matches: Vec<Match>,
+    /// The query as it is looked for.
+    needle: String,
+    blocks: HashMap<BlockId, BlockMatches>,
+    /// The state of the document that was searched.
+    revision: Option<u64>,
+    /// The segments of all matches, from top to bottom.
+    found: Vec<Found>,
+    /// Where the segments of each match start in `found`.
+    matches: Vec<usize>,
     current: usize,
 }
 
@@ -34,31 +62,69 @@ impl Search {
         self.current + usize::from(!self.matches.is_empty())
     }
 
-    pub(crate) fn current(&self) -> Option<&Match> {
-        self.matches.get(self.current)
+    /// Returns where the current match starts.
+    pub(crate) fn current(&self) -> Option<&Segment> {
+        Some(&self.found.get(*self.matches.get(self.current)?)?.segment)
     }
 
     /// Searches for `query` and makes the first match at or below `line` the current one.
-    pub(crate) fn start<'a>(
-        &mut self,
-        query: String,
-        lines: impl Iterator<Item = &'a Line>,
-        line: usize,
-    ) {
+    pub(crate) fn start(&mut self, query: String, document: &Document, line: usize) {
+        self.needle = fold(&query);
         self.query = query;
-        self.refresh(lines);
-        let below = self.matches.partition_point(|found| found.line < line);
+        self.blocks.clear();
+        self.revision = None;
+        self.refresh(document);
+        let below = self.matches.partition_point(|first| {
+            self.found
+                .get(*first)
+                .is_some_and(|it| it.segment.line < line)
+        });
         self.current = if below < self.matches.len() { below } else { 0 };
     }
 
-    /// Searches again because the lines changed; the current match stays where it was, if it is there.
-    pub(crate) fn refresh<'a>(&mut self, lines: impl Iterator<Item = &'a Line>) {
+    /// Searches again what changed; the current match stays where it was, if it is there.
+    ///
+    /// Returns whether anything had changed.
+    pub(crate) fn refresh(&mut self, document: &Document) -> bool {
+        if self.needle.is_empty() || self.revision == Some(document.revision()) {
+            return false;
+        }
+        self.revision = Some(document.revision());
         let kept = self.current().cloned();
-        self.matches = find(&self.query, lines);
+        let mut known = std::mem::take(&mut self.blocks);
+        self.found.clear();
+        self.matches.clear();
+        let mut first_line = 0;
+        for (id, lines) in document.rendered() {
+            let block = known
+                .remove(&id)
+                .filter(|block| block.lines.same(lines))
+                .unwrap_or_else(|| BlockMatches {
+                    lines: lines.clone(),
+                    matches: find(&self.needle, lines),
+                });
+            for segments in &block.matches {
+                let number = self.matches.len();
+                self.matches.push(self.found.len());
+                self.found.extend(segments.iter().map(|segment| Found {
+                    segment: Segment {
+                        line: first_line + segment.line,
+                        columns: segment.columns.clone(),
+                    },
+                    number,
+                }));
+            }
+            first_line += lines.len();
+            self.blocks.insert(id, block);
+        }
+        let kept = kept.and_then(|kept| {
+            let found = self.found.iter().find(|found| found.segment == kept)?;
+            Some(found.number)
+        });
         self.current = kept
-            .and_then(|kept| self.matches.iter().position(|found| *found == kept))
             .unwrap_or(self.current)
             .min(self.matches.len().saturating_sub(1));
+        true
     }
 
     pub(crate) fn next(&mut self) {
@@ -70,70 +136,140 @@ impl Search {
         self.current = (self.current + count - 1) % count;
     }
 
-    /// Returns the matches of a line, and whether each is the current one.
-    pub(super) fn in_line(&self, line: usize) -> impl DoubleEndedIterator<Item = (&Match, bool)> {
-        let start = self.matches.partition_point(|found| found.line < line);
-        let end = self.matches.partition_point(|found| found.line <= line);
-        self.matches
+    /// Returns the found columns of a line, and whether each belongs to the current match.
+    pub(super) fn in_line(
+        &self,
+        line: usize,
+    ) -> impl DoubleEndedIterator<Item = (Range<usize>, bool)> {
+        let start = self.found.partition_point(|it| it.segment.line < line);
+        let end = self.found.partition_point(|it| it.segment.line <= line);
+        let found = self.found.get(start..end).unwrap_or_default();
+        found
             .iter()
-            .enumerate()
-            .take(end)
-            .skip(start)
-            .map(|(index, found)| (found, index == self.current))
+            .map(|it| (it.segment.columns.clone(), it.number == self.current))
     }
 }
 
-/// Returns where `query` occurs, ignoring case.
-fn find<'a>(query: &str, lines: impl Iterator<Item = &'a Line>) -> Vec<Match> {
-    let needle = fold(query.trim());
-    if needle.is_empty() {
-        return Vec::new();
+/// A character of the searched text and the cells it stands for.
+#[derive(Clone, Copy, Debug)]
+struct Cells {
+    /// Where its text ends.
+    end: usize,
+    line: usize,
+    column: usize,
+    width: usize,
+}
+
+/// Returns the segments of each place where `needle` occurs.
+fn find(needle: &str, lines: &[Line]) -> Vec<Vec<Segment>> {
+    let mut text = String::new();
+    let mut cells: Vec<Cells> = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        read_line(line, number, &mut text, &mut cells);
+        separate(&mut text, &mut cells);
     }
-    let mut matches = Vec::new();
-    for (number, line) in lines.enumerate() {
-        let plain = strip_ansi(line);
-        let folded = fold(&plain);
-        for (start, _) in folded.match_indices(&needle) {
-            // Folding may change lengths (İ), hence columns are measured in the folded text, which
-            // looks the same.
-            let before = visible_width(folded.get(..start).unwrap_or_default());
-            let width = visible_width(&needle);
-            matches.push(Match {
+    text.match_indices(needle)
+        .map(|(start, found)| {
+            let first = cells.partition_point(|cell| cell.end <= start);
+            let last = cells.partition_point(|cell| cell.end < start + found.len());
+            segments(cells.get(first..=last).unwrap_or_default())
+        })
+        .filter(|segments| !segments.is_empty())
+        .collect()
+}
+
+fn read_line(line: &Line, number: usize, text: &mut String, cells: &mut Vec<Cells>) {
+    let mut column = 0;
+    for grapheme in graphemes(&strip_ansi(line)) {
+        let width = visible_width(grapheme);
+        if grapheme.trim().is_empty() {
+            separate(text, cells);
+        } else {
+            text.extend(grapheme.chars().flat_map(char::to_lowercase));
+            cells.push(Cells {
+                end: text.len(),
                 line: number,
-                columns: before..before + width,
+                column,
+                width,
             });
         }
+        column += width;
     }
-    matches
 }
 
-fn fold(text: &str) -> String {
-    text.to_lowercase()
+/// Writes one space for any number of them; it stands for no cell.
+fn separate(text: &mut String, cells: &mut Vec<Cells>) {
+    if let Some(last) = cells.last().copied()
+        && !text.ends_with(' ')
+    {
+        text.push(' ');
+        cells.push(Cells {
+            end: text.len(),
+            column: last.column + last.width,
+            width: 0,
+            ..last
+        });
+    }
+}
+
+/// Returns runs of cells as columns of lines, spaces between them included.
+fn segments(cells: &[Cells]) -> Vec<Segment> {
+    let mut segments: Vec<Segment> = Vec::new();
+    for cell in cells.iter().filter(|cell| cell.width > 0) {
+        match segments.last_mut() {
+            Some(last) if last.line == cell.line => last.columns.end = cell.column + cell.width,
+            Some(_) | None => segments.push(Segment {
+                line: cell.line,
+                columns: cell.column..cell.column + cell.width,
+            }),
+        }
+    }
+    segments
+}
+
+/// Returns a query as it is looked for: in lower case, words set apart by one space.
+fn fold(query: &str) -> String {
+    let words: Vec<&str> = query.split_whitespace().collect();
+    words
+        .join(" ")
+        .chars()
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::components::Text;
     use pretty_assertions::assert_eq;
 
-    fn lines() -> Vec<Line> {
-        ["Alpha beta", "\x1b[31m漢 ALPHA\x1b[0m alpha", "gamma"]
-            .into_iter()
-            .map(Line::from)
+    fn document(blocks: &[&str]) -> Document {
+        let mut document = Document::new();
+        for block in blocks {
+            document.push(Text::new(*block).padding(0, 0));
+        }
+        document.layout(40);
+        document
+    }
+
+    fn search(query: &str, document: &Document, line: usize) -> Search {
+        let mut search = Search::default();
+        search.start(query.to_owned(), document, line);
+        search
+    }
+
+    fn places(search: &Search) -> Vec<(usize, Range<usize>)> {
+        let found = search.found.iter();
+        found
+            .map(|it| (it.segment.line, it.segment.columns.clone()))
             .collect()
     }
 
     #[test]
     fn matches_ignore_case_and_styles_and_count_columns() {
-        let lines = lines();
-        let mut search = Search::default();
-        search.start("alpha".to_owned(), lines.iter(), 1);
-        let found: Vec<_> = search
-            .matches
-            .iter()
-            .map(|found| (found.line, found.columns.clone()))
-            .collect();
-        assert_eq!(found, [(0, 0..5), (1, 3..8), (1, 9..14)]);
+        let document = document(&["Alpha beta\n\x1b[31m漢 ALPHA\x1b[0m alpha", "gamma"]);
+        let mut search = search("alpha", &document, 1);
+        assert_eq!(places(&search), [(0, 0..5), (1, 3..8), (1, 9..14)]);
         assert_eq!((search.position(), search.count()), (2, 3));
         search.next();
         search.next();
@@ -144,13 +280,42 @@ mod tests {
     }
 
     #[test]
+    fn matches_reach_over_line_ends_and_any_spaces() {
+        let document = document(&["one  two\n  three", "four"]);
+        let found = search(" two three ", &document, 0);
+        assert_eq!(found.count(), 1);
+        assert_eq!(places(&found), [(0, 5..8), (1, 2..7)]);
+        assert_eq!(places(&search("one two", &document, 0)), [(0, 0..8)]);
+        assert_eq!(search("three four", &document, 0).count(), 0);
+    }
+
+    #[test]
     fn nothing_is_found_for_nothing() {
-        let lines = lines();
-        let mut search = Search::default();
-        search.start("  ".to_owned(), lines.iter(), 0);
+        let document = document(&["a"]);
+        let mut search = search("  ", &document, 0);
         assert_eq!((search.position(), search.count()), (0, 0));
         search.next();
         search.previous();
         assert_eq!(search.current(), None);
+    }
+
+    #[test]
+    fn only_blocks_that_changed_are_searched_again() {
+        let mut document = document(&["alpha", "beta", "alpha"]);
+        let mut search = search("alpha", &document, 2);
+        assert_eq!(search.position(), 2);
+        document.layout(40);
+        assert!(!search.refresh(&document), "nothing changed");
+        let last = document.push(Text::new("an alpha").padding(0, 0));
+        document.layout(40);
+        let first = document.ids().next().unwrap();
+        let lines = search.blocks.get(&first).unwrap().lines.clone();
+        assert!(search.refresh(&document));
+        assert!(search.blocks.get(&first).unwrap().lines.same(&lines));
+        assert_eq!((search.position(), search.count()), (2, 3));
+        document.remove(last);
+        assert!(search.refresh(&document));
+        assert_eq!(search.count(), 2);
+        assert_eq!(search.blocks.len(), 3, "what is gone is forgotten");
     }
 }

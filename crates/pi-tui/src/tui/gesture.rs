@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{FrameNeed, Reaction, Tui, component_of};
+use super::{FrameNeed, Reaction, Tui, component_of, flash};
 use crate::component::{InputContext, MouseOutcome};
 use crate::focus::FocusTarget;
 use crate::input::{FocusChange, Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport};
@@ -67,18 +67,24 @@ impl Gesture {
 impl Tui {
     /// Returns when [`tick`](Self::tick) is due, if it is.
     pub fn deadline(&self) -> Option<Instant> {
-        self.gesture.auto_scroll.map(|(due, _)| due)
+        let scroll = self.gesture.auto_scroll.map(|(due, _)| due);
+        scroll.into_iter().chain(self.flashes.deadline()).min()
     }
 
-    /// Does what time brings about: scrolling while a drag is beyond an edge.
+    /// Does what time brings about: scrolls while a drag is beyond an edge, and takes messages away.
     pub fn tick(&mut self, now: Instant) -> FrameNeed {
-        match self.gesture.auto_scroll {
-            Some((due, report)) if due <= now => {
-                self.drag_selection(report, now);
-                FrameNeed::Soon
-            }
-            Some(_) | None => FrameNeed::None,
+        let mut need = if self.flashes.expire(now) {
+            FrameNeed::Soon
+        } else {
+            FrameNeed::None
+        };
+        if let Some((due, report)) = self.gesture.auto_scroll
+            && due <= now
+        {
+            self.drag_selection(report, now);
+            need = FrameNeed::Soon;
         }
+        need
     }
 
     pub(super) fn handle_window_focus(&mut self, change: FocusChange) -> Reaction {
@@ -107,7 +113,7 @@ impl Tui {
         } else if self.gesture.pressed != Some(cell) {
             self.gesture.pressed = None;
         }
-        let reaction = match self.gesture.held {
+        let mut reaction = match self.gesture.held {
             Some(Held::Component(target, bounds)) => {
                 self.continue_with_component(target, bounds, kind, report, now)
             }
@@ -118,6 +124,9 @@ impl Tui {
         if kind == MouseEventKind::Release {
             self.gesture.held = None;
             self.gesture.auto_scroll = None;
+        }
+        if self.follow_search_pointer(report) {
+            reaction.frame = reaction.frame.max(FrameNeed::Soon);
         }
         reaction
     }
@@ -258,7 +267,10 @@ impl Tui {
         }
         let mut reaction = Reaction::consumed(FrameNeed::Soon);
         match self.selected_text() {
-            Some(text) if self.copy_on_select => reaction.output = copy_to_clipboard(&text),
+            Some(text) if self.copy_on_select => {
+                reaction.output = copy_to_clipboard(&text);
+                self.flash("Copied!", flash::SHORT, now);
+            }
             Some(_) => {}
             None => {
                 reaction.open_url = self.link_under(report);

@@ -2,11 +2,11 @@
 
 use super::{FrameNeed, Reaction, Tui};
 use crate::focus::FocusTarget;
-use crate::input::{InputEvent, action};
+use crate::input::{InputEvent, MouseReport, action};
 use crate::overlay::{Anchor, Margin, OverlayOptions, Width};
 use crate::render::{Screen, Search};
 use crate::text::strip_ansi;
-use crate::tui::search_panel::SearchPanel;
+use crate::tui::search_panel::{Button, SearchPanel};
 
 /// Marks the first line of a prompt, for shells and for jumping (OSC 133).
 const PROMPT_MARK: &str = "\x1b]133;A";
@@ -133,7 +133,47 @@ impl Tui {
             margin: Margin::all(1),
             ..OverlayOptions::default()
         };
-        self.search_overlay = Some(self.show_overlay(SearchPanel::default(), options));
+        let keys = [
+            action::ALT_SCREEN_SEARCH_PREVIOUS,
+            action::ALT_SCREEN_SEARCH_NEXT,
+        ]
+        .map(|id| self.key_name(id));
+        self.search_overlay = Some(self.show_overlay(SearchPanel::new(keys), options));
+    }
+
+    /// Returns the first key of an action as people write it.
+    fn key_name(&self, id: &str) -> String {
+        let Some(key) = self.keybindings.keys(id).first() else {
+            return "unbound".to_owned();
+        };
+        let name = key.to_string();
+        let parts = name.split_inclusive('+').map(|part| {
+            let mut rest = part.chars();
+            let first = rest.next().map(|first| first.to_ascii_uppercase());
+            first.into_iter().chain(rest).collect::<String>()
+        });
+        parts.collect()
+    }
+
+    /// Goes where a button of the panel leads, and forgets a pointer that has left the panel.
+    ///
+    /// Returns whether the panel looks different.
+    pub(super) fn follow_search_pointer(&mut self, report: MouseReport) -> bool {
+        let over = self
+            .overlays
+            .at(report.column, report.row, self.size)
+            .map(|(id, _)| id);
+        let outside = over != self.search_overlay;
+        let Some(panel) = self.search_panel() else {
+            return false;
+        };
+        let left = outside && panel.set_hovered(None);
+        match panel.take_pressed() {
+            Some(Button::Previous) => self.go_to_match(Search::previous),
+            Some(Button::Next) => self.go_to_match(Search::next),
+            None => return left,
+        }
+        true
     }
 
     pub(super) fn close_search(&mut self) {
@@ -156,11 +196,10 @@ impl Tui {
         {
             // Everything must be laid out before it can be searched.
             self.content.transcript.refresh_tail(usize::MAX);
-            let transcript = &self.content.transcript;
             let from = search
                 .current()
                 .map_or(screen.viewport.top(), |found| found.line);
-            search.start(query, transcript.lines(0..transcript.line_count()), from);
+            search.start(query, &self.content.transcript, from);
         }
         self.go_to_match(|_| {});
     }
@@ -173,13 +212,23 @@ impl Tui {
             return;
         };
         choose(search);
-        let (position, count) = (search.position(), search.count());
         if let Some(line) = search.current().map(|found| found.line) {
             screen.viewport.reveal(line);
         }
-        if let Some(panel) = self.search_panel() {
-            panel.set_result(position, count);
-        }
+        self.update_search_result();
+    }
+
+    /// Makes the panel say what was found; returns whether it said something else.
+    pub(super) fn update_search_result(&mut self) -> bool {
+        let Screen::Full(screen) = &self.screen else {
+            return false;
+        };
+        let Some(search) = &screen.search else {
+            return false;
+        };
+        let (position, count) = (search.position(), search.count());
+        self.search_panel()
+            .is_some_and(|panel| panel.set_result(position, count))
     }
 
     fn search_panel(&mut self) -> Option<&mut SearchPanel> {

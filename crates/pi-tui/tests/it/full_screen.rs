@@ -136,6 +136,9 @@ fn a_drag_at_the_edge_scrolls_on() {
         stage.screen()
     );
     mouse(&mut stage.tui, 0, (0, 1), true);
+    // What is left is the message that the selection was copied.
+    let gone = stage.tui.deadline().unwrap();
+    stage.tui.tick(gone);
     assert_eq!(stage.tui.deadline(), None);
 }
 
@@ -174,6 +177,88 @@ fn a_search_finds_marks_and_reveals() {
     press(&mut stage.tui, action::ALT_SCREEN_SEARCH_CLOSE);
     stage.frame();
     assert!(!stage.tui.has_overlay());
+}
+
+#[test]
+fn the_search_panel_has_buttons_that_light_up_under_the_pointer() {
+    let mut stage = stage();
+    stage.resize(Size {
+        columns: 60,
+        rows: 8,
+    });
+    press(&mut stage.tui, action::ALT_SCREEN_SEARCH);
+    stage.frame();
+    for character in "line 1".chars() {
+        let key = InputEvent::Key(KeyEvent::typed(character));
+        stage.tui.handle(&key, Instant::now());
+    }
+    stage.frame();
+    let row = stage.screen().iter().position(|row| row.contains('↓'));
+    let row = row.unwrap();
+    let column = |stage: &mut Stage<Avt>, mark: char| {
+        let line = stage.screen()[row].clone();
+        line.chars()
+            .position(|character| character == mark)
+            .unwrap()
+    };
+    let next = column(&mut stage, '↓');
+    mouse(&mut stage.tui, 35, (next, row), false);
+    stage.frame();
+    assert!(
+        stage.last_frame.contains("\x1b[7m↓"),
+        "{:?}",
+        stage.last_frame
+    );
+    let matches = |stage: &mut Stage<Avt>| {
+        let screen = stage.screen();
+        let found = screen.iter().find(|row| row.contains("/11 "));
+        found.unwrap().clone()
+    };
+    let before = matches(&mut stage);
+    mouse(&mut stage.tui, 0, (next, row), false);
+    mouse(&mut stage.tui, 0, (next, row), true);
+    stage.frame();
+    assert_ne!(matches(&mut stage), before);
+    let previous = column(&mut stage, '↑');
+    mouse(&mut stage.tui, 0, (previous, row), false);
+    mouse(&mut stage.tui, 0, (previous, row), true);
+    stage.frame();
+    assert_eq!(matches(&mut stage), before);
+    mouse(&mut stage.tui, 35, (0, 0), false);
+    stage.frame();
+    assert!(stage.last_frame.contains('↑'), "the light goes out");
+    // A new match is counted although nobody typed.
+    stage.tui.transcript_mut().push(Fixed::new(&["line 1"]));
+    stage.frame();
+    let screen = stage.screen();
+    assert!(screen.iter().any(|row| row.contains("/12 ")), "{screen:?}");
+}
+
+#[test]
+fn a_message_flashes_in_the_corner() {
+    let mut stage = stage();
+    let now = Instant::now();
+    stage
+        .tui
+        .flash("saved\n\x1b[31mit", Duration::from_secs(1), now);
+    stage.tui.flash("again", Duration::from_secs(5), now);
+    stage.frame();
+    let screen = stage.screen();
+    assert_eq!(
+        screen[..2],
+        ["line 25        saved it ", "line 26           again "]
+    );
+    assert_eq!(stage.tui.deadline(), Some(now + Duration::from_secs(1)));
+    assert_ne!(
+        stage.tui.tick(now + Duration::from_secs(1)),
+        pi_tui::FrameNeed::None
+    );
+    stage.frame();
+    assert_eq!(stage.screen()[..2], ["line 25           again ", "line 26"]);
+    stage.tui.tick(now + Duration::from_secs(5));
+    stage.frame();
+    assert_eq!(stage.screen()[0], "line 25");
+    assert_eq!(stage.tui.deadline(), None);
 }
 
 #[test]
