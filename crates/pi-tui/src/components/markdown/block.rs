@@ -2,15 +2,26 @@
 
 use super::code::HighlightCache;
 use super::inline::{InlineRenderer, layered, push};
-use super::latex::latex_to_unicode;
+use super::latex::{latex_to_unicode, stacked_formula};
 use super::list::MIN_CONTENT;
 use super::parse::{Block, Inline};
 use super::{MarkdownOptions, MarkdownTheme, table};
 use crate::style::Style;
-use crate::text::wrap_text;
+use crate::text::{visible_width, wrap_text};
 use std::cell::RefCell;
 
 const LONGEST_RULE: usize = 80;
+
+/// Returns a formula that stands alone: over several lines, or as text if that is too wide.
+fn formula_lines(formula: &str, width: usize, style: Style) -> Vec<String> {
+    let stacked = stacked_formula(formula);
+    if stacked.iter().all(|line| visible_width(line) <= width) {
+        return stacked.iter().map(|line| style.apply(line)).collect();
+    }
+    let mut line = String::new();
+    push(&latex_to_unicode(formula), style, &mut line);
+    wrap_text(&line, width)
+}
 
 /// Renders blocks in a theme; keeps the highlighting of code that is still growing.
 pub(super) struct BlockRenderer<'a> {
@@ -38,11 +49,7 @@ impl BlockRenderer<'_> {
                 wrap_text(&line, width)
             }
             Block::Paragraph(text) => match text.as_slice() {
-                [Inline::Math(formula)] => {
-                    let mut line = String::new();
-                    push(&latex_to_unicode(formula), style, &mut line);
-                    wrap_text(&line, width)
-                }
+                [Inline::Math(formula)] => formula_lines(formula, width, style),
                 _ => wrap_text(&inline.render(text, style), width),
             },
             Block::Code { language, text } => self.code(language, text, width),

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
+mod stacked;
 mod symbols;
 
+pub(super) use stacked::stacked_formula;
 use symbols::{accent, delimiter, double_struck, subscript, superscript, symbol};
 
 const MAX_DEPTH: usize = 32;

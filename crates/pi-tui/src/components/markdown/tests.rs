@@ -47,7 +47,7 @@ fn blocks_have_their_shapes() {
         ("![alt](pic.png)", "alt (pic.png)"),
         ("a $x^2$ b", "a x² b"),
         ("\\(a_1\\) and \\[b\\]", "a₁ and b"),
-        ("$$\n\\frac{a}{b}\n$$", "a/b"),
+        ("$$\n\\frac{a}{b}\n$$", "a\n─\nb"),
         ("costs $5 or $6", "costs $5 or $6"),
         ("a\tb", "a   b"),
         ("a\x1b[31mb\x1b]0;x\x07c", "abc"),
