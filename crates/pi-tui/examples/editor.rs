@@ -1,182 +1,123 @@
-//! The prompt editor in a bare loop: type, complete with `/` and `@`, leave with Ctrl+C.
+//! The prompt editor: type, complete with `/` and `@`, browse what was sent with Up and Down.
 //!
-//! It draws without the renderer, to show how little a component needs: lines out, events in.
+//! Run with `cargo run -p pi-tui --example editor`; Ctrl+C leaves.
 
-#[cfg(unix)]
-fn main() -> std::io::Result<()> {
-    unix::run()
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::Instant;
+
+use pi_tui::{
+    BlockId, Color, CombinedProvider, CommandCompletion, Editor, EditorEvent, EditorOptions,
+    EditorTheme, FocusTarget, FrameRequester, InputEvent, InputOutcome, Keybindings, Leave,
+    Platform, Runner, RunnerEvent, RunnerOptions, SelectItem, SelectTheme, Style, TUI_ACTIONS,
+    Text, Tui, TuiOptions, UserBindings, action,
+};
+
+/// The UI, its editor, and what is sent with it.
+pub(crate) fn ui() -> (Tui, BlockId, Receiver<String>) {
+    let color = |index| Style::plain().fg(Color::Indexed(index));
+    let theme = EditorTheme {
+        border: color(4).into(),
+        popup: SelectTheme {
+            selected: color(6).into(),
+            description: color(8).into(),
+            position: color(8).into(),
+            ..SelectTheme::default()
+        },
+    };
+    let mut editor = Editor::new(theme, EditorOptions::default());
+    editor.set_status("Enter sends · / commands · @ files");
+    let (sender, sent) = mpsc::channel();
+    editor.on_event(move |event| {
+        if let EditorEvent::Submitted(text) = event {
+            // The program may be leaving, and then needs no more texts.
+            drop(sender.send(text));
+        }
+    });
+    let commands = vec![
+        CommandCompletion::new("help", "Show what can be done"),
+        CommandCompletion::new("model", "Choose a model")
+            .argument_hint("<name>")
+            .arguments(|_| ["large", "small"].map(SelectItem::new).into()),
+    ];
+    let base = std::env::current_dir().unwrap_or_default();
+    let home = std::env::var_os("HOME").map(Into::into);
+    editor.set_completion_provider(Arc::new(CombinedProvider::new(commands, base, home)));
+    let mut tui = Tui::new(TuiOptions {
+        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
+        ..TuiOptions::default()
+    });
+    let id = tui.dock_mut().push_live(editor);
+    tui.set_focus(Some(FocusTarget::Dock(id)));
+    (tui, id, sent)
 }
 
-#[cfg(not(unix))]
-fn main() {}
+fn editor_mut(tui: &mut Tui, id: BlockId) -> Option<&mut Editor> {
+    let component: &mut dyn Any = tui.dock_mut().get_mut(id)?;
+    component.downcast_mut()
+}
 
-#[cfg(unix)]
-mod unix {
-    use std::io::{self, Read, Write};
-    use std::sync::mpsc::{self, RecvTimeoutError};
-    use std::sync::{Arc, Mutex};
-    use std::thread;
-    use std::time::{Duration, Instant};
-
-    use pi_tui::{
-        CURSOR_MARKER, Color, CombinedProvider, CommandCompletion, Component, Editor, EditorEvent,
-        EditorOptions, EditorTheme, InputContext, InputDecoder, InputEvent, InputOutcome,
-        InputTiming, Keybindings, KeyboardMode, Platform, SelectItem, SelectTheme, Style,
-        TUI_ACTIONS, UserBindings, action,
-    };
-    use rustix::stdio::stdin;
-    use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
-
-    enum Wake {
-        Bytes(Vec<u8>),
-        Completions,
-        End,
+/// Puts a sent text above the editor and into its history.
+pub(crate) fn take(tui: &mut Tui, id: BlockId, text: &str) {
+    tui.transcript_mut().push(Text::new(text).padding(2, 0));
+    if let Some(editor) = editor_mut(tui, id) {
+        editor.add_to_history(text);
     }
+}
 
-    pub(super) fn run() -> io::Result<()> {
-        let before = tcgetattr(stdin())?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(stdin(), OptionalActions::Flush, &raw)?;
-        let result = edit();
-        tcsetattr(stdin(), OptionalActions::Flush, &before)?;
-        write("\x1b[?2004l\r\n")?;
-        result
+/// Makes completions that arrive ask for a frame.
+fn repaint_on_completions(tui: &mut Tui, id: BlockId, requester: FrameRequester) {
+    if let Some(editor) = editor_mut(tui, id) {
+        editor.on_completions(move || requester.request());
     }
+}
 
-    fn editor() -> (Editor, Arc<Mutex<Vec<String>>>) {
-        let color = |index| Style::plain().fg(Color::Indexed(index));
-        let theme = EditorTheme {
-            border: color(4).into(),
-            popup: SelectTheme {
-                selected: color(6).into(),
-                description: color(8).into(),
-                position: color(8).into(),
-                ..SelectTheme::default()
-            },
-        };
-        let mut editor = Editor::new(theme, EditorOptions::default());
-        let submitted = Arc::new(Mutex::new(Vec::new()));
-        let sent = Arc::clone(&submitted);
-        editor.on_event(move |event| {
-            if let EditorEvent::Submitted(text) = event
-                && let Ok(mut sent) = sent.lock()
-            {
-                sent.push(text);
-            }
-        });
-        let commands = vec![
-            CommandCompletion::new("help", "Show what can be done"),
-            CommandCompletion::new("model", "Choose a model")
-                .argument_hint("<name>")
-                .arguments(|_| ["large", "small"].map(SelectItem::new).into()),
-        ];
-        let base = std::env::current_dir().unwrap_or_default();
-        let home = std::env::var_os("HOME").map(Into::into);
-        let provider = CombinedProvider::new(commands, base, home);
-        editor.set_completion_provider(Arc::new(provider));
-        editor.set_focused(true);
-        (editor, submitted)
-    }
+/// Returns when completions that wait for a pause in typing are due.
+fn next_tick(tui: &Tui, id: BlockId) -> Option<Instant> {
+    let component: &dyn Any = tui.dock().get(id)?;
+    component.downcast_ref::<Editor>()?.next_tick()
+}
 
-    fn edit() -> io::Result<()> {
-        let (mut editor, submitted) = editor();
-        let (sender, wakes) = mpsc::channel();
-        let answers = sender.clone();
-        // The loop may be gone when a late answer comes.
-        editor.on_completions(move || drop(answers.send(Wake::Completions)));
-        thread::spawn(move || read_input(&sender));
-        let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default());
-        let mut decoder = InputDecoder::new(InputTiming::default(), KeyboardMode::default());
-        let mut painted = 0;
-        write("\x1b[?2004h")?;
-        loop {
-            for text in submitted
-                .lock()
-                .map(|mut sent| std::mem::take(&mut *sent))
-                .into_iter()
-                .flatten()
-            {
-                editor.add_to_history(&text);
-                erase(painted)?;
-                write(&format!("> {}\r\n", text.replace('\n', "\r\n  ")))?;
-                painted = 0;
-            }
-            painted = paint(&mut editor, painted)?;
-            let due = [editor.next_tick(), decoder.deadline()]
-                .into_iter()
-                .flatten()
-                .min();
-            let wait = due.map_or(Duration::from_hours(1), |due| {
-                due.saturating_duration_since(Instant::now())
-            });
-            let events = match wakes.recv_timeout(wait) {
-                Ok(Wake::Bytes(bytes)) => decoder.push(&bytes, Instant::now()),
-                Ok(Wake::Completions) => Vec::new(),
-                Err(RecvTimeoutError::Timeout) => decoder.expire(Instant::now()),
-                Ok(Wake::End) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            };
-            let context = InputContext {
-                keybindings: &bindings,
-                now: Instant::now(),
-                rows: size().1,
-            };
-            for event in events {
-                let outcome = editor.handle_input(&event, &context);
-                if let InputEvent::Key(key) = &event
-                    && outcome == InputOutcome::Ignored
-                    && bindings.matches(key, action::INPUT_COPY)
-                {
-                    return Ok(());
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (tui, id, sent) = ui();
+    let mut runner = Runner::start(tui, RunnerOptions::default())?;
+    let requester = runner.requester();
+    repaint_on_completions(runner.tui(), id, requester);
+    loop {
+        let due = next_tick(runner.peek(), id);
+        let pause = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into());
+        let event = tokio::select! {
+            event = runner.next() => event?,
+            () = pause, if due.is_some() => {
+                if let Some(editor) = editor_mut(runner.tui(), id) {
+                    editor.tick(Instant::now());
                 }
+                continue;
             }
-            editor.tick(Instant::now());
-        }
-    }
-
-    fn read_input(sender: &mpsc::Sender<Wake>) {
-        let mut buffer = [0; 4096];
-        while let Ok(length @ 1..) = io::stdin().read(&mut buffer) {
-            let bytes = buffer.get(..length).unwrap_or_default().to_vec();
-            if sender.send(Wake::Bytes(bytes)).is_err() {
-                return;
-            }
-        }
-        drop(sender.send(Wake::End));
-    }
-
-    fn size() -> (usize, usize) {
-        tcgetwinsize(stdin()).map_or((80, 24), |size| {
-            (usize::from(size.ws_col).max(1), usize::from(size.ws_row))
-        })
-    }
-
-    fn erase(rows: usize) -> io::Result<()> {
-        let up = if rows > 1 {
-            format!("\x1b[{}A", rows - 1)
-        } else {
-            String::new()
         };
-        write(&format!("\r{up}\x1b[J"))
-    }
-
-    /// Paints over what was painted and returns the number of rows.
-    fn paint(editor: &mut Editor, painted: usize) -> io::Result<usize> {
-        let lines = editor.render(size().0);
-        if painted > 0 {
-            erase(painted)?;
+        if let Ok(text) = sent.try_recv() {
+            take(runner.tui(), id, &text);
         }
-        let lines: Vec<String> = lines
-            .iter()
-            .map(|line| line.replace(CURSOR_MARKER, ""))
-            .collect();
-        write(&lines.join("\x1b[0m\r\n"))?;
-        Ok(lines.len())
+        match event {
+            RunnerEvent::Terminated => break,
+            RunnerEvent::Input {
+                event: InputEvent::Key(key),
+                outcome: InputOutcome::Ignored,
+            } if runner
+                .peek()
+                .keybindings()
+                .matches(&key, action::INPUT_COPY) =>
+            {
+                break;
+            }
+            RunnerEvent::Input { .. }
+            | RunnerEvent::OpenUrl(_)
+            | RunnerEvent::ColorScheme(_)
+            | RunnerEvent::Resized => {}
+        }
     }
-
-    fn write(bytes: &str) -> io::Result<()> {
-        let mut output = io::stdout().lock();
-        output.write_all(bytes.as_bytes())?;
-        output.flush()
-    }
+    runner.stop(Leave::AsItWas)?;
+    Ok(())
 }

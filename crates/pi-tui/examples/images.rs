@@ -3,54 +3,41 @@
 //! Run with `cargo run -p pi-tui --example images FILE.png`; any key leaves. `PI_IMAGE_PROTOCOL`
 //! (kitty, iterm2, none) chooses how.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use pi_tui::{
-    Capabilities, CapabilityOverrides, CellSize, Component, ImageCells, InputEvent, Leave, Lines,
-    Runner, RunnerEvent, RunnerOptions, TerminalEnvironment, Tui, TuiOptions, image_dimensions,
-    image_fallback, image_lines, probe_tmux_hyperlinks, truncate_to_width,
+    Capabilities, CapabilityOverrides, CellSize, Image, ImageLimits, ImagePainter, ImageSource,
+    InputEvent, Leave, Markdown, MarkdownTheme, ProtocolPainter, Runner, RunnerEvent,
+    RunnerOptions, TerminalEnvironment, Text, Tui, TuiOptions, probe_tmux_hyperlinks,
 };
 
 /// A PNG of eight by eight pixels in two colours.
 pub(crate) const SAMPLE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAIAQMAAAD+wSzIAAAABlBMVEXrbzQAAADMsXGJAAAAGElEQVR4nGNgAAEFBgYHBgYBBgYFBgYAAAjQAQmGG4XpAAAAAElFTkSuQmCC";
 
-struct Picture {
-    data: String,
-    name: String,
-    capabilities: Capabilities,
-}
-
-impl Component for Picture {
-    fn render(&mut self, width: usize) -> Lines {
-        let size = image_dimensions(&self.data);
-        let (Some(protocol), Some(size)) = (self.capabilities.images, size) else {
-            let text = image_fallback("image/png", size, Some(&self.name));
-            let text = truncate_to_width(&text, width, pi_tui::Truncation::default());
-            return Lines::from(vec![text.into_owned()]);
-        };
-        let cells = ImageCells::fit(size, width.min(40), Some(10), CellSize::default());
-        Lines::from(image_lines(protocol, &self.data, 1, cells))
-    }
-}
-
-struct Caption(&'static str);
-
-impl Component for Caption {
-    fn render(&mut self, width: usize) -> Lines {
-        pi_tui::wrap_text(self.0, width).into_iter().collect()
-    }
-}
-
 /// The UI around a picture.
-pub(crate) fn ui(name: String, data: String, capabilities: Capabilities) -> Tui {
+pub(crate) fn ui(name: &str, data: &str, capabilities: Capabilities) -> Tui {
+    let painter = capabilities.images.map(|protocol| {
+        let painter = ProtocolPainter::new(protocol, CellSize::default());
+        Arc::new(painter) as Arc<dyn ImagePainter>
+    });
+    let source = ImageSource {
+        base64: data.into(),
+        mime_type: "image/png".to_owned(),
+        size: None,
+        file_name: Some(name.to_owned()),
+    };
+    let picture = Image::new(source, painter).limits(ImageLimits {
+        columns: 40,
+        rows: Some(10),
+    });
+    let caption = "An **image**, or what stands for one:";
     let mut tui = Tui::new(TuiOptions::default());
     tui.transcript_mut()
-        .push(Caption("An image, or what stands for one:"));
-    tui.transcript_mut().push(Picture {
-        data,
-        name,
-        capabilities,
-    });
-    tui.dock_mut().push(Caption("Any key leaves."));
+        .push(Markdown::new(caption, MarkdownTheme::default()));
+    tui.transcript_mut().push(picture);
+    tui.dock_mut()
+        .push(Text::new("Any key leaves.").padding(0, 0));
     tui
 }
 
@@ -72,7 +59,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None => ("sample.png".to_owned(), SAMPLE.to_owned()),
     };
-    let tui = ui(name, data, capabilities);
+    let tui = ui(&name, &data, capabilities);
     let options = RunnerOptions {
         capabilities,
         ..RunnerOptions::default()

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use pi_tui::{Color, Component, Markdown, MarkdownTheme, Style, SyntaxStyles};
 
-const SAMPLE: &str = r#"# Markdown in a terminal
+pub(crate) const SAMPLE: &str = r#"# Markdown in a terminal
 
 Text with **bold**, *italic*, ~~struck~~ and `code`, a [link](https://example.com) and
 a bare https://example.com/address. Formulas: $E = mc^2$ and \(\sum_{i=1}^{n} x_i \le \infty\).
@@ -68,6 +68,11 @@ fn theme() -> MarkdownTheme {
     }
 }
 
+/// The document as it is shown.
+pub(crate) fn document(text: &str) -> Markdown {
+    Markdown::new(text, theme()).padding(1, 1)
+}
+
 fn main() -> io::Result<()> {
     let text = match std::env::args().nth(1) {
         Some(path) => std::fs::read_to_string(path)?,
@@ -75,7 +80,7 @@ fn main() -> io::Result<()> {
     };
     let columns = std::env::var("COLUMNS").ok();
     let width = columns.and_then(|width| width.parse().ok()).unwrap_or(80);
-    let mut markdown = Markdown::new(&text, theme()).padding(1, 1);
+    let mut markdown = document(&text);
     let mut output = io::stdout().lock();
     for line in &markdown.render(width) {
         writeln!(output, "{line}\x1b[0m")?;

@@ -5,46 +5,26 @@
 use std::collections::BTreeMap;
 
 use pi_tui::{
-    Anchor, Component, InputEvent, Key, KeyId, Leave, Line, Lines, Margin, Modifiers, OverlayId,
-    OverlayOptions, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style, Tui, TuiOptions, Width,
-    pad_to_width, truncate_to_width,
+    Anchor, Boxed, InputEvent, Key, KeyId, Leave, Margin, Markdown, MarkdownTheme, Modifiers,
+    OverlayId, OverlayOptions, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style, Text, Tui,
+    TuiOptions, Width,
 };
 
-/// Text with a frame around it.
-struct Card(String);
-
-impl Component for Card {
-    fn render(&mut self, width: usize) -> Lines {
-        let inner = width.saturating_sub(2);
-        let edge = "─".repeat(inner);
-        let text = truncate_to_width(&self.0, inner, pi_tui::Truncation::default()).into_owned();
-        let paint = |line: String| {
-            Line::from(
-                Style::plain()
-                    .inverse()
-                    .apply(&pi_tui::slice_columns(&line, 0..width, pi_tui::Edge::Drop).text),
-            )
-        };
-        Lines::from(vec![
-            paint(format!("╭{edge}╮")),
-            paint(format!("│{}│", pad_to_width(&text, inner))),
-            paint(format!("╰{edge}╯")),
-        ])
-    }
+/// Paragraphs to lay something over.
+fn ground() -> Markdown {
+    let text: String = (1..=40)
+        .map(|number| {
+            format!("{number:>3}\\. **lorem** ipsum `漢字` dolor sit amet, consectetur\n")
+        })
+        .collect();
+    Markdown::new(&text, MarkdownTheme::default())
 }
 
-/// Numbered lines to lay something over.
-struct Ground;
-
-impl Component for Ground {
-    fn render(&mut self, width: usize) -> Lines {
-        (1..=40)
-            .map(|number| {
-                let line = format!("{number:>3} {}", "lorem ipsum 漢字 ".repeat(20));
-                pi_tui::slice_columns(&line, 0..width, pi_tui::Edge::Drop).text
-            })
-            .collect()
-    }
+/// A card with a name on it.
+fn card(name: &str) -> Boxed {
+    let mut card = Boxed::new().background(Style::plain().inverse());
+    card.children().push(Text::new(name).padding(0, 0));
+    card
 }
 
 pub(crate) const ANCHORS: [(char, Anchor); 9] = [
@@ -65,7 +45,7 @@ pub(crate) fn ui(mode: ScreenMode) -> Tui {
         mode,
         ..TuiOptions::default()
     });
-    tui.transcript_mut().push(Ground);
+    tui.transcript_mut().push(ground());
     tui
 }
 
@@ -77,7 +57,7 @@ pub(crate) fn show(tui: &mut Tui, anchor: Anchor) -> OverlayId {
         margin: Margin::all(1),
         ..OverlayOptions::default()
     };
-    tui.show_overlay(Card(format!("{anchor:?}")), options)
+    tui.show_overlay(card(&format!("{anchor:?}")), options)
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -16,7 +16,7 @@ use crate::component::{CURSOR_MARKER, Component, InputContext, InputOutcome, Mou
 use crate::input::{InputEvent, MouseButton, MouseEvent, MouseEventKind};
 use crate::line::{Line, Lines};
 use crate::style::Painter;
-use crate::text::{pad_to_width, visible_width};
+use crate::text::{pad_to_width, sanitize, visible_width};
 
 mod autocomplete;
 mod buffer;
@@ -83,6 +83,7 @@ pub enum EditorEvent {
 #[derive(Debug)]
 pub struct Editor {
     theme: EditorTheme,
+    status: String,
     padding: usize,
     buffer: Buffer,
     layout: Layout,
@@ -110,6 +111,7 @@ impl Editor {
         let popup = theme.popup.clone();
         Self {
             theme,
+            status: String::new(),
             padding: options.padding,
             buffer: Buffer::default(),
             layout: Layout::default(),
@@ -200,6 +202,11 @@ impl Editor {
         self.theme.border = painter.into();
     }
 
+    /// Changes what stands at the right end of the upper border; nothing if it is empty.
+    pub fn set_status(&mut self, status: &str) {
+        self.status = sanitize(status).replace(['\r', '\n', '\t'], " ");
+    }
+
     /// Changes the columns left and right of the text.
     pub fn set_padding(&mut self, padding: usize) {
         self.padding = padding;
@@ -269,14 +276,29 @@ impl Editor {
         format!("{before}{marker}\x1b[7m{under}\x1b[27m{rest}")
     }
 
-    fn border(&self, arrow: char, hidden: usize, width: usize) -> Line {
+    fn border(&self, arrow: char, hidden: usize, status: &str, width: usize) -> Line {
         let line = if hidden == 0 {
             "─".repeat(width)
         } else {
             border_with_count(arrow, hidden, width)
         };
-        fit(self.theme.border.paint(&line), width)
+        fit(self.theme.border.paint(&with_status(line, status)), width)
     }
+}
+
+/// Returns a border with a status before its last column, if only border is covered by it.
+fn with_status(border: String, status: &str) -> String {
+    let label = format!(" {status} ─");
+    let free = border.chars().rev().take_while(|it| *it == '─').count();
+    let covered = visible_width(&label);
+    if status.is_empty() || covered + 2 > free {
+        return border;
+    }
+    let kept: String = border
+        .chars()
+        .take(border.chars().count() - covered)
+        .collect();
+    kept + &label
 }
 
 /// Returns a border that says how many lines are hidden behind it.
@@ -307,13 +329,13 @@ impl Component for Editor {
         let visible = self.visible_lines();
         self.shown_rows = visible.len();
         let below = self.layout.len() - self.first_row - visible.len();
-        let mut lines = vec![self.border('↑', self.first_row, width)];
+        let mut lines = vec![self.border('↑', self.first_row, &self.status, width)];
         lines.extend(
             visible
                 .iter()
                 .map(|line| self.draw_line(line, width, padding)),
         );
-        lines.push(self.border('↓', below, width));
+        lines.push(self.border('↓', below, "", width));
         self.popup_rows = 0;
         if let Some(popup) = &mut self.autocomplete.popup {
             let margin = " ".repeat(padding);

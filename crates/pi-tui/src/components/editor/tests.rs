@@ -629,3 +629,17 @@ fn tab_lists_paths_and_takes_the_only_one() {
     desk.run("' my' tab");
     assert_eq!(desk.shown(), "cat alpha.txt beta.txt \"my file\"|");
 }
+
+#[test]
+fn the_status_stands_in_the_upper_border_where_there_is_room() {
+    let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
+    editor.set_status("bash\x1b[31m\nmode");
+    let mut top = |width| editor.render(width)[0].to_string();
+    assert_eq!(top(20), "──────── bash mode ─");
+    assert_eq!(top(14), "── bash mode ─");
+    assert_eq!(top(13), "─────────────");
+    editor.set_text(&"line\n".repeat(30));
+    let mut top = |width| editor.render(width)[0].to_string();
+    assert_eq!(top(41), "─────────────── ↑ 24 more ─── bash mode ─");
+    assert_eq!(top(30), "───────── ↑ 24 more ──────────");
+}
