@@ -1,0 +1,1 @@
+//! The terminal application of pi: transcript, editor, dialogs and slash commands.
