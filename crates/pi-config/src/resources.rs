@@ -16,7 +16,6 @@ mod skills;
 mod source_info;
 mod system_prompts;
 mod template_arguments;
-mod text_file;
 mod themes;
 mod walk;
 
@@ -32,11 +31,10 @@ pub(crate) use location::{percent_decode, resolve};
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
 pub use source_info::{SourceInfo, SourceOrigin, SourceScope};
-pub(crate) use text_file::{MAX_TEXT_BYTES, read_text};
 pub use themes::ThemeFile;
 
 use context_files::ProjectContext;
-use location::normalize;
+use location::absolute;
 use prompt_templates::TemplateSet;
 use selection::{Candidate, Kind, Selected, Selector};
 use skills::SkillSet;
@@ -133,7 +131,8 @@ pub struct Resources {
 /// Finds and loads the resources.
 pub fn load_resources(request: &ResourceRequest) -> Resources {
     let request = &ResourceRequest {
-        cwd: normalize(&request.cwd),
+        agent_dir: AgentDir::at(absolute(request.agent_dir.path())),
+        cwd: absolute(&request.cwd),
         ..request.clone()
     };
     let settings = ScopedSettings {

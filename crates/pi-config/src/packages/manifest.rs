@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::resources::{MAX_TEXT_BYTES, read_text};
+use crate::regular_file::{MAX_BYTES, read_prose};
 
 /// The resource lists of a manifest. A list that is absent, or not a list of strings, is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,6 +42,6 @@ pub(crate) fn installed_version(directory: &Path) -> Option<String> {
 }
 
 fn read_package_json(directory: &Path) -> Option<Value> {
-    let text = read_text(&directory.join("package.json"), MAX_TEXT_BYTES).ok()?;
+    let text = read_prose(&directory.join("package.json"), MAX_BYTES).ok()??;
     serde_json::from_str(&text).ok()
 }

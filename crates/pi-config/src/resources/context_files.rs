@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::location::{canonical, normalize};
-use super::text_file::{MAX_TEXT_BYTES, TextFileError, read_text};
 use crate::ConfigDiagnostic;
+use crate::regular_file::{MAX_BYTES, read_prose};
 
 /// The names a context file may have; the first that is there counts.
 const NAMES: [&str; 5] = [
@@ -69,9 +69,9 @@ pub(super) fn load(
 fn in_folder(folder: &Path, diagnostics: &mut Vec<ConfigDiagnostic>) -> Option<ContextFile> {
     for name in NAMES {
         let path = folder.join(name);
-        match read_text(&path, MAX_TEXT_BYTES) {
-            Ok(content) => return Some(ContextFile { path, content }),
-            Err(TextFileError::Missing) => {}
+        match read_prose(&path, MAX_BYTES) {
+            Ok(Some(content)) => return Some(ContextFile { path, content }),
+            Ok(None) => {}
             // A folder that may not be entered has nothing to say.
             Err(_) if !path.exists() => {}
             Err(error) => {
@@ -94,7 +94,7 @@ fn shadowed_by_worktree(cwd: &Path) -> Option<PathBuf> {
             // The nearest repository is a main one.
             return Some((folder, None));
         }
-        let text = read_text(&pointer, MAX_POINTER_BYTES).ok()?;
+        let text = read_prose(&pointer, MAX_POINTER_BYTES).ok()??;
         let target = text.trim().strip_prefix("gitdir: ")?.trim();
         Some((folder, Some(normalize(&folder.join(target)))))
     })?;
@@ -102,7 +102,7 @@ fn shadowed_by_worktree(cwd: &Path) -> Option<PathBuf> {
     if !git_dir.join("HEAD").exists() {
         return None;
     }
-    let common = read_text(&git_dir.join("commondir"), MAX_POINTER_BYTES).ok()?;
+    let common = read_prose(&git_dir.join("commondir"), MAX_POINTER_BYTES).ok()??;
     let common = canonical(&normalize(&git_dir.join(common.trim())));
     let main = common.parent()?;
     let worktree = canonical(folder);

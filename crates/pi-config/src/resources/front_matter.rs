@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::text_file::{TextFileError, decode, open_regular};
+use crate::regular_file::{self, UnreadableFile};
 
 /// The largest block that is looked at.
 const MAX_BLOCK_BYTES: usize = 128 * 1024;
@@ -93,7 +93,7 @@ impl FrontMatter {
             },
             strict_booleans: true,
             // A number JSON cannot say is no reason to lose the other keys.
-            reject_non_finite_typeless_float: false,
+            non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
             with_snippet: false,
         };
         serde_saphyr::from_str_with_options(block, options)
@@ -113,9 +113,12 @@ impl FrontMatter {
     }
 }
 
-/// Reads just enough of a file to hold its block, as text with plain line ends.
-pub(crate) fn read_head(path: &Path) -> Result<String, TextFileError> {
-    let mut file = open_regular(path)?;
+/// Reads just enough of a file to hold its block, as text with plain line ends; `None` when there
+/// is no file.
+pub(crate) fn read_head(path: &Path) -> Result<Option<String>, UnreadableFile> {
+    let Some(mut file) = regular_file::open(path)? else {
+        return Ok(None);
+    };
     let mut bytes = Vec::with_capacity(FIRST_READ_BYTES);
     let mut wanted = FIRST_READ_BYTES;
     loop {
@@ -126,8 +129,8 @@ pub(crate) fn read_head(path: &Path) -> Result<String, TextFileError> {
             || bytes.len() > MAX_BLOCK_BYTES
             || closes_a_block(&bytes);
         if is_complete {
-            let text = decode(bytes);
-            return Ok(with_plain_line_ends(&text).into_owned());
+            let text = regular_file::prose(bytes);
+            return Ok(Some(with_plain_line_ends(&text).into_owned()));
         }
         wanted = MAX_BLOCK_BYTES;
     }
@@ -153,6 +156,7 @@ fn first_line(text: &str) -> String {
 mod tests {
     use pi_test_support::TempHome;
     use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -221,15 +225,30 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn any_text_is_split_and_parsed_without_harm(text in "(---\n)?[-a-c:\\[\\]{}&*!|>'\"#% \t\n\r]{0,80}(\n---\n)?.{0,10}") {
+            let text = with_plain_line_ends(&text);
+            let document = split(&text);
+            if let Ok(matter) = FrontMatter::parse(document.block.unwrap_or_default()) {
+                prop_assert!(matter.text("a").is_none_or(|value| !value.trim().is_empty()));
+            }
+            prop_assert!(text.contains(document.body));
+        }
+    }
+
     #[test]
     fn only_the_head_of_a_large_file_is_read() {
         let home = TempHome::new();
         let text = format!("---\r\na: b\r\n---\r\n{}", "x".repeat(1_000_000));
-        let head = read_head(&home.write("SKILL.md", text)).unwrap();
+        let head = read_head(&home.write("SKILL.md", text)).unwrap().unwrap();
         assert!(head.len() <= 8 * 1024);
         assert_eq!(split(&head).block, Some("a: b"));
 
         let long = format!("---\na: {}\n---\n", "y".repeat(20_000));
-        assert_eq!(read_head(&home.write("SKILL.md", &long)).unwrap(), long);
+        assert_eq!(
+            read_head(&home.write("SKILL.md", &long)).unwrap(),
+            Some(long)
+        );
     }
 }

@@ -20,6 +20,11 @@ pub(crate) fn resolve(input: &str, base: &Path, env: &Env) -> PathBuf {
     normalize(&base.join(path))
 }
 
+/// Makes a path absolute that is relative to the process.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    normalize(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
 /// Removes `.` and `..` by name alone, as Node's `resolve` does; links are not followed.
 pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut result = PathBuf::new();

@@ -171,6 +171,8 @@ fn first_group(text: &str) -> Option<(&str, Vec<&str>, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -211,6 +213,24 @@ mod tests {
     fn a_pattern_that_explodes_matches_nothing() {
         assert!(!PathGlob::new(&"{a,b}".repeat(40)).matches("a"));
         assert!(!PathGlob::new(&"*".repeat(10_000)).matches("a"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_pattern_meets_any_path(pattern in "[a-c*?{},!./\\[\\]\\\\é-]{0,24}", path in "[a-c./é]{0,24}") {
+            let _matched: bool = PathGlob::new(&pattern).matches(&path);
+        }
+
+        #[test]
+        fn a_plain_path_matches_itself_alone(one in "[a-c/]{0,12}", other in "[a-c/]{0,12}") {
+            prop_assert_eq!(PathGlob::new(&one).matches(&other), one == other);
+        }
+
+        #[test]
+        fn any_depth_covers_whatever_has_no_dot(path in "[a-c]{1,3}(/[a-c]{1,3}){0,5}", dotted in "[a-c]{1,3}/[.][a-c]{1,3}") {
+            prop_assert!(PathGlob::new("**").matches(&path));
+            prop_assert!(!PathGlob::new("**").matches(&dotted));
+        }
     }
 
     #[test]

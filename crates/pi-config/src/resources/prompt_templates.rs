@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::SourceInfo;
 use super::front_matter::{FrontMatter, split, with_plain_line_ends};
 use super::template_arguments::{split_arguments, substitute};
-use super::text_file::{MAX_TEXT_BYTES, read_text};
 use crate::ConfigDiagnostic;
+use crate::regular_file::{MAX_BYTES, read_prose};
 
 /// How much of a template's first line serves as its description.
 const DESCRIPTION_CHARACTERS: usize = 60;
@@ -52,8 +52,9 @@ pub(super) struct TemplateSet {
 impl TemplateSet {
     /// Loads one file. `describe` says where it came from.
     pub(super) fn load(&mut self, path: &Path, describe: impl FnOnce(&Path) -> SourceInfo) {
-        let text = match read_text(path, MAX_TEXT_BYTES) {
-            Ok(text) => text,
+        let text = match read_prose(path, MAX_BYTES) {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
             Err(error) => {
                 let message = format!("prompt template is left out: {error}");
                 self.diagnostics

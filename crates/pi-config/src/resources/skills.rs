@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::front_matter::{FrontMatter, read_head, split, with_plain_line_ends};
-use super::text_file::{MAX_TEXT_BYTES, read_text};
 use super::{SourceInfo, SourceOrigin, SourceScope};
 use crate::ConfigDiagnostic;
+use crate::regular_file::{MAX_BYTES, read_prose};
 
 const MAX_NAME_LENGTH: usize = 64;
 const MAX_DESCRIPTION_LENGTH: usize = 1024;
@@ -57,11 +57,14 @@ pub struct SkillError {
 impl Skill {
     /// Reads the instructions, without the front matter.
     pub fn read_body(&self) -> Result<String, SkillError> {
-        let text = read_text(&self.file_path, MAX_TEXT_BYTES).map_err(|error| SkillError {
+        let unusable = |reason| SkillError {
             name: self.name.clone(),
             path: self.file_path.clone(),
-            reason: error.to_string(),
-        })?;
+            reason,
+        };
+        let text = read_prose(&self.file_path, MAX_BYTES)
+            .map_err(|error| unusable(error.to_string()))?
+            .ok_or_else(|| unusable("it is gone".to_owned()))?;
         let text = with_plain_line_ends(&text);
         Ok(split(&text).body.trim().to_owned())
     }
@@ -187,7 +190,8 @@ impl SkillSet {
     fn read(&mut self, path: &Path) -> Option<Skill> {
         let is_declared = path.file_name().is_some_and(|name| name == "SKILL.md");
         let head = match read_head(path) {
-            Ok(head) => head,
+            Ok(Some(head)) => head,
+            Ok(None) => return None,
             Err(error) => {
                 self.warn(&format!("skill is not loaded: {error}"), path);
                 return None;

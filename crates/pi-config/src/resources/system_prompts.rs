@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::location::normalize;
-use super::text_file::{MAX_TEXT_BYTES, TextFileError, read_text, read_text_from};
 use crate::ConfigDiagnostic;
+use crate::regular_file::{MAX_BYTES, UnreadableFile, prose, read_prose, read_up_to};
 
 /// A piece of system prompt and the file it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +40,11 @@ pub(super) fn from_flag(
         return Some(as_text());
     }
     let content = File::open(&path)
-        .map_err(TextFileError::from)
-        .and_then(|file| read_text_from(file, MAX_TEXT_BYTES));
+        .map_err(UnreadableFile::from)
+        .and_then(|file| read_up_to(file, MAX_BYTES, Vec::new()));
     match content {
-        Ok(text) => Some(PromptPiece {
-            text,
+        Ok(bytes) => Some(PromptPiece {
+            text: prose(bytes),
             path: Some(path),
         }),
         Err(error) => {
@@ -61,14 +61,14 @@ pub(super) fn from_files(
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Option<PromptPiece> {
     for path in candidates {
-        match read_text(&path, MAX_TEXT_BYTES) {
-            Ok(text) => {
+        match read_prose(&path, MAX_BYTES) {
+            Ok(Some(text)) => {
                 return Some(PromptPiece {
                     text,
                     path: Some(path),
                 });
             }
-            Err(TextFileError::Missing) => {}
+            Ok(None) => {}
             Err(error) => {
                 let message = format!("system prompt file is left out: {error}");
                 diagnostics.push(ConfigDiagnostic::warning(message, path));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::SourceInfo;
-use super::text_file::read_text;
 use crate::ConfigDiagnostic;
+use crate::regular_file::read_prose;
 
 /// The largest theme that is read: fifty colours fit a hundred times over.
 const MAX_THEME_BYTES: u64 = 512 * 1024;
@@ -81,7 +81,9 @@ impl ThemeSet {
 }
 
 fn read_theme(path: &Path) -> Result<(String, String), String> {
-    let content = read_text(path, MAX_THEME_BYTES).map_err(|error| error.to_string())?;
+    let content = read_prose(path, MAX_THEME_BYTES)
+        .map_err(|error| error.to_string())?
+        .ok_or("it is gone")?;
     let theme: Value =
         serde_json::from_str(&content).map_err(|error| format!("not valid JSON: {error}"))?;
     let name = theme

@@ -13,9 +13,9 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::location::{RealPaths, normalize};
 use super::path_glob::GlobSegment;
-use super::text_file;
 use crate::ConfigDiagnostic;
 use crate::packages::Manifest;
+use crate::regular_file::read_prose;
 
 /// Entries one look at the resources may visit: a skill folder that holds a disk is a mistake.
 const MAX_ENTRIES: usize = 100_000;
@@ -353,7 +353,7 @@ impl IgnoreRules {
             if entry.kind != EntryKind::File || !IGNORE_FILES.contains(&entry.name.as_str()) {
                 continue;
             }
-            let Ok(text) = text_file::read_text(&entry.path, MAX_IGNORE_BYTES) else {
+            let Ok(Some(text)) = read_prose(&entry.path, MAX_IGNORE_BYTES) else {
                 continue;
             };
             let builder = builder.get_or_insert_with(|| GitignoreBuilder::new(directory));

@@ -10,11 +10,11 @@ mod models_collection;
 mod models_store;
 #[cfg(unix)]
 mod processes;
-mod settings;
-mod startup_migration;
-mod trust;
 #[cfg(unix)]
 mod resource_attacks;
 mod resource_packages;
 mod resource_prompts;
 mod resources;
+mod settings;
+mod startup_migration;
+mod trust;

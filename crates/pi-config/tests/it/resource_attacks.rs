@@ -170,8 +170,8 @@ fn huge_and_garbled_files_are_reported_or_read_as_far_as_they_go() {
         world.said(&resources),
         [
             "Warning agent/skills/open/SKILL.md: skill has no description and is not loaded; add one to its front matter",
-            "Warning agent/prompts/huge.md: prompt template is left out: larger than 4194304 bytes; make it smaller",
-            "Warning project/AGENTS.md: context file is left out: larger than 4194304 bytes; make it smaller",
+            "Warning agent/prompts/huge.md: prompt template is left out: it is larger than 4 MiB",
+            "Warning project/AGENTS.md: context file is left out: it is larger than 4 MiB",
         ]
     );
 }

@@ -265,7 +265,7 @@ fn a_skill_command_becomes_the_instructions() {
     assert!(
         gone.unwrap_err()
             .to_string()
-            .contains("cannot be used: there is no such file")
+            .contains("cannot be used: it is gone")
     );
 }
 
