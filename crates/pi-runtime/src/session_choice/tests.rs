@@ -1,6 +1,6 @@
 //! What flags mean together, and where names lead.
 
-use pi_ai::{AgentMessage, AssistantMessage};
+use pi_ai::{AgentMessage, AssistantMessage, StopReason};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 
@@ -89,7 +89,10 @@ fn saved(places: &SessionPlaces, id: &str) -> PathBuf {
         parent: None,
     };
     let mut session = places.open(choice, &mut Vec::new()).unwrap();
-    let answer = AgentMessage::Assistant(AssistantMessage::default());
+    let answer = AgentMessage::Assistant(AssistantMessage {
+        stop_reason: StopReason::Stop,
+        ..AssistantMessage::default()
+    });
     session.append_message(answer).unwrap();
     session.path().unwrap().to_owned()
 }
