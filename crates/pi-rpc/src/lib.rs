@@ -6,13 +6,16 @@
 
 mod client;
 mod command;
+mod events;
 mod extension_ui;
 mod framing;
 mod line_sink;
 mod response;
+mod server;
 
 pub use client::{RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcSubscription};
 pub use command::{ClientLine, Rejected, RpcCommand, RpcRequest, StreamingBehavior};
+pub use events::JsonEvents;
 pub use extension_ui::{
     Dialog, DialogReply, Dialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
 };
@@ -22,3 +25,4 @@ pub use response::{
     BashFinished, Compacted, ContextFill, CycledModel, EntryList, ForkMessage, Forked, MessageList,
     QueuedMessages, Replaced, RpcResponse, SessionState, SessionStats, TokenCounts,
 };
+pub use server::{ServeEnd, ServeOptions, serve};

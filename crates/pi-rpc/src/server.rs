@@ -1,0 +1,182 @@
+//! Puts a live session behind the protocol.
+//!
+//! Every line begins to be served in the order it came, as far as it gets without waiting; what waits goes on
+//! beside the lines after it. Answers therefore may come in another order than their commands, and
+//! carry their `id`. What a command does is in `server/execute.rs`.
+
+mod execute;
+mod session_json;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use pi_runtime::{AgentSession, SessionRuntime, SessionSubscription, UpdateForm};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use crate::command::{ClientLine, Rejected, RpcRequest};
+use crate::events::JsonEvents;
+use crate::extension_ui::Dialogs;
+use crate::framing::{COMMAND_LINE_LIMIT, Frame, LineReader};
+use crate::line_sink::{LineSink, LineWriter};
+use crate::response::{failure_line, success_line};
+
+/// How many commands may wait at the same time before reading pauses: more than a client has use
+/// for, few enough to bound memory.
+const PENDING_COMMANDS: usize = 4096;
+
+/// How long a reader may take for the last lines when the server is told to stop.
+const LAST_LINES: Duration = Duration::from_millis(500);
+
+/// How to serve.
+#[derive(Debug, Clone, Default)]
+pub struct ServeOptions {
+    /// How much of a growing message its updates repeat.
+    pub updates: UpdateForm,
+    /// Ends the serving.
+    pub stop: CancellationToken,
+}
+
+/// Why the serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServeEnd {
+    /// The client closed its end.
+    InputEnded,
+    /// The client reads no more.
+    OutputClosed,
+    /// [`ServeOptions::stop`] was cancelled.
+    Stopped,
+}
+
+/// Serves a client until it leaves; the runtime is shut down then.
+pub async fn serve(
+    runtime: SessionRuntime,
+    reader: impl AsyncRead + Unpin,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+    options: ServeOptions,
+) -> ServeEnd {
+    let writer = LineWriter::start(writer);
+    let server = Server {
+        events: Arc::new(JsonEvents::new(writer.sink(), options.updates)),
+        sink: writer.sink(),
+        runtime,
+        subscription: Mutex::new(None),
+        dialogs: Dialogs::default(),
+    };
+    let end = server.run(reader, &options.stop).await;
+    let flushed = server.sink.flush();
+    match end {
+        // A client that reads no more misses nothing.
+        ServeEnd::InputEnded => flushed.await.unwrap_or_default(),
+        ServeEnd::Stopped => {
+            if tokio::time::timeout(LAST_LINES, flushed).await.is_err() {
+                tracing::info!("the client did not take the last lines");
+            }
+        }
+        ServeEnd::OutputClosed => {}
+    }
+    end
+}
+
+struct Server {
+    runtime: SessionRuntime,
+    sink: LineSink,
+    events: Arc<JsonEvents>,
+    subscription: Mutex<Option<SessionSubscription>>,
+    dialogs: Dialogs,
+}
+
+impl Server {
+    async fn run(&self, reader: impl AsyncRead + Unpin, stop: &CancellationToken) -> ServeEnd {
+        let mut lines = LineReader::new(reader, COMMAND_LINE_LIMIT);
+        let mut commands = FuturesUnordered::new();
+        let mut sessions = self.runtime.sessions();
+        self.listen_to(&sessions.borrow_and_update().clone());
+        let end = loop {
+            // Commands before lines: each begins before the next is read.
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break ServeEnd::Stopped,
+                () = self.sink.closed() => break ServeEnd::OutputClosed,
+                Ok(()) = sessions.changed() => {
+                    let session = sessions.borrow_and_update().clone();
+                    self.listen_to(&session);
+                }
+                Some(()) = commands.next(), if !commands.is_empty() => {}
+                frame = lines.next(), if commands.len() < PENDING_COMMANDS => match frame {
+                    Ok(Some(frame)) => commands.push(self.take(frame)),
+                    Ok(None) => break ServeEnd::InputEnded,
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot read commands");
+                        break ServeEnd::InputEnded;
+                    }
+                },
+            }
+        };
+        self.events.mute();
+        self.listen_no_more();
+        // Commands that wait for what is being shut down may still be answered.
+        let mut shutdown = std::pin::pin!(self.runtime.shutdown());
+        loop {
+            tokio::select! {
+                biased;
+                Some(()) = commands.next(), if !commands.is_empty() => {}
+                () = &mut shutdown => break,
+            }
+        }
+        while let Some(Some(())) = commands.next().now_or_never() {}
+        end
+    }
+
+    /// Hears the events of a session instead of those of the last one.
+    fn listen_to(&self, session: &AgentSession) {
+        self.listen_no_more();
+        let subscription = session.subscribe(Arc::clone(&self.events) as _);
+        *self.subscription() = Some(subscription);
+    }
+
+    fn listen_no_more(&self) {
+        let earlier = self.subscription().take();
+        drop(earlier);
+    }
+
+    fn subscription(&self) -> std::sync::MutexGuard<'_, Option<SessionSubscription>> {
+        let subscription = self.subscription.lock();
+        subscription.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn take(&self, frame: Frame) {
+        let line = match frame {
+            Frame::Line(line) => ClientLine::parse(&line),
+            Frame::TooLong => ClientLine::too_long(COMMAND_LINE_LIMIT),
+        };
+        match line {
+            ClientLine::Request(request) => self.answer(request).await,
+            ClientLine::ExtensionUi(response) => self.dialogs.reply(response),
+            ClientLine::Rejected(rejected) => self.send(failure_line(&rejected)).await,
+        }
+    }
+
+    async fn answer(&self, request: RpcRequest) {
+        let RpcRequest { id, kind, command } = request;
+        let answer = match self.execute(command, &kind, id.as_ref()).await {
+            Ok(execute::Answer::Given) => return,
+            Ok(execute::Answer::Done) => success_line(id.as_ref(), &kind, None),
+            Ok(execute::Answer::Data(data)) => success_line(id.as_ref(), &kind, Some(&data)),
+            Err(error) => failure_line(&Rejected {
+                id,
+                command: Some(kind),
+                error,
+            }),
+        };
+        self.send(answer).await;
+    }
+
+    async fn send(&self, line: String) {
+        if let Err(error) = self.sink.send(line).await {
+            tracing::debug!(%error, "an answer has no reader");
+        }
+    }
+}

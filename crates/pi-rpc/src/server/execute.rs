@@ -1,0 +1,283 @@
+//! What each command does with the session.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use pi_agent::SharedMessage;
+use pi_ai::ThinkingLevel;
+use pi_runtime::{
+    BashRequest, CycleDirection, Delivery, HtmlOptions, InputSource, Persist, Prompt, export_html,
+    stored_secrets,
+};
+use pi_session::{EntryId, ForkPosition};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Server, session_json};
+use crate::command::{RpcCommand, StreamingBehavior};
+use crate::response::{Forked, Replaced, success_line};
+
+/// How a command is answered.
+pub(super) enum Answer {
+    /// It was done.
+    Done,
+    /// It was done, and this JSON comes of it.
+    Data(String),
+    /// It was answered already.
+    Given,
+}
+
+/// The answer to `get_messages`, without a copy of them.
+#[derive(Serialize)]
+struct Messages<'a> {
+    messages: &'a [SharedMessage],
+}
+
+type Outcome = Result<Answer, String>;
+
+impl Server {
+    /// Carries a command out. An error is what the client is told.
+    pub(super) async fn execute(
+        &self,
+        command: RpcCommand,
+        kind: &str,
+        id: Option<&Value>,
+    ) -> Outcome {
+        let session = self.runtime.session();
+        match command {
+            RpcCommand::Prompt {
+                message,
+                images,
+                streaming_behavior,
+            } => {
+                let prompt = Prompt {
+                    text: message,
+                    images,
+                    streaming_behavior: streaming_behavior.map(delivery),
+                    expand: true,
+                    source: InputSource::Rpc,
+                };
+                // The client learns that the prompt was taken before it hears of the run.
+                let announce = |_| self.send(success_line(id, kind, None));
+                let taken = session.prompt_announced(prompt, announce).await;
+                taken.map(|_| Answer::Given).map_err(told)
+            }
+            RpcCommand::Steer { message, images } => {
+                let queued = session.steer(&message, images, InputSource::Rpc).await;
+                done(queued)
+            }
+            RpcCommand::FollowUp { message, images } => {
+                let queued = session.follow_up(&message, images, InputSource::Rpc).await;
+                done(queued)
+            }
+            RpcCommand::Abort => {
+                session.abort().await;
+                Ok(Answer::Done)
+            }
+            RpcCommand::ClearQueue => data(&session.clear_queue().await),
+            RpcCommand::AbortRetry => {
+                session.abort_retry();
+                Ok(Answer::Done)
+            }
+            RpcCommand::Compact {
+                custom_instructions,
+            } => data(&session.compact(custom_instructions).await.map_err(told)?),
+            RpcCommand::SetAutoCompaction { enabled } => done(session.set_auto_compaction(enabled)),
+            RpcCommand::SetAutoRetry { enabled } => done(session.set_auto_retry(enabled)),
+            RpcCommand::SetSteeringMode { mode } => done(session.set_steering_mode(mode)),
+            RpcCommand::SetFollowUpMode { mode } => done(session.set_follow_up_mode(mode)),
+            RpcCommand::Bash {
+                command,
+                exclude_from_context,
+            } => {
+                let request = BashRequest {
+                    id: id.cloned(),
+                    command,
+                    exclude_from_context: exclude_from_context.unwrap_or(false),
+                };
+                data(&session.bash(request).await.map_err(told)?)
+            }
+            RpcCommand::AbortBash => {
+                session.abort_bash();
+                Ok(Answer::Done)
+            }
+            RpcCommand::SetModel { .. }
+            | RpcCommand::CycleModel
+            | RpcCommand::GetAvailableModels
+            | RpcCommand::SetThinkingLevel { .. }
+            | RpcCommand::CycleThinkingLevel
+            | RpcCommand::GetAvailableThinkingLevels => self.choose(command).await,
+            RpcCommand::NewSession { .. }
+            | RpcCommand::SwitchSession { .. }
+            | RpcCommand::Fork { .. }
+            | RpcCommand::Clone => self.replace(command).await,
+            RpcCommand::ExportHtml { output_path } => self.export(output_path).await,
+            RpcCommand::SetSessionName { name } => match name.trim() {
+                "" => Err("A session's name has more than spaces".to_owned()),
+                name => done(session.set_session_name(name).await),
+            },
+            RpcCommand::GetState
+            | RpcCommand::GetMessages
+            | RpcCommand::GetSessionStats
+            | RpcCommand::GetForkMessages
+            | RpcCommand::GetEntries { .. }
+            | RpcCommand::GetTree
+            | RpcCommand::GetLastAssistantText
+            | RpcCommand::GetCommands => self.look_up(command),
+        }
+    }
+
+    /// Answers what changes nothing.
+    fn look_up(&self, command: RpcCommand) -> Outcome {
+        let session = self.runtime.session();
+        match command {
+            RpcCommand::GetState => data(&session.state()),
+            RpcCommand::GetMessages => {
+                let messages = session.messages().map_err(told)?;
+                data(&Messages {
+                    messages: &messages,
+                })
+            }
+            RpcCommand::GetSessionStats => data(&session.stats().map_err(told)?),
+            RpcCommand::GetForkMessages => {
+                let messages = session.messages_for_forking().map_err(told)?;
+                data(&json!({ "messages": messages }))
+            }
+            RpcCommand::GetEntries { since } => {
+                let since = since.as_deref();
+                let entries = session.with_session(|tree| session_json::entries(tree, since));
+                entries.map(Answer::Data).map_err(told)
+            }
+            RpcCommand::GetTree => {
+                let tree = session.with_session(session_json::tree);
+                tree.map(Answer::Data).map_err(told)
+            }
+            RpcCommand::GetLastAssistantText => {
+                // Clients know an absent text by an absent field.
+                match session.last_assistant_text().map_err(told)? {
+                    Some(text) => data(&json!({ "text": text })),
+                    None => data(&json!({})),
+                }
+            }
+            RpcCommand::GetCommands => data(&json!({ "commands": self.runtime.commands() })),
+            _ => Ok(Answer::Done),
+        }
+    }
+
+    /// Chooses models and thinking levels.
+    async fn choose(&self, command: RpcCommand) -> Outcome {
+        let session = self.runtime.session();
+        match command {
+            RpcCommand::SetModel { provider, model_id } => {
+                let mut available = session.models().available().into_iter();
+                let found =
+                    available.find(|model| model.provider == provider && model.id == model_id);
+                let model = found.ok_or_else(|| {
+                    format!("{provider}/{model_id} is not among the models that can be used")
+                })?;
+                let chosen = session.set_model(model.clone(), Persist::Session).await;
+                chosen.map_err(told)?;
+                data(&model)
+            }
+            RpcCommand::CycleModel => {
+                let cycled = session.cycle_model(CycleDirection::Forward, Persist::Session);
+                data(&cycled.await.map_err(told)?)
+            }
+            RpcCommand::GetAvailableModels => {
+                data(&json!({ "models": session.models().available() }))
+            }
+            RpcCommand::SetThinkingLevel { level } => {
+                let levels = session.available_thinking_levels();
+                let least = levels.first().copied().unwrap_or_default();
+                let level = ThinkingLevel::from_name(&level).unwrap_or(least);
+                done(session.set_thinking_level(level, Persist::Session).await)
+            }
+            RpcCommand::CycleThinkingLevel => {
+                let level = session.cycle_thinking_level(Persist::Session).await;
+                let level = level.map_err(told)?;
+                data(&level.map(|level| json!({ "level": level })))
+            }
+            RpcCommand::GetAvailableThinkingLevels => {
+                data(&json!({ "levels": session.available_thinking_levels() }))
+            }
+            _ => Ok(Answer::Done),
+        }
+    }
+
+    /// Puts another session in the place of this one.
+    async fn replace(&self, command: RpcCommand) -> Outcome {
+        let runtime = &self.runtime;
+        let replaced = match command {
+            RpcCommand::NewSession { parent_session } => {
+                let parent = parent_session.map(PathBuf::from);
+                runtime.new_session(parent).await.map_err(told)?
+            }
+            RpcCommand::SwitchSession { session_path } => {
+                let path = PathBuf::from(session_path);
+                runtime.switch_session(&path).await.map_err(told)?
+            }
+            RpcCommand::Clone => runtime.clone_session().await.map_err(told)?,
+            RpcCommand::Fork { entry_id } => {
+                let forked = runtime
+                    .fork(&EntryId::from(entry_id), ForkPosition::Before)
+                    .await;
+                let forked = forked.map_err(told)?;
+                self.listen_to(&runtime.session());
+                return data(&Forked {
+                    text: forked.selected_text,
+                    cancelled: forked.cancelled,
+                });
+            }
+            _ => return Ok(Answer::Done),
+        };
+        // Before the answer, so that no event of the new session is missed.
+        self.listen_to(&runtime.session());
+        data(&Replaced {
+            cancelled: replaced.cancelled,
+        })
+    }
+
+    async fn export(&self, output: Option<String>) -> Outcome {
+        let session = self.runtime.session();
+        let credentials = session.models().authenticator().store();
+        let options = HtmlOptions {
+            output: output.map(PathBuf::from),
+            redaction: stored_secrets(credentials.as_ref()).await,
+            ..HtmlOptions::default()
+        };
+        let path = session.with_session(|session| export_html(session, &options));
+        data(&json!({ "path": path.map_err(told)? }))
+    }
+}
+
+fn delivery(behavior: StreamingBehavior) -> Delivery {
+    match behavior {
+        StreamingBehavior::Steer => Delivery::Steer,
+        StreamingBehavior::FollowUp => Delivery::FollowUp,
+    }
+}
+
+fn done<T, E: Error>(outcome: Result<T, E>) -> Outcome {
+    outcome.map(|_| Answer::Done).map_err(told)
+}
+
+fn data<T: Serialize + ?Sized>(data: &T) -> Outcome {
+    let text = pi_ai::json::to_string(data).map_err(told)?;
+    Ok(Answer::Data(text))
+}
+
+/// Puts an error and its causes into one line.
+fn told(error: impl Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Some errors repeat what caused them.
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,214 @@
+//! A session's entries as JSON, for `get_entries` and `get_tree`.
+//!
+//! The text comes from the session file as it is, without building an entry from it; and the tree is
+//! spelled without recursion, because a conversation nests as deep as it is long.
+
+use pi_session::{EntryId, Session, SessionError, SessionTree};
+
+/// Why entries cannot be listed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListingError {
+    #[error("There is no entry {0}")]
+    UnknownEntry(String),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+/// Spells the data of `get_entries`: all entries in the order of the file, or those after `since`.
+pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, ListingError> {
+    let nodes = session.tree().nodes;
+    let first = match since {
+        None => 0,
+        Some(since) => {
+            let place = nodes.iter().position(|node| node.id.as_str() == since);
+            place.ok_or_else(|| ListingError::UnknownEntry(since.to_owned()))? + 1
+        }
+    };
+    let mut json = String::from("{\"entries\":[");
+    for (place, node) in nodes.iter().skip(first).enumerate() {
+        if place > 0 {
+            json.push(',');
+        }
+        push_entry(&mut json, session, &node.id)?;
+    }
+    json.push(']');
+    push_leaf(&mut json, session);
+    json.push('}');
+    Ok(json)
+}
+
+/// Spells the data of `get_tree`.
+pub(crate) fn tree(session: &Session) -> Result<String, ListingError> {
+    let tree = session.tree();
+    let mut json = String::from("{\"tree\":");
+    push_nodes(&mut json, session, &tree)?;
+    push_leaf(&mut json, session);
+    json.push('}');
+    Ok(json)
+}
+
+fn push_nodes(
+    json: &mut String,
+    session: &Session,
+    tree: &SessionTree,
+) -> Result<(), ListingError> {
+    // What is left to spell of each list of siblings, the innermost last.
+    let mut open = vec![tree.roots.iter()];
+    let mut is_first = true;
+    // The nodes whose lists are open, the innermost last.
+    let mut parents = Vec::new();
+    json.push('[');
+    while let Some(siblings) = open.last_mut() {
+        if let Some(position) = siblings.next() {
+            let Some(node) = tree.nodes.get(*position) else {
+                continue;
+            };
+            if !is_first {
+                json.push(',');
+            }
+            json.push_str("{\"entry\":");
+            push_entry(json, session, &node.id)?;
+            json.push_str(",\"children\":[");
+            open.push(node.children.iter());
+            parents.push(node);
+            is_first = true;
+            continue;
+        }
+        open.pop();
+        json.push(']');
+        is_first = false;
+        if let Some(node) = parents.pop() {
+            if let Some(label) = &node.label {
+                push_text(json, "label", &label.text);
+                push_text(json, "labelTimestamp", &label.timestamp);
+            }
+            json.push('}');
+        }
+    }
+    Ok(())
+}
+
+fn push_entry(json: &mut String, session: &Session, id: &EntryId) -> Result<(), ListingError> {
+    let line = session.entry_json(id.as_str())?;
+    let line = line.trim();
+    // A session file may hold what readers of JSON lines would stumble over.
+    if line.bytes().any(|byte| byte < 0x20) {
+        let entry = session.entry(id.as_str())?;
+        let text = pi_ai::json::to_string(&entry).map_err(SessionError::Unspellable)?;
+        json.push_str(&text);
+    } else {
+        json.push_str(line);
+    }
+    Ok(())
+}
+
+fn push_leaf(json: &mut String, session: &Session) {
+    match session.leaf_id() {
+        Some(leaf) => push_text(json, "leafId", leaf.as_str()),
+        None => json.push_str(",\"leafId\":null"),
+    }
+}
+
+fn push_text(json: &mut String, key: &str, text: &str) {
+    json.push_str(",\"");
+    json.push_str(key);
+    json.push_str("\":");
+    json.push_str(&pi_ai::json::value_to_string(&text.into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pi_session::{CustomEntry, NewSession, SessionInfoEntry};
+    use pretty_assertions::assert_eq;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn session() -> Session {
+        Session::in_memory(Path::new("/project"), NewSession::default()).unwrap()
+    }
+
+    fn append(session: &mut Session, name: &str) -> EntryId {
+        let name = Some(name.to_owned());
+        session
+            .append(SessionInfoEntry { name })
+            .unwrap()
+            .id
+            .clone()
+    }
+
+    fn parse(json: &str) -> Value {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn an_empty_session_has_neither_entries_nor_a_leaf() {
+        assert_eq!(
+            entries(&session(), None).unwrap(),
+            r#"{"entries":[],"leafId":null}"#
+        );
+        assert_eq!(tree(&session()).unwrap(), r#"{"tree":[],"leafId":null}"#);
+    }
+
+    #[test]
+    fn entries_follow_the_file_and_may_begin_after_one() {
+        let mut session = session();
+        let ids = ["a", "b", "c"].map(|name| append(&mut session, name));
+        let names = |since: Option<&str>| {
+            let data = parse(&entries(&session, since).unwrap());
+            assert_eq!(data["leafId"], ids[2].as_str());
+            data["entries"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|entry| entry["name"].as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names(None), ["a", "b", "c"]);
+        assert_eq!(names(Some(ids[0].as_str())), ["b", "c"]);
+        assert!(names(Some(ids[2].as_str())).is_empty());
+        let unknown = entries(&session, Some("nope")).unwrap_err();
+        assert!(unknown.to_string().contains("nope"));
+    }
+
+    #[test]
+    fn branches_nest_and_labels_show() {
+        let mut session = session();
+        let root = append(&mut session, "root");
+        let left = append(&mut session, "left");
+        session.branch(&root).unwrap();
+        append(&mut session, "right \"1\"");
+        session.set_label(&left, Some("mark")).unwrap();
+        let data = parse(&tree(&session).unwrap());
+        let root = &data["tree"][0];
+        assert_eq!(root["entry"]["name"], "root");
+        assert_eq!(root["children"][0]["entry"]["name"], "left");
+        assert_eq!(root["children"][0]["label"], "mark");
+        assert!(root["children"][0]["labelTimestamp"].is_string());
+        assert_eq!(root["children"][0]["children"], json!([]));
+        assert_eq!(root["children"][1]["entry"]["name"], "right \"1\"");
+        assert_eq!(root["children"][1].get("label"), None);
+        assert_eq!(root["children"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_long_conversation_is_spelled_without_recursion() {
+        let mut session = session();
+        for _ in 0..20_000 {
+            session
+                .append(CustomEntry {
+                    custom_type: "x".to_owned(),
+                    data: None,
+                })
+                .unwrap();
+        }
+        let json = tree(&session).unwrap();
+        assert_eq!(json.matches("\"children\":[").count(), 20_000);
+        assert_eq!(
+            json.bytes().filter(|byte| *byte == b'{').count(),
+            json.bytes().filter(|byte| *byte == b'}').count()
+        );
+    }
+}
