@@ -10,6 +10,8 @@ mod scan;
 use std::ffi::OsString;
 
 use pi_ai::ThinkingLevel;
+use pi_config::ResourceFlags;
+use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};
 use scan::{Word, scan};
@@ -25,10 +27,12 @@ pub(crate) struct Args {
     pub(crate) full_updates: bool,
     pub(crate) list_models: Option<ListModels>,
     pub(crate) export: Option<String>,
-    pub(crate) session: SessionArgs,
+    pub(crate) session: SessionFlags,
+    pub(crate) session_dir: Option<String>,
+    pub(crate) session_name: Option<String>,
     pub(crate) model: ModelArgs,
-    pub(crate) tools: ToolArgs,
-    pub(crate) resources: ResourceArgs,
+    pub(crate) tools: ToolSelection,
+    pub(crate) resources: ResourceFlags,
     /// `--approve` and `--no-approve`; the last one counts.
     pub(crate) trust: Option<bool>,
     pub(crate) offline: bool,
@@ -67,47 +71,6 @@ pub(crate) enum ListModels {
     Matching(String),
 }
 
-/// Which session to work in.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SessionArgs {
-    pub(crate) continue_recent: bool,
-    pub(crate) resume: bool,
-    pub(crate) no_session: bool,
-    pub(crate) session: Option<String>,
-    pub(crate) session_id: Option<String>,
-    pub(crate) fork: Option<String>,
-    pub(crate) session_dir: Option<String>,
-    pub(crate) name: Option<String>,
-}
-
-impl SessionArgs {
-    /// Names what cannot be asked for together, or makes no sense.
-    pub(crate) fn conflict(&self) -> Option<String> {
-        let others = [
-            (self.session.is_some(), "--session"),
-            (self.continue_recent, "--continue"),
-            (self.resume, "--resume"),
-            (self.no_session, "--no-session"),
-        ];
-        let given = |count: usize| -> Vec<&str> {
-            let given = others.into_iter().take(count).filter(|(given, _)| *given);
-            given.map(|(_, name)| name).collect()
-        };
-        let clash = |flag: &str, others: Vec<&str>| {
-            let others = (!others.is_empty()).then(|| others.join(", "));
-            others.map(|others| format!("{flag} cannot go with {others}"))
-        };
-        let fork = self.fork.as_ref().and_then(|_| clash("--fork", given(4)));
-        let id = self.session_id.as_deref();
-        fork.or_else(|| id.and_then(|_| clash("--session-id", given(3))))
-            .or_else(|| Some(pi_session::check_session_id(id?).err()?.to_string()))
-            .or_else(|| {
-                let is_blank = self.name.as_deref()?.trim().is_empty();
-                is_blank.then(|| "--name needs more than spaces".to_owned())
-            })
-    }
-}
-
 /// Which model to ask, and how.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct ModelArgs {
@@ -129,31 +92,6 @@ impl std::fmt::Debug for ModelArgs {
             .field("thinking", &self.thinking)
             .finish_non_exhaustive()
     }
-}
-
-/// Which tools the model has.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ToolArgs {
-    pub(crate) none: bool,
-    pub(crate) no_builtin: bool,
-    pub(crate) allow: Option<Vec<String>>,
-    pub(crate) deny: Option<Vec<String>>,
-}
-
-/// Which resources to load.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ResourceArgs {
-    pub(crate) extensions: Vec<String>,
-    pub(crate) skills: Vec<String>,
-    pub(crate) prompt_templates: Vec<String>,
-    pub(crate) themes: Vec<String>,
-    pub(crate) no_extensions: bool,
-    pub(crate) no_skills: bool,
-    pub(crate) no_prompt_templates: bool,
-    pub(crate) no_themes: bool,
-    pub(crate) no_context_files: bool,
-    pub(crate) system_prompt: Option<String>,
-    pub(crate) append_system_prompt: Vec<String>,
 }
 
 /// A long flag that is not ours.
@@ -286,10 +224,12 @@ impl Args {
                     ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ")
                 ))),
             },
-            Flag::NoTools => self.tools.none = true,
-            Flag::NoBuiltinTools => self.tools.no_builtin = true,
+            Flag::NoTools => self.tools.defaults = DefaultTools::None,
+            Flag::NoBuiltinTools if self.tools.defaults == DefaultTools::All => {
+                self.tools.defaults = DefaultTools::NoBuiltin;
+            }
             Flag::Tools => self.tools.allow = Some(tools()),
-            Flag::ExcludeTools => self.tools.deny = Some(tools()),
+            Flag::ExcludeTools => self.tools.exclude = tools(),
             _ => {}
         }
     }
@@ -303,8 +243,8 @@ impl Args {
             Flag::Session => session.session = value,
             Flag::SessionId => session.session_id = value,
             Flag::Fork => session.fork = value,
-            Flag::SessionDir => session.session_dir = value,
-            Flag::Name => session.name = value,
+            Flag::SessionDir => self.session_dir = value,
+            Flag::Name => self.session_name = value,
             _ => {}
         }
     }

@@ -3,15 +3,45 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pi_ai::{Modality, Model};
+use pi_ai::{Env, Modality, Model};
+use pi_config::{AgentDir, DiagnosticLevel};
+use pi_runtime::{ServiceOptions, Services};
 use pi_tui::FuzzyQuery;
 
-use crate::args::ListModels;
+use crate::args::{Args, ListModels};
+use crate::output::{Exit, print, warn};
+use crate::startup::{no_model, working_directory};
 
 /// What each column is called.
 const HEADINGS: [&str; 6] = [
     "provider", "model", "context", "max-out", "thinking", "images",
 ];
+
+/// Prints the models.
+pub(crate) async fn run(args: &Args, wanted: &ListModels, env: Env) -> Exit {
+    let cwd = match working_directory() {
+        Ok(cwd) => cwd,
+        Err(failure) => return failure.report(),
+    };
+    let options = ServiceOptions {
+        trust: args.trust,
+        resources: args.resources.clone(),
+        ..ServiceOptions::new(AgentDir::from_env(&env), env)
+    };
+    let services = Services::load(&options, &cwd).await;
+    for diagnostic in &services.diagnostics {
+        if diagnostic.level > DiagnosticLevel::Info {
+            warn(&diagnostic.message);
+        }
+    }
+    let models = services.models.available();
+    if models.is_empty() {
+        // Nothing to list is an answer, not a failure.
+        no_model().report();
+        return Exit::Success;
+    }
+    print(&table(models, wanted))
+}
 
 /// Returns the table of the models that were asked for, or a sentence if there are none.
 pub(crate) fn table(mut models: Vec<Arc<Model>>, wanted: &ListModels) -> String {

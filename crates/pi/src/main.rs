@@ -5,15 +5,20 @@
 
 mod args;
 mod auth_command;
+mod conversation;
 mod export_command;
 mod help;
+mod json_mode;
 mod list_models;
 mod log;
 mod mode;
 mod output;
 mod package_command;
+mod print_mode;
 mod prompt_input;
+mod rpc_mode;
 mod signals;
+mod startup;
 mod version;
 
 use std::ffi::OsString;
@@ -21,34 +26,28 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use pi_ai::Env;
+use pi_runtime::UpdateForm;
 
 use crate::args::{Args, Problem};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Exit, Failure, print, warn};
+use crate::signals::Signals;
+use crate::startup::{Prepared, prepare, working_directory};
 
 fn main() -> ExitCode {
     dispatch(std::env::args_os().skip(1).collect()).into()
 }
 
 fn dispatch(words: Vec<OsString>) -> Exit {
-    let first = words
-        .first()
-        .and_then(|word| word.to_str())
-        .unwrap_or_default();
-    if first == "auth" {
-        log::start();
-        let words = words.into_iter().skip(1).collect();
-        return block_on(auth_command::run(words, Env::process()));
-    }
-    if package_command::is_command(first) {
-        let words: Vec<String> = words
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        return match std::env::current_dir() {
-            Ok(cwd) => package_command::run(&words, &cwd, &Env::process()),
-            Err(error) => Failure::new(format!("there is no working directory: {error}")).report(),
-        };
+    let first = words.first().and_then(|word| word.to_str());
+    match first {
+        Some("auth") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return block_on(auth_command::run(words, Env::process()));
+        }
+        Some(word) if package_command::is_command(word) => return serve_packages(&words),
+        _ => {}
     }
     let args = Args::parse(words);
     if let Err(failure) = report_problems(&args) {
@@ -60,6 +59,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
     if args.help {
         return print(&help::text());
     }
+    log::start();
     if let Some(input) = &args.export {
         let output = args.messages.first().map(String::as_str);
         return block_on(export_command::run(input, output, Env::process()));
@@ -68,8 +68,16 @@ fn dispatch(words: Vec<OsString>) -> Exit {
     if let Err(failure) = check(&args, mode) {
         return failure.report();
     }
-    log::start();
-    Exit::Success
+    block_on(serve(args, mode))
+}
+
+fn serve_packages(words: &[OsString]) -> Exit {
+    let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    match working_directory() {
+        Ok(cwd) => package_command::run(&words, &cwd, &Env::process()),
+        Err(failure) => failure.report(),
+    }
 }
 
 /// Tells what is wrong with a command line; the first error ends the program.
@@ -85,15 +93,56 @@ fn report_problems(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses what cannot be asked for together.
+/// Refuses what cannot be asked for together, before anything is touched.
 fn check(args: &Args, mode: Mode) -> Result<(), Failure> {
     if mode == Mode::Rpc && !args.files.is_empty() {
         return Err(Failure::new("@file arguments cannot be used in rpc mode")
             .hint("send images with the prompt command"));
     }
-    match args.session.conflict() {
-        Some(conflict) => Err(Failure::new(conflict)),
-        None => Ok(()),
+    Ok(args.session.check()?)
+}
+
+async fn serve(args: Args, mode: Mode) -> Exit {
+    let env = Env::process();
+    if let Some(wanted) = &args.list_models {
+        return list_models::run(&args, wanted, env).await;
+    }
+    if mode == Mode::Interactive {
+        return Failure::new("the terminal application is not part of this build")
+            .hint(
+                "pi -p \"MESSAGE\" answers in the shell, --mode json and --mode rpc serve programs",
+            )
+            .hint("pi --demo shows it at work without a key")
+            .report();
+    }
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return Failure::new(format!("cannot listen to signals: {error}")).report(),
+    };
+    let form = match args.full_updates {
+        true => UpdateForm::Full,
+        false => UpdateForm::Delta,
+    };
+    let prepared = signals.guard(prepare(args, mode, env), async {}).await;
+    let Prepared { runtime, prompts } = match prepared {
+        Ok(Ok(prepared)) => prepared,
+        Ok(Err(failure)) => return failure.report(),
+        Err(signal) => return signal.exit(),
+    };
+    let work = async {
+        let exit = match mode {
+            Mode::Json => json_mode::run(&runtime, prompts, form).await,
+            Mode::Rpc | Mode::Print | Mode::Interactive => print_mode::run(&runtime, prompts).await,
+        };
+        runtime.shutdown().await;
+        exit
+    };
+    if mode == Mode::Rpc {
+        return rpc_mode::run(runtime.clone(), form, signals).await;
+    }
+    match signals.guard(work, runtime.shutdown()).await {
+        Ok(exit) => exit,
+        Err(signal) => signal.exit(),
     }
 }
 

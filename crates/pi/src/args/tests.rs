@@ -121,7 +121,7 @@ fn values_may_look_like_flags() {
         parse("--model --help").model.model.as_deref(),
         Some("--help")
     );
-    assert_eq!(parse("-n -x").session.name.as_deref(), Some("-x"));
+    assert_eq!(parse("-n -x").session_name.as_deref(), Some("-x"));
     assert_eq!(
         parse("--system-prompt @a")
             .resources
@@ -218,27 +218,9 @@ fn a_key_shows_in_no_output() {
 }
 
 #[test]
-fn sessions_that_cannot_go_together_are_refused() {
-    for (line, part) in [
-        ("--fork a --session b", Some("--session")),
-        ("--fork a -c -r", Some("--continue, --resume")),
-        ("--fork a --no-session", Some("--no-session")),
-        ("--fork a --session-id b", None),
-        ("--session-id a --session b", Some("--session")),
-        ("--session-id a -c", Some("--continue")),
-        ("--session-id a -r", Some("--resume")),
-        ("--session-id a --no-session", None),
-        ("--session-id -bad-", Some("-bad-")),
-        ("--session-id a/b", Some("a/b")),
-        ("--session a -c", None),
-        ("-c --no-session", None),
-    ] {
-        let conflict = parse(line).session.conflict();
-        match (&conflict, part) {
-            (Some(conflict), Some(part)) => assert!(conflict.contains(part), "{line}: {conflict}"),
-            (conflict, part) => assert_eq!(conflict.is_some(), part.is_some(), "{line}"),
-        }
+fn no_tools_wins_over_no_builtin_tools() {
+    for line in ["-nt -nbt", "-nbt -nt"] {
+        assert_eq!(parse(line).tools.defaults, DefaultTools::None, "{line}");
     }
-    assert!(words(&["--name", " "]).session.conflict().is_some());
-    assert!(words(&["--name", "x"]).session.conflict().is_none());
+    assert_eq!(parse("-nbt").tools.defaults, DefaultTools::NoBuiltin);
 }

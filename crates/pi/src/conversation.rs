@@ -1,0 +1,30 @@
+//! Says the prompts of a command line to a session, one after the other.
+
+use pi_runtime::{AgentSession, InputSource, Prompt, SessionRuntime};
+
+use crate::output::Failure;
+use crate::prompt_input::Prompts;
+
+/// Says every prompt and waits for its run to end. `meet` sees the session before each prompt, because a
+/// prompt may have put another session in its place.
+pub(crate) async fn converse(
+    runtime: &SessionRuntime,
+    prompts: Prompts,
+    mut meet: impl FnMut(&AgentSession),
+) -> Result<(), Failure> {
+    let rest = prompts.rest.into_iter().map(|text| (text, Vec::new()));
+    for (text, images) in prompts.first.into_iter().chain(rest) {
+        let session = runtime.session();
+        meet(&session);
+        let prompt = Prompt {
+            text,
+            images,
+            streaming_behavior: None,
+            expand: true,
+            source: InputSource::Interactive,
+        };
+        session.prompt(prompt).await?;
+        session.wait_for_idle().await;
+    }
+    Ok(())
+}

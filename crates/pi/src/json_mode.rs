@@ -1,0 +1,51 @@
+//! JSON mode: the session's header, then every event, one record a line.
+//!
+//! A failed answer is an event like others; only what keeps a prompt from being said ends with an
+//! error.
+
+use std::sync::Arc;
+
+use pi_rpc::{JsonEvents, LineSink, LineWriter};
+use pi_runtime::{SessionRuntime, UpdateForm};
+
+use crate::conversation::converse;
+use crate::output::{Exit, Failure};
+use crate::prompt_input::Prompts;
+
+/// Says the prompts and writes what happens. A reader that goes away ends the run without
+/// complaint.
+pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: UpdateForm) -> Exit {
+    let writer = LineWriter::start(tokio::io::stdout());
+    let sink = writer.sink();
+    let events = Arc::new(JsonEvents::new(sink.clone(), form));
+    let outcome = tokio::select! {
+        outcome = write_events(runtime, prompts, &sink, &events) => outcome,
+        () = sink.closed() => Ok(()),
+    };
+    events.mute();
+    runtime.shutdown().await;
+    // Nobody is left to miss what cannot be written.
+    sink.flush().await.ok();
+    match outcome {
+        Ok(()) => Exit::Success,
+        Err(failure) => failure.report(),
+    }
+}
+
+async fn write_events(
+    runtime: &SessionRuntime,
+    prompts: Prompts,
+    sink: &LineSink,
+    events: &Arc<JsonEvents>,
+) -> Result<(), Failure> {
+    let session = runtime.session();
+    let header = session.with_session(|session| pi_ai::json::to_string(session.header()))?;
+    if sink.send(header).await.is_err() {
+        return Ok(());
+    }
+    let mut subscription = session.subscribe(Arc::clone(events) as _);
+    converse(runtime, prompts, |session| {
+        subscription = session.subscribe(Arc::clone(events) as _);
+    })
+    .await
+}

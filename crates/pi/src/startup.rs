@@ -1,0 +1,187 @@
+//! From a command line to a session that can be prompted.
+
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use pi_ai::Env;
+use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
+use pi_runtime::{
+    ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError, SessionRuntime, StartError,
+    no_model_hints, read_attachments,
+};
+
+use crate::args::{Args, ModelArgs};
+use crate::mode::{Mode, Terminals};
+use crate::output::{Failure, notice, warn};
+use crate::prompt_input::{Prompts, read_pipe};
+
+/// A session and what is to be said to it.
+pub(crate) struct Prepared {
+    pub(crate) runtime: SessionRuntime,
+    pub(crate) prompts: Prompts,
+}
+
+/// Starts the session and gathers the prompts. When that fails, nothing is left running.
+pub(crate) async fn prepare(args: Args, mode: Mode, env: Env) -> Result<Prepared, Failure> {
+    let cwd = working_directory()?;
+    if let Some(flag) = args.unknown.first() {
+        return Err(Failure::new(format!("unknown option --{}", flag.name))
+            .hint("pi --help lists the options"));
+    }
+    let (files, messages) = (args.files.clone(), args.messages.clone());
+    let runtime = start(runtime_options(args, &cwd, &env)?).await?;
+    match gather(&runtime, mode, &files, messages, &cwd, &env).await {
+        Ok(prompts) => Ok(Prepared { runtime, prompts }),
+        Err(failure) => {
+            runtime.shutdown().await;
+            Err(failure)
+        }
+    }
+}
+
+async fn gather(
+    runtime: &SessionRuntime,
+    mode: Mode,
+    files: &[String],
+    messages: Vec<String>,
+    cwd: &Path,
+    env: &Env,
+) -> Result<Prompts, Failure> {
+    let piped = match mode {
+        Mode::Print | Mode::Json if !Terminals::of_process().stdin => read_pipe().await?,
+        _ => None,
+    };
+    let attached = read_attachments(files, cwd, env).await?;
+    report(&runtime.diagnostics())?;
+    if let Some(fallback) = runtime.model_fallback() {
+        warn(&fallback);
+    }
+    if runtime.session().model().is_none() {
+        return Err(no_model());
+    }
+    let piped = piped.as_deref();
+    Ok(Prompts::assemble(
+        piped,
+        &attached.text,
+        attached.images,
+        messages,
+    ))
+}
+
+/// Returns what somebody without any credential is told.
+pub(crate) fn no_model() -> Failure {
+    let nothing = Failure::new("there is no model to ask: no provider has a credential");
+    no_model_hints().into_iter().fold(nothing, Failure::hint)
+}
+
+/// Returns the directory the program was started in.
+pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::new(format!("there is no working directory: {error}"))
+            .hint("change to a folder that exists")
+    })
+}
+
+/// Tells what is wrong with the user's files; an error ends the program.
+pub(crate) fn report(diagnostics: &[ConfigDiagnostic]) -> Result<(), Failure> {
+    let mut errors = Vec::new();
+    for diagnostic in diagnostics {
+        let text = spelled(diagnostic);
+        match diagnostic.level {
+            DiagnosticLevel::Info => notice(&text),
+            DiagnosticLevel::Warning => warn(&text),
+            DiagnosticLevel::Error => errors.push(text),
+        }
+    }
+    let mut errors = errors.into_iter();
+    let Some(first) = errors.next() else {
+        return Ok(());
+    };
+    Err(errors.fold(Failure::new(first), |failure, further| {
+        failure.hint(format!("there is more: {further}"))
+    }))
+}
+
+/// Names the file a diagnostic is about, unless its message does.
+fn spelled(diagnostic: &ConfigDiagnostic) -> String {
+    match &diagnostic.path {
+        Some(path) if !diagnostic.message.contains(&*path.to_string_lossy()) => {
+            format!("{}: {}", path.display(), diagnostic.message)
+        }
+        _ => diagnostic.message.clone(),
+    }
+}
+
+fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, Failure> {
+    let session = args.session.choice()?.ok_or_else(|| {
+        Failure::new("--resume needs the terminal application, which is not part of this build")
+            .hint("--continue goes on with the latest session, --session ID with another")
+    })?;
+    let agent_dir = AgentDir::from_env(env);
+    Ok(RuntimeOptions {
+        session,
+        session_dir: args.session_dir,
+        name: args.session_name,
+        trust: args.trust,
+        models: model_flags(args.model),
+        tools: args.tools,
+        resources: args.resources,
+        offline: args.offline,
+        ..RuntimeOptions::new(agent_dir, cwd, env.clone())
+    })
+}
+
+fn model_flags(args: ModelArgs) -> ModelFlags {
+    ModelFlags {
+        provider: args.provider,
+        model: args.model,
+        models: args.models,
+        thinking: args.thinking,
+        api_key: args.api_key.map(Into::into),
+    }
+}
+
+/// Starts the session. One of another project is copied into this one if the user wants that.
+async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
+    let error = match SessionRuntime::start(options.clone()).await {
+        Ok(runtime) => return Ok(runtime),
+        Err(error) => error,
+    };
+    if let StartError::Choice(SessionChoiceError::Elsewhere { path, cwd }) = &error
+        && wants_copy(cwd)
+    {
+        let session = SessionChoice::Fork {
+            source: path.to_string_lossy().into_owned(),
+            id: None,
+        };
+        let again = SessionRuntime::start(RuntimeOptions { session, ..options }).await;
+        return again.map_err(|error| told(&error));
+    }
+    Err(told(&error))
+}
+
+fn told(error: &StartError) -> Failure {
+    let failure = Failure::from_chain(error);
+    error.hints().into_iter().fold(failure, Failure::hint)
+}
+
+/// Asks whether a session of another project shall be copied; nobody to ask means no.
+fn wants_copy(project: &str) -> bool {
+    if Terminals::of_process()
+        != (Terminals {
+            stdin: true,
+            stdout: true,
+        })
+    {
+        return false;
+    }
+    notice(&format!(
+        "The session belongs to another project, {project}."
+    ));
+    let mut stderr = std::io::stderr().lock();
+    let asked = write!(stderr, "Copy it into this one? [y/N] ").and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let answered = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
+    let answer = answer.trim().to_ascii_lowercase();
+    answered.is_ok() && matches!(answer.as_str(), "y" | "yes")
+}

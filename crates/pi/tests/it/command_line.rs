@@ -1,0 +1,128 @@
+//! What the binary says without asking a model.
+
+use pretty_assertions::assert_eq;
+
+use crate::process::World;
+
+#[tokio::test]
+async fn version_and_help_touch_nothing() {
+    let world = World::new([]).await;
+    for (arguments, expected) in [(["--version"], "0.87.1+rs.1\n"), (["-v"], "0.87.1+rs.1\n")] {
+        let run = world.run(&arguments).await;
+        assert_eq!(
+            (run.code, run.stdout.as_str(), run.stderr.as_str()),
+            (Some(0), expected, "")
+        );
+    }
+    let help = world.run(&["--help", "--fork", "x", "--no-session"]).await;
+    assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
+    assert!(help.stdout.contains("--append-system-prompt"));
+    assert!(!world.home.path().join("home").exists());
+    let agent: Vec<_> = std::fs::read_dir(world.home.path().join("agent"))
+        .unwrap()
+        .collect();
+    assert_eq!(agent.len(), 1, "only models.json is there");
+}
+
+#[tokio::test]
+async fn what_cannot_be_obeyed_is_told_in_a_line_with_a_hint() {
+    let world = World::new([]).await;
+    for (arguments, part) in [
+        (vec!["-z", "-p", "x"], "-z"),
+        (vec!["--mode", "nope", "x"], "nope"),
+        (vec!["--frobnicate", "-p", "x"], "--frobnicate"),
+        (vec!["--mode", "rpc", "@a.txt"], "@file"),
+        (
+            vec!["-p", "x", "--fork", "a", "--no-session"],
+            "--no-session",
+        ),
+        (vec!["-p", "x", "--session-id", "-bad-"], "-bad-"),
+        (vec!["-p", "x", "--name", " "], "--name"),
+        (vec!["-p", "@missing.txt", "x"], "missing.txt"),
+        (
+            vec!["-p", "x", "--model", "nobody-has-this"],
+            "nobody-has-this",
+        ),
+        (
+            vec!["-p", "x", "--session", "nothing-like-it"],
+            "nothing-like-it",
+        ),
+    ] {
+        let run = world.run(&arguments).await;
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (Some(1), ""),
+            "{arguments:?}: {run:?}"
+        );
+        let first = run.stderr.lines().next().unwrap();
+        assert!(
+            first.starts_with("error: "),
+            "{arguments:?}: {}",
+            run.stderr
+        );
+        assert!(first.contains(part), "{arguments:?}: {}", run.stderr);
+        let others = run.stderr.lines().skip(1);
+        for line in others {
+            assert!(line.starts_with("hint: "), "{arguments:?}: {}", run.stderr);
+        }
+    }
+    assert!(world.server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn models_are_listed_as_a_table() {
+    let world = World::new([]).await;
+    let run = world.run(&["--list-models"]).await;
+    assert_eq!(run.code, Some(0));
+    assert_eq!(
+        run.stdout,
+        "provider  model  context  max-out  thinking  images\n\
+         mock      alpha  200K     8.2K     yes       yes   \n\
+         mock      beta   200K     8.2K     no        yes   \n"
+    );
+    let run = world.run(&["--list-models", "zzz"]).await;
+    assert_eq!(run.stdout, "No models matching \"zzz\"\n");
+}
+
+#[tokio::test]
+async fn auth_check_answers_scripts() {
+    let world = World::new([]).await;
+    for (arguments, code, stdout) in [
+        (vec!["check", "--provider", "mock"], 0, "ready\n"),
+        (
+            vec!["check", "--provider", "mock", "--json"],
+            0,
+            "{\"status\":\"ready\",\"provider\":\"mock\",\"authType\":\"api_key\"}\n",
+        ),
+        (vec!["check", "--model", "alpha"], 0, "ready\n"),
+        (
+            vec!["check", "--provider", "mock", "--credentials"],
+            0,
+            "k\n",
+        ),
+        (vec!["check", "--provider", "openai"], 1, "not_ready\n"),
+        (
+            vec!["check", "--provider", "nobody", "--json"],
+            1,
+            "{\"status\":\"not_ready\",\"provider\":\"nobody\",\"reason\":\"provider_not_found\"}\n",
+        ),
+        (vec!["print-api-key", "--provider", "mock"], 0, "k\n"),
+        (vec!["print-bearer-token", "--provider", "mock"], 1, ""),
+        (vec!["check"], 2, ""),
+        (vec!["frobnicate"], 1, ""),
+    ] {
+        let words: Vec<&str> = ["auth"].into_iter().chain(arguments).collect();
+        let run = world.run(&words).await;
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (Some(code), stdout),
+            "{words:?}: {run:?}"
+        );
+    }
+    world.home.write("agent/models.json", "{ broken");
+    let run = world
+        .run(&["auth", "check", "--provider", "mock", "--json"])
+        .await;
+    assert_eq!(run.code, Some(2));
+    assert!(run.stdout.contains("invalid_state"));
+}

@@ -1,0 +1,15 @@
+//! The binary, run as users, scripts and editors run it: real processes, pipes and signals, temporary
+//! homes, and a scripted model on the loopback interface.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a set-up that fails must fail the test at once"
+)]
+
+mod command_line;
+mod json_mode;
+mod print_mode;
+mod process;
+mod reference_client;
+mod rpc_mode;
+mod signals;

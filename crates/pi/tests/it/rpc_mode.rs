@@ -1,0 +1,185 @@
+//! RPC mode over real pipes, by hand and through the Rust client.
+
+use std::process::Stdio;
+
+use pi_rpc::{RpcClient, RpcClientError, RpcClientOptions};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::process::{LIMIT, World, answer, begin};
+
+fn client(world: &World) -> RpcClient {
+    let mut options = RpcClientOptions::new(env!("CARGO_BIN_EXE_pi"));
+    options.model = Some("mock/alpha".to_owned());
+    options.cwd = Some(world.project());
+    let environment = world.environment().into_iter();
+    options.environment = environment
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    RpcClient::start(&options).unwrap()
+}
+
+#[tokio::test]
+async fn every_line_gets_an_answer_and_the_process_lives_on() {
+    let world = World::new([]).await;
+    let input = "null\n42\n\"x\"\n[]\n{}\n\nnot json\r\n{\"type\":\"frobnicate\",\"id\":7}\n\
+                 {\"type\":\"prompt\",\"id\":\"p\"}\n{\"type\":\"get_last_assistant_text\",\"id\":\"last\"}";
+    let run = world
+        .run_with_input(&["--model", "mock/alpha", "--mode", "rpc"], input)
+        .await;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    let answers: Vec<(Value, Value, Value)> = run
+        .records()
+        .into_iter()
+        .map(|mut record| {
+            assert_eq!(record["type"], "response");
+            (
+                record["id"].take(),
+                record["command"].take(),
+                record["success"].take(),
+            )
+        })
+        .collect();
+    let failed = |id: Value, command: Value| (id, command, json!(false));
+    assert_eq!(
+        answers,
+        [
+            failed(Value::Null, Value::Null),
+            failed(Value::Null, Value::Null),
+            failed(Value::Null, Value::Null),
+            failed(Value::Null, Value::Null),
+            failed(Value::Null, Value::Null),
+            failed(Value::Null, json!("parse")),
+            failed(Value::Null, json!("parse")),
+            failed(json!(7), json!("frobnicate")),
+            failed(json!("p"), json!("prompt")),
+            (json!("last"), json!("get_last_assistant_text"), json!(true)),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_rust_client_drives_a_conversation() {
+    let world = World::new([answer("first"), answer("second")]).await;
+    let client = client(&world);
+    let state = client.state().await.unwrap();
+    assert_eq!(state.model.unwrap().id, "alpha");
+    assert!(!state.is_streaming);
+    let events = client
+        .prompt_and_wait("one", Vec::new(), LIMIT)
+        .await
+        .unwrap();
+    let kinds: Vec<_> = events.iter().map(|event| event.kind().to_owned()).collect();
+    assert_eq!(kinds.first().map(String::as_str), Some("agent_start"));
+    assert_eq!(kinds.last().map(String::as_str), Some("agent_settled"));
+    assert_eq!(
+        client.last_assistant_text().await.unwrap().as_deref(),
+        Some("first")
+    );
+
+    client.set_session_name("a name").await.unwrap();
+    let bash = client.bash("echo out; exit 3").await.unwrap();
+    assert_eq!((bash.output.as_str(), bash.exit_code), ("out\n", Some(3)));
+    let stats = client.session_stats().await.unwrap();
+    assert_eq!((stats.user_messages, stats.assistant_messages), (1, 1));
+    let entries = client.entries(None).await.unwrap();
+    let messages = client.fork_messages().await.unwrap();
+    assert_eq!(messages[0].text, "one");
+    assert!(
+        entries
+            .entries
+            .iter()
+            .any(|entry| entry["id"] == messages[0].entry_id.as_str())
+    );
+
+    let file = client.state().await.unwrap().session_file.unwrap();
+    let forked = client.fork(&messages[0].entry_id).await.unwrap();
+    assert_eq!(
+        (forked.text.as_deref(), forked.cancelled),
+        (Some("one"), false)
+    );
+    client
+        .prompt_and_wait("again", Vec::new(), LIMIT)
+        .await
+        .unwrap();
+    assert_eq!(
+        client.last_assistant_text().await.unwrap().as_deref(),
+        Some("second")
+    );
+    client.switch_session(&file).await.unwrap();
+    assert_eq!(
+        client.last_assistant_text().await.unwrap().as_deref(),
+        Some("first")
+    );
+    assert_eq!(
+        client.state().await.unwrap().session_name.as_deref(),
+        Some("a name")
+    );
+
+    let refused = client.set_model("nobody", "x").await.unwrap_err();
+    assert!(
+        matches!(refused, RpcClientError::Refused { .. }),
+        "{refused}"
+    );
+    client.stop().await.unwrap();
+    assert!(matches!(
+        client.state().await,
+        Err(RpcClientError::Ended { .. })
+    ));
+}
+
+#[tokio::test]
+async fn other_commands_are_answered_while_the_model_speaks() {
+    let world = World::new([begin("start").gate("g")]).await;
+    let client = client(&world);
+    client.prompt("one", Vec::new()).await.unwrap();
+    world.server.reached("g").await;
+    assert!(client.state().await.unwrap().is_streaming);
+    let refused = client.prompt("two", Vec::new()).await.unwrap_err();
+    assert!(
+        matches!(refused, RpcClientError::Refused { .. }),
+        "{refused}"
+    );
+    client.steer("later", Vec::new()).await.unwrap();
+    assert_eq!(client.clear_queue().await.unwrap().steering, ["later"]);
+    client.abort().await.unwrap();
+    assert!(!client.state().await.unwrap().is_streaming);
+}
+
+#[tokio::test]
+async fn a_process_that_cannot_start_says_why() {
+    let world = World::new([]).await;
+    let mut options = RpcClientOptions::new(env!("CARGO_BIN_EXE_pi"));
+    options.arguments = vec!["--frobnicate".into()];
+    options.cwd = Some(world.project());
+    let environment = world.environment().into_iter();
+    options.environment = environment
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let client = RpcClient::start(&options).unwrap();
+    let error = client.state().await.unwrap_err();
+    assert!(matches!(error, RpcClientError::Ended { .. }), "{error}");
+    assert!(client.stderr().contains("--frobnicate"));
+}
+
+#[tokio::test]
+async fn the_end_of_the_input_ends_the_process() {
+    let world = World::new([begin("start").gate("g")]).await;
+    let arguments = ["--model", "mock/alpha", "--mode", "rpc"];
+    let mut child = world
+        .command(&arguments)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut stdin, b"{\"type\":\"prompt\",\"message\":\"x\"}\n")
+        .await
+        .unwrap();
+    world.server.reached("g").await;
+    drop(stdin);
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}
