@@ -24,6 +24,8 @@ mod retry;
 mod run;
 mod state;
 mod summarize;
+#[cfg(test)]
+mod tests;
 mod transcript;
 
 use std::path::{Path, PathBuf};
@@ -207,8 +209,9 @@ impl AgentSession {
 
     /// Brings [`AgentSession::wait_for_idle`] up to date with the state.
     fn settle_busy(&self) {
-        let is_busy = self.live().is_busy();
         self.0.busy.send_if_modified(|busy| {
+            // Looked at within, so that two who settle at once cannot leave an old answer behind.
+            let is_busy = self.live().is_busy();
             let changes = *busy != is_busy;
             *busy = is_busy;
             changes
@@ -236,7 +239,8 @@ impl AgentSession {
     }
 
     /// Cancels everything, commands of the user included, waits for their ends and writes what is
-    /// left; later prompts are refused. A second call does nothing.
+    /// left; later prompts are refused. A second call does nothing. Not to be awaited by a listener
+    /// or a hook.
     pub async fn dispose(&self) {
         {
             let mut live = self.live();

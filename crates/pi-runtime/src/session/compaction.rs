@@ -64,7 +64,11 @@ impl Compacting {
             if is_manual && (live.is_busy() || live.disposed) {
                 return None;
             }
-            *Self::slot(&mut live, is_manual) = Some(cancel.clone());
+            let slot = Self::slot(&mut live, is_manual);
+            if slot.is_some() {
+                return None;
+            }
+            *slot = Some(cancel.clone());
         }
         session.settle_busy();
         Some(Self {

@@ -66,7 +66,7 @@ impl AgentSession {
         }
         self.load_context()?;
         let claim = self.claim_run().ok_or(PromptRefused::Busy)?;
-        self.spawn_run(claim, vec![message]);
+        self.spawn_run(claim, self.with_system_update(message));
         Ok(Run::Started)
     }
 

@@ -84,6 +84,16 @@ impl AgentSession {
         }))
     }
 
+    /// Puts what the model has to know of the prompt before a message that starts a run.
+    pub(super) fn with_system_update(&self, message: AgentMessage) -> Vec<AgentMessage> {
+        let update = self.system_update().unwrap_or_else(|error| {
+            self.report("run", None, &error);
+            None
+        });
+        let update = update.map(AgentMessage::System);
+        update.into_iter().chain([message]).collect()
+    }
+
     /// Puts the text a hook wants for the run in the place of all system messages.
     pub(super) fn with_forced_prompt(&self, messages: Vec<SharedMessage>) -> Vec<SharedMessage> {
         let Some(forced) = self.live().run.forced_prompt.clone() else {

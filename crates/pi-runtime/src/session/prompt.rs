@@ -228,7 +228,6 @@ impl AgentSession {
             .chain(next_turn)
             .chain(added.map(|draft| self.custom_message(draft)))
             .collect();
-        self.prepare_requests();
         Ok(Preflight::Start(claim, messages))
     }
 
@@ -329,7 +328,7 @@ impl AgentSession {
     }
 
     /// Brings what requests are made with up to date with the settings.
-    fn prepare_requests(&self) {
+    pub(super) fn prepare_requests(&self) {
         let options = preferences::stream_options(&self.0.settings.settings());
         let hooks = self.0.hooks.request_hooks();
         let session_id = self.session_id();

@@ -61,6 +61,7 @@ impl AgentSession {
 
     /// Runs until the session has settled.
     pub(super) async fn run(&self, claim: RunClaim, messages: Vec<AgentMessage>) {
+        self.prepare_requests();
         let mut begin = Begin::Prompt(messages);
         while self.run_loop_once(begin).await {
             begin = Begin::Resume;
@@ -176,7 +177,7 @@ impl AgentSession {
     async fn do_deferred(&self, action: Deferred) {
         let (claim, messages) = match action {
             Deferred::Message(message) => match self.claim_run() {
-                Some(claim) => (claim, vec![message]),
+                Some(claim) => (claim, self.with_system_update(message)),
                 None => return self.0.agent.steer(message),
             },
             Deferred::Prompt(prompt) => match self.preflight(prompt).await {

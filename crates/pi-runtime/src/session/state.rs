@@ -274,11 +274,11 @@ impl AgentSession {
     pub fn entries_since(&self, since: Option<&EntryId>) -> Result<EntriesSince, SessionError> {
         let transcript = self.transcript();
         let session = transcript.session();
-        let ids = session.tree().nodes.into_iter().map(|node| node.id);
         let entries: Result<Vec<_>, _> = match since {
             None => session.entries().collect(),
             Some(since) => {
                 session.entry(since.as_str())?;
+                let ids = session.tree().nodes.into_iter().map(|node| node.id);
                 ids.skip_while(|id| id != since)
                     .skip(1)
                     .map(|id| session.entry(id.as_str()))

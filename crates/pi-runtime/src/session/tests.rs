@@ -1,0 +1,11 @@
+//! Sessions with a scripted model: the order of events, faults, and cancelling at every phase.
+
+mod aborts;
+mod compaction;
+mod faults;
+mod hooks;
+mod order;
+mod prompts;
+mod retries;
+mod stage;
+mod verbs;

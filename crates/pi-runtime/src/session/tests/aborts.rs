@@ -1,0 +1,199 @@
+//! Cancelling at every phase: the session always settles, and its transcript can go on.
+
+use pi_ai::{FauxAnswer, FauxGate};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::stage::{Setting, Stage, echo, endless, long, overloaded, small_model, tight};
+use crate::session::{BashRequest, InputSource, NavigateOptions, Prompt};
+
+/// Begins a prompt, waits for a line, aborts, and returns what was told from that line on.
+async fn abort_at(stage: &Stage, line: &str) -> Vec<String> {
+    stage.session.prompt(Prompt::text("go")).await.unwrap();
+    stage.notes.heard(line).await;
+    stage.session.abort().await;
+    assert!(stage.session.is_idle());
+    let told = stage.told();
+    let from = told.iter().position(|one| one.starts_with(line)).unwrap();
+    let settled = told.iter().filter(|one| *one == "agent_settled").count();
+    assert_eq!(settled, 1, "{told:?}");
+    // Whatever was cancelled, the session goes on.
+    stage.faux.set_script(["fine".into()]);
+    stage.say("go on").await;
+    assert_eq!(stage.context().last().unwrap(), "assistant fine");
+    told[from..].to_vec()
+}
+
+#[tokio::test]
+async fn before_the_answer_begins() {
+    let stage = Stage::new();
+    stage.faux.push(FauxAnswer::stall());
+    assert_eq!(
+        abort_at(&stage, "message_end user").await,
+        [
+            "message_end user",
+            "message_start assistant",
+            "message_end assistant aborted",
+            "turn_end",
+            "agent_end",
+            "agent_settled"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn in_the_middle_of_the_answer() {
+    let stage = Stage::new();
+    stage.faux.push(FauxAnswer::text("half").then_stall());
+    assert_eq!(
+        abort_at(&stage, "message_start assistant").await,
+        [
+            "message_start assistant",
+            "message_end assistant aborted",
+            "turn_end",
+            "agent_end",
+            "agent_settled"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn while_a_tool_runs() {
+    let stage = Stage::set(Setting {
+        tools: vec![echo(), endless()],
+        ..Setting::default()
+    });
+    stage.faux.push(FauxAnswer::tool_call("endless", json!({})));
+    let told = abort_at(&stage, "tool_execution_start").await;
+    assert_eq!(
+        told[..5],
+        [
+            "tool_execution_start endless",
+            "tool_execution_end endless",
+            "message_start toolResult",
+            "message_end toolResult",
+            "turn_end",
+        ]
+    );
+    assert_eq!(told[told.len() - 2..], ["agent_end", "agent_settled"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_pause_before_another_attempt() {
+    let stage = Stage::new();
+    stage.faux.push(FauxAnswer::error(overloaded()));
+    assert_eq!(
+        abort_at(&stage, "auto_retry_start").await,
+        [
+            "auto_retry_start 1/3 2000",
+            "entry_appended context_edit",
+            "auto_retry_end 1 false",
+            "agent_settled"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn while_the_session_compacts_itself() {
+    let stage = Stage::set(Setting {
+        models: vec![small_model()],
+        settings: tight(),
+        ..Setting::default()
+    });
+    stage.faux.push(FauxAnswer::text(long(40)));
+    stage.say("first").await;
+    stage.faux.push(FauxAnswer::text(long(1600)));
+    stage.faux.push(FauxAnswer::stall());
+    stage.session.prompt(Prompt::text("go")).await.unwrap();
+    stage.notes.heard("compaction_start").await;
+    let before = stage.entries();
+    stage.session.abort().await;
+    let told = stage.told();
+    assert_eq!(
+        told[told.len() - 3..],
+        [
+            "compaction_start threshold",
+            "compaction_end threshold aborted",
+            "agent_settled"
+        ]
+    );
+    assert_eq!(stage.entries(), before);
+}
+
+#[tokio::test]
+async fn queued_messages_survive_and_can_be_taken_back() {
+    let stage = Stage::new();
+    let gate = FauxGate::new();
+    stage.faux.push(FauxAnswer::text("half").wait_for(&gate));
+    stage.session.prompt(Prompt::text("go")).await.unwrap();
+    gate.reached().await;
+    let session = &stage.session;
+    let source = InputSource::Rpc;
+    session.steer("s", Vec::new(), source).await.unwrap();
+    session.follow_up("f", Vec::new(), source).await.unwrap();
+    session.abort().await;
+    assert_eq!(session.pending_message_count(), 2);
+    let queued = session.clear_queue().await;
+    assert_eq!(
+        (queued.steering, queued.follow_up),
+        (vec!["s".to_owned()], vec!["f".to_owned()])
+    );
+    assert_eq!(stage.told().last().unwrap(), "queue_update [] []");
+    assert_eq!(session.pending_message_count(), 0);
+}
+
+#[tokio::test]
+async fn while_a_branch_is_summarized() {
+    let stage = Stage::new();
+    stage.faux.extend(["one".into(), "two".into()]);
+    stage.say("first").await;
+    stage.say("second").await;
+    let target = stage.session.messages_for_forking().unwrap()[1]
+        .entry_id
+        .clone();
+    let gate = FauxGate::new();
+    stage.faux.push(FauxAnswer::after(&gate).then_text("never"));
+    let before = stage.entries();
+    let session = stage.session.clone();
+    let moving = tokio::spawn(async move {
+        let options = NavigateOptions {
+            summarize: true,
+            ..NavigateOptions::default()
+        };
+        session.navigate_tree(&target, options).await
+    });
+    gate.reached().await;
+    stage.session.abort().await;
+    let moved = moving.await.unwrap().unwrap();
+    assert!(moved.cancelled && moved.aborted);
+    assert_eq!(stage.entries(), before);
+    assert!(stage.session.is_idle());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn commands_of_the_user_are_stopped_by_their_own_verb_and_by_closing() {
+    let stage = Stage::new();
+    let run = |command: &str| {
+        let session = stage.session.clone();
+        let request = BashRequest {
+            command: command.to_owned(),
+            ..BashRequest::default()
+        };
+        tokio::spawn(async move { session.bash(request).await.unwrap() })
+    };
+    let running = run("echo begun; sleep 60");
+    stage.notes.heard("bash_execution_update begun").await;
+    assert!(stage.session.is_bash_running());
+    stage.session.abort().await;
+    assert!(stage.session.is_bash_running());
+    stage.session.abort_bash();
+    assert!(running.await.unwrap().cancelled);
+    stage.told();
+
+    let running = run("echo begun; sleep 60");
+    stage.notes.heard("bash_execution_update begun").await;
+    stage.session.dispose().await;
+    assert!(running.await.unwrap().cancelled);
+    assert!(!stage.session.is_bash_running());
+}

@@ -1,0 +1,306 @@
+//! Making room: the three check points, recovery, and by hand.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_agent::ToolOutput;
+use pi_ai::{FauxAnswer, ProviderError, StopReason};
+use pi_session::{CompactionResult, NothingToCompact};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::stage::{
+    Setting, Stage, long, one_turn, overloaded, small_model, tight, too_long, tool,
+};
+use crate::hooks::{CompactionProposal, CompactionVerdict, SessionHooks};
+use crate::session::{CompactError, Prompt, PromptRefused};
+
+fn small() -> Stage {
+    Stage::set(Setting {
+        models: vec![small_model()],
+        settings: tight(),
+        ..Setting::default()
+    })
+}
+
+/// A stage whose session has two turns, of which the second is recent enough to stay.
+async fn with_history() -> Stage {
+    let stage = small();
+    stage
+        .faux
+        .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
+    stage.say(&long(200)).await;
+    stage.say(&long(60)).await;
+    stage.told();
+    stage
+}
+
+fn lines(parts: &[&[&str]]) -> Vec<String> {
+    parts
+        .concat()
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_context_that_leaves_too_little_room_is_compacted_after_the_run() {
+    let stage = with_history().await;
+    stage.faux.push(FauxAnswer::text(long(1600)));
+    stage
+        .faux
+        .extend(["the history".into(), "the beginning".into()]);
+    stage.say("third").await;
+    let mut expected = one_turn("stop");
+    expected.extend(lines(&[&[
+        "compaction_start threshold",
+        "compaction_end threshold done",
+        "agent_settled",
+    ]]));
+    assert_eq!(stage.told(), expected);
+    let context = stage.context();
+    assert!(
+        context[1].starts_with("compactionSummary the history"),
+        "{context:?}"
+    );
+    assert!(context.last().unwrap().starts_with("assistant wordword"));
+    // The answer described the context before: the next prompt does not compact again.
+    stage.faux.push("fine");
+    stage.say("fourth").await;
+    assert!(
+        !stage
+            .told()
+            .iter()
+            .any(|line| line.starts_with("compaction"))
+    );
+}
+
+#[tokio::test]
+async fn room_is_made_between_two_turns() {
+    let flood = tool("flood", |_, _, _| async {
+        Ok(ToolOutput::text(long(1300)))
+    });
+    let stage = Stage::set(Setting {
+        models: vec![small_model()],
+        settings: tight(),
+        tools: vec![flood],
+        ..Setting::default()
+    });
+    stage
+        .faux
+        .extend([long(40).as_str().into(), long(40).as_str().into()]);
+    stage.say(&long(200)).await;
+    stage.say(&long(60)).await;
+    stage.told();
+    stage.faux.push(FauxAnswer::tool_call("flood", json!({})));
+    stage
+        .faux
+        .extend(["the history".into(), "the beginning".into()]);
+    stage.faux.push("done");
+    stage.say("third").await;
+    let told = stage.told();
+    let from = told.iter().position(|line| line == "turn_end").unwrap();
+    assert_eq!(
+        told[from..],
+        [
+            "turn_end",
+            "compaction_start threshold",
+            "compaction_end threshold done",
+            "turn_start",
+            "message_start assistant",
+            "message_end assistant stop",
+            "turn_end",
+            "agent_end",
+            "agent_settled",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_the_model_refused_for_its_size_is_recovered_once() {
+    let stage = with_history().await;
+    stage.faux.push(FauxAnswer::error(too_long()));
+    stage.faux.push("the summary");
+    stage.faux.push("recovered");
+    stage.say("third").await;
+    let mut expected = one_turn("error");
+    expected.extend(lines(&[&[
+        "entry_appended context_edit",
+        "compaction_start overflow",
+        "compaction_end overflow will retry",
+        "agent_start",
+        "turn_start",
+        "message_start assistant",
+        "message_end assistant stop",
+        "turn_end",
+        "agent_end",
+        "agent_settled",
+    ]]));
+    assert_eq!(stage.told(), expected);
+    assert_eq!(stage.context().last().unwrap(), "assistant recovered");
+
+    stage.faux.push(FauxAnswer::error(too_long()));
+    stage.faux.push("the summary");
+    stage.faux.push(FauxAnswer::error(too_long()));
+    stage.say(&long(60)).await;
+    let told = stage.told();
+    assert_eq!(
+        told[told.len() - 3..],
+        [
+            "agent_end",
+            "compaction_end overflow failed",
+            "agent_settled"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_answer_cut_off_below_its_limit_is_recovered() {
+    let stage = with_history().await;
+    stage
+        .faux
+        .push(FauxAnswer::text("half").stop(StopReason::Length));
+    stage.faux.push("the summary");
+    stage.faux.push("whole");
+    stage.say("third").await;
+    let told = stage.told();
+    assert!(
+        told.contains(&"compaction_end overflow will retry".to_owned()),
+        "{told:?}"
+    );
+    assert_eq!(stage.context().last().unwrap(), "assistant whole");
+}
+
+#[tokio::test]
+async fn a_session_is_compacted_by_hand_and_not_twice() {
+    let stage = with_history().await;
+    stage.faux.push("the summary");
+    let outcome = stage
+        .session
+        .compact(Some("look".to_owned()))
+        .await
+        .unwrap();
+    assert_eq!(outcome.summary, "the summary");
+    assert!(outcome.first_kept_entry_id.is_some());
+    assert_eq!(
+        stage.told(),
+        ["compaction_start manual", "compaction_end manual done"]
+    );
+    let again = stage.session.compact(None).await.unwrap_err();
+    let reason = NothingToCompact::AlreadyCompacted;
+    assert!(matches!(again, CompactError::Nothing(given) if given == reason));
+    assert_eq!(
+        stage.told(),
+        ["compaction_start manual", "compaction_end manual failed"]
+    );
+    assert!(stage.session.is_idle());
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_changes_nothing() {
+    let stage = with_history().await;
+    let before = stage.entries();
+    stage
+        .faux
+        .push(FauxAnswer::error(ProviderError::invalid("400 cannot")));
+    stage.session.compact(None).await.unwrap_err();
+    assert_eq!(stage.entries(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_for_summaries_are_made_again() {
+    let stage = with_history().await;
+    stage.faux.push(FauxAnswer::error(overloaded()));
+    stage.faux.push("the summary");
+    stage.session.compact(None).await.unwrap();
+    assert_eq!(
+        stage.told(),
+        [
+            "compaction_start manual",
+            "summarization_retry_scheduled 1",
+            "summarization_retry_attempt_start",
+            "summarization_retry_finished",
+            "compaction_end manual done",
+        ]
+    );
+    let requests = stage.faux.requests();
+    let ids: Vec<_> = requests
+        .iter()
+        .map(|one| one.options.session_id.clone())
+        .collect();
+    let [.., first, second] = &*ids else {
+        panic!("two requests for summaries")
+    };
+    assert!(first != second && *first != Some(stage.session.session_id()));
+}
+
+#[tokio::test]
+async fn prompts_are_refused_while_compacting_by_hand_and_cancelling_ends_it() {
+    let stage = with_history().await;
+    stage.faux.push(FauxAnswer::stall());
+    let session = stage.session.clone();
+    let compacting = tokio::spawn(async move { session.compact(None).await });
+    stage.notes.heard("compaction_start").await;
+    assert!(stage.session.is_compacting());
+    let refused = stage.session.prompt(Prompt::text("now")).await;
+    assert!(matches!(refused, Err(PromptRefused::Compacting)));
+    stage.session.abort().await;
+    let result = compacting.await.unwrap();
+    assert!(matches!(result, Err(CompactError::Cancelled)));
+    assert_eq!(
+        stage.told(),
+        ["compaction_start manual", "compaction_end manual aborted"]
+    );
+    assert!(!stage.session.is_compacting());
+}
+
+/// Decides about compactions.
+struct Decider(CompactionVerdict);
+
+impl SessionHooks for Decider {
+    fn before_compact<'a>(
+        &'a self,
+        proposal: CompactionProposal<'a>,
+    ) -> BoxFuture<'a, CompactionVerdict> {
+        let branch = proposal
+            .session
+            .with_session(|one| one.branch_entries().unwrap());
+        assert!(!branch.is_empty());
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+#[tokio::test]
+async fn a_hook_can_cancel_a_compaction_or_write_the_summary() {
+    let own = CompactionResult {
+        summary: "mine".to_owned(),
+        first_kept_entry_id: None,
+        tokens_before: 7,
+        details: None,
+        usage: None,
+    };
+    for (verdict, expected) in [
+        (CompactionVerdict::Cancel, "compaction_end manual aborted"),
+        (CompactionVerdict::Use(own), "compaction_end manual done"),
+    ] {
+        let stage = Stage::set(Setting {
+            models: vec![small_model()],
+            settings: tight(),
+            hooks: Arc::new(Decider(verdict)),
+            ..Setting::default()
+        });
+        stage
+            .faux
+            .extend([FauxAnswer::text(long(40)), FauxAnswer::text(long(40))]);
+        stage.say("first").await;
+        stage.say("second").await;
+        stage.told();
+        let result = stage.session.compact(None).await;
+        assert_eq!(stage.told(), ["compaction_start manual", expected]);
+        if let Ok(outcome) = result {
+            assert_eq!(outcome.summary, "mine");
+            assert_eq!(stage.context(), ["system", "compactionSummary mine"]);
+        }
+        assert_eq!(stage.faux.call_count(), 2);
+    }
+}

@@ -1,0 +1,339 @@
+//! A host that takes part everywhere: what it is asked, in which order, and what it changes.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_ai::{AgentMessage, AssistantBlock, FauxAnswer, InputBlock, Message};
+use pi_session::ContextReplacement;
+use pi_tools::ShellResult;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::stage::{Setting, Stage, line};
+use crate::event::SessionEvent;
+use crate::hooks::{
+    AgentStart, AgentStartChanges, BoundaryDecision, CustomDraft, EntryDraft, HookProblem,
+    InputVerdict, SessionHooks, SettleBoundary, TurnBoundary, UserBashVerdict, UserCommand,
+    UserInput,
+};
+use crate::session::BashRequest;
+
+/// Writes down every call; what it decides is in its fields.
+#[derive(Default)]
+struct Host {
+    log: Mutex<Vec<String>>,
+    start: Mutex<AgentStartChanges>,
+    rewrite: bool,
+    turn_ends: Mutex<Vec<BoundaryDecision>>,
+    settles: Mutex<Vec<BoundaryDecision>>,
+    bash: Option<ShellResult>,
+}
+
+impl Host {
+    fn note(&self, line: impl Into<String>) {
+        self.log.lock().unwrap().push(line.into());
+    }
+}
+
+fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
+    Box::pin(std::future::ready(value))
+}
+
+impl SessionHooks for Host {
+    fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
+        self.note(format!("input {}", input.text));
+        ready(InputVerdict::Continue)
+    }
+
+    fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
+        self.note(format!(
+            "before_agent_start {} {:?}",
+            start.prompt, start.tools
+        ));
+        ready(self.start.lock().unwrap().clone())
+    }
+
+    fn context<'a>(
+        &'a self,
+        messages: Vec<SharedMessage>,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<SharedMessage>, HookError>> {
+        self.note(format!("context {}", messages.len()));
+        ready(Ok(messages))
+    }
+
+    fn tool_call<'a>(
+        &'a self,
+        mut call: PendingCall,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
+        self.note(format!("tool_call {}", call.call.name));
+        call.arguments.insert("text".to_owned(), json!("changed"));
+        ready(Ok(CallVerdict::Run(call.arguments)))
+    }
+
+    fn tool_result<'a>(
+        &'a self,
+        call: &'a FinishedCall,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
+        let text = pi_ai::join_text(&call.output.content);
+        self.note(format!("tool_result {text}"));
+        ready(Ok(ResultUpdate {
+            content: Some(vec![InputBlock::text(format!("{text}!"))]),
+            ..ResultUpdate::default()
+        }))
+    }
+
+    fn message_end<'a>(
+        &'a self,
+        message: &'a SharedMessage,
+    ) -> BoxFuture<'a, Option<AgentMessage>> {
+        let rewritten = match &**message {
+            AgentMessage::Assistant(answer) if self.rewrite => {
+                let mut answer = answer.clone();
+                answer.content = vec![AssistantBlock::text("rewritten")];
+                Some(AgentMessage::Assistant(answer))
+            }
+            _ => None,
+        };
+        ready(rewritten)
+    }
+
+    fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
+        self.note(format!("turn_end {}", turn.tool_result_entry_ids.len()));
+        ready(self.turn_ends.lock().unwrap().pop().unwrap_or_default())
+    }
+
+    fn before_settle<'a>(&'a self, settle: SettleBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
+        let can_continue = settle.view.context(&[]).unwrap().can_continue;
+        self.note(format!("before_settle {:?} {can_continue}", settle.outcome));
+        ready(self.settles.lock().unwrap().pop().unwrap_or_default())
+    }
+
+    fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
+        self.note(format!("user_bash {}", command.command));
+        ready(match &self.bash {
+            Some(result) => Ok(UserBashVerdict::Result(result.clone())),
+            None => Err(HookError::new("not today")),
+        })
+    }
+
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        if let Some(line) = line(event) {
+            self.note(format!("> {line}"));
+        }
+        ready(())
+    }
+
+    fn report(&self, problem: HookProblem) {
+        self.note(format!("report {}", problem.event));
+    }
+}
+
+fn stage_with(host: Host) -> (Stage, Arc<Host>) {
+    let host = Arc::new(host);
+    let stage = Stage::set(Setting {
+        hooks: Arc::clone(&host) as _,
+        ..Setting::default()
+    });
+    (stage, host)
+}
+
+#[tokio::test]
+async fn hooks_are_asked_in_the_order_of_the_reference() {
+    let (stage, host) = stage_with(Host::default());
+    stage
+        .faux
+        .push(FauxAnswer::tool_call("echo", json!({"text": "hi"})));
+    stage.faux.push("done");
+    stage.say("go").await;
+    assert_eq!(
+        *host.log.lock().unwrap(),
+        [
+            "input go",
+            "before_agent_start go [\"echo\"]",
+            "> agent_start",
+            "> turn_start",
+            "> message_start system",
+            "> message_end system",
+            "> message_start user",
+            "> message_end user",
+            "context 2",
+            "> message_start assistant",
+            "> message_end assistant toolUse",
+            "> tool_execution_start echo",
+            "tool_call echo",
+            "tool_result changed",
+            "> tool_execution_end echo",
+            "> message_start toolResult",
+            "> message_end toolResult",
+            "turn_end 1",
+            "> turn_end",
+            "> turn_start",
+            "context 4",
+            "> message_start assistant",
+            "> message_end assistant stop",
+            "turn_end 0",
+            "> turn_end",
+            "> agent_end",
+            "before_settle Completed false",
+            "> agent_settled",
+        ]
+    );
+    assert_eq!(
+        stage.context()[3..],
+        ["toolResult changed!", "assistant done"]
+    );
+}
+
+#[tokio::test]
+async fn a_run_can_start_with_other_words_tools_and_messages() {
+    let (stage, host) = stage_with(Host::default());
+    *host.start.lock().unwrap() = AgentStartChanges {
+        messages: vec![CustomDraft {
+            custom_type: "note".to_owned(),
+            content: "remember".into(),
+            ..CustomDraft::default()
+        }],
+        forced_prompt: Some("Another prompt.".to_owned()),
+        tools: Some(Vec::new()),
+        sections: None,
+    };
+    stage.faux.push("ok");
+    stage.say("go").await;
+    assert_eq!(
+        stage.context()[1..],
+        ["user go", "custom remember", "assistant ok"]
+    );
+    let request = stage.faux.last_request().unwrap();
+    let Some(Message::System(system)) = request.messages.first() else {
+        panic!("a system message leads")
+    };
+    assert_eq!(system.content.joined_text(), "Another prompt.");
+    let others = request.messages.iter().skip(1);
+    assert!(
+        others
+            .into_iter()
+            .all(|one| !matches!(one, Message::System(_)))
+    );
+    assert!(stage.session.system_prompt().contains("A test."));
+}
+
+#[tokio::test]
+async fn what_a_hook_makes_of_a_message_is_stored_and_told() {
+    let (stage, _) = stage_with(Host {
+        rewrite: true,
+        ..Host::default()
+    });
+    stage.faux.push(FauxAnswer::tool_call("echo", json!({})));
+    stage.say("go").await;
+    assert_eq!(stage.context().last().unwrap(), "assistant rewritten");
+    assert!(
+        !stage
+            .told()
+            .iter()
+            .any(|line| line.starts_with("tool_execution"))
+    );
+    let stored = stage
+        .session
+        .with_session(|session| session.leaf().unwrap().unwrap());
+    let AgentMessage::Assistant(answer) = stored.body.as_message().unwrap() else {
+        panic!("the answer is the leaf")
+    };
+    assert_eq!(answer.text(), "rewritten");
+}
+
+#[tokio::test]
+async fn boundaries_add_entries_and_ask_for_more() {
+    let note = EntryDraft::CustomMessage(CustomDraft {
+        custom_type: "note".to_owned(),
+        content: "one more thing".into(),
+        ..CustomDraft::default()
+    });
+    let (stage, host) = stage_with(Host::default());
+    host.settles.lock().unwrap().push(BoundaryDecision {
+        entries: vec![note],
+        proceed: true,
+    });
+    stage.faux.extend(["first".into(), "second".into()]);
+    stage.say("go").await;
+    let told = stage.told();
+    let from = told.iter().position(|line| line == "agent_end").unwrap();
+    assert_eq!(
+        told[from..],
+        [
+            "agent_end",
+            "entry_appended custom_message",
+            "agent_start",
+            "turn_start",
+            "message_start assistant",
+            "message_end assistant stop",
+            "turn_end",
+            "agent_end",
+            "agent_settled"
+        ]
+    );
+    assert_eq!(
+        stage.context()[1..],
+        [
+            "user go",
+            "assistant first",
+            "custom one more thing",
+            "assistant second"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn drafts_that_do_not_fit_are_discarded_and_nothing_to_answer_ends_the_run() {
+    let (stage, host) = stage_with(Host::default());
+    host.settles.lock().unwrap().push(BoundaryDecision {
+        entries: vec![
+            EntryDraft::Custom {
+                custom_type: "state".to_owned(),
+                data: None,
+            },
+            EntryDraft::ContextEdit {
+                target_id: "nowhere".into(),
+                replacement: Some(ContextReplacement {
+                    content: json!("x"),
+                    extra: pi_ai::json::JsonObject::new(),
+                }),
+            },
+        ],
+        proceed: true,
+    });
+    stage.faux.push("first");
+    stage.say("go").await;
+    assert!(!stage.entries().contains(&"custom".to_owned()));
+    let log = host.log.lock().unwrap();
+    let reports = log.iter().filter(|line| line.starts_with("report"));
+    assert_eq!(reports.count(), 2, "{log:?}");
+}
+
+#[tokio::test]
+async fn a_hook_can_run_a_command_itself_or_stop_it() {
+    let result = ShellResult {
+        output: "from afar".to_owned(),
+        exit_code: Some(0),
+        cancelled: false,
+        truncated: false,
+        full_output_path: None,
+    };
+    let (stage, _) = stage_with(Host {
+        bash: Some(result.clone()),
+        ..Host::default()
+    });
+    let request = BashRequest {
+        command: "ls".to_owned(),
+        ..BashRequest::default()
+    };
+    assert_eq!(stage.session.bash(request.clone()).await.unwrap(), result);
+    assert_eq!(stage.context(), ["bashExecution ls"]);
+    let (stage, _) = stage_with(Host::default());
+    assert!(stage.session.bash(request).await.is_err());
+    assert_eq!(stage.context(), Vec::<String>::new());
+}

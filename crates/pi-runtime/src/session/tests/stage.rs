@@ -1,0 +1,376 @@
+//! A session in a temporary folder with a scripted model, and a notebook of what it tells.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::json::JsonObject;
+use pi_ai::{
+    ErrorClass, FauxModel, FauxProvider, Models, ModelsOptions, ProviderError, Registration,
+    ThinkingLevel, Tool as ToolDeclaration,
+};
+use pi_config::{Settings, SettingsStore};
+use pi_session::{NewSession, Session};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{SessionEvent, UpdateForm};
+use crate::hooks::{NoSessionHooks, SessionHooks};
+use crate::session::{
+    AgentSession, NoExpansion, Prompt, SessionListener, SessionParts, SessionSubscription,
+};
+use crate::system_prompt::SystemPromptParts;
+use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
+
+/// What a stage is set with.
+pub(super) struct Setting {
+    pub models: Vec<FauxModel>,
+    pub thinking_level: ThinkingLevel,
+    pub settings: Settings,
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub hooks: Arc<dyn SessionHooks>,
+    pub session: Option<Session>,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            models: vec![FauxModel::new("one")],
+            thinking_level: ThinkingLevel::Off,
+            settings: Settings::default(),
+            tools: vec![echo()],
+            hooks: Arc::new(NoSessionHooks),
+            session: None,
+        }
+    }
+}
+
+/// A session and what belongs to it.
+pub(super) struct Stage {
+    pub faux: FauxProvider,
+    pub session: AgentSession,
+    pub notes: Arc<Notebook>,
+    pub folder: TempDir,
+    _subscription: SessionSubscription,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        Self::set(Setting::default())
+    }
+
+    pub(super) fn set(setting: Setting) -> Self {
+        let folder = TempDir::new().unwrap();
+        let faux = FauxProvider::new().with_models(setting.models);
+        let models = Models::new(ModelsOptions::default());
+        models
+            .register(faux.id(), Registration::Provider(Arc::new(faux.clone())))
+            .unwrap();
+        let names = setting
+            .tools
+            .iter()
+            .map(|tool| tool.declaration().name.clone());
+        let tools = Toolset::new(ToolsetOptions {
+            selection: ToolSelection {
+                allow: Some(names.collect()),
+                ..ToolSelection::default()
+            },
+            custom: setting
+                .tools
+                .iter()
+                .cloned()
+                .map(RegisteredTool::new)
+                .collect(),
+            ..ToolsetOptions::new(folder.path())
+        });
+        let session = setting.session.unwrap_or_else(|| {
+            let path = folder.path().join("session.jsonl");
+            Session::create_at(&path, folder.path(), NewSession::default()).unwrap()
+        });
+        let session = AgentSession::new(SessionParts {
+            session,
+            settings: SettingsStore::in_memory(setting.settings),
+            models,
+            model: Some(Arc::new(faux.model())),
+            thinking_level: setting.thinking_level,
+            scoped_models: Vec::new(),
+            tools,
+            prompt: SystemPromptParts {
+                custom: Some("A test.".to_owned()),
+                ..SystemPromptParts::default()
+            },
+            resources: Arc::new(NoExpansion),
+            cwd: folder.path().to_owned(),
+            env: pi_ai::Env::process(),
+            hooks: setting.hooks,
+        })
+        .unwrap();
+        let notes = Arc::new(Notebook::default());
+        let subscription = session.subscribe(Arc::clone(&notes) as _);
+        Self {
+            faux,
+            session,
+            notes,
+            folder,
+            _subscription: subscription,
+        }
+    }
+
+    /// Prompts and waits until the session is idle.
+    pub(super) async fn say(&self, text: &str) {
+        self.session.prompt(Prompt::text(text)).await.unwrap();
+        self.session.wait_for_idle().await;
+    }
+
+    /// Returns what was told since the last look, without updates of growing messages.
+    pub(super) fn told(&self) -> Vec<String> {
+        self.notes.take()
+    }
+
+    /// Returns the types of all entries in the file's order, messages by their role.
+    pub(super) fn entries(&self) -> Vec<String> {
+        self.session.with_session(|session| {
+            session
+                .entries()
+                .map(|entry| {
+                    let entry = serde_json::to_value(&*entry.unwrap()).unwrap();
+                    match &entry["message"]["role"] {
+                        Value::String(role) => role.clone(),
+                        _ => entry["type"].as_str().unwrap().to_owned(),
+                    }
+                })
+                .collect()
+        })
+    }
+
+    /// Returns the messages the model sees, as role and text.
+    pub(super) fn context(&self) -> Vec<String> {
+        let messages = self.session.messages().unwrap();
+        let values = messages
+            .iter()
+            .map(|one| serde_json::to_value(&**one).unwrap());
+        values.map(|value| described(&value)).collect()
+    }
+}
+
+fn described(message: &Value) -> String {
+    let role = message["role"].as_str().unwrap();
+    let text = match (
+        &message["content"],
+        &message["summary"],
+        &message["command"],
+    ) {
+        (Value::String(text), _, _) | (_, Value::String(text), _) | (_, _, Value::String(text)) => {
+            text.clone()
+        }
+        (Value::Array(blocks), _, _) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.collect()
+        }
+        _ => String::new(),
+    };
+    format!("{role} {text}").trim_end().to_owned()
+}
+
+/// Writes down a line for each event.
+#[derive(Default)]
+pub(super) struct Notebook {
+    lines: Mutex<Vec<String>>,
+    changed: Notify,
+}
+
+impl Notebook {
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lines.lock().unwrap())
+    }
+
+    /// Waits until a line was written.
+    pub(super) async fn heard(&self, line: &str) {
+        loop {
+            let changed = self.changed.notified();
+            if self
+                .lines
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|one| one.starts_with(line))
+            {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl SessionListener for Notebook {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Some(line) = line(event) {
+                self.lines.lock().unwrap().push(line);
+                self.changed.notify_waiters();
+            }
+        })
+    }
+}
+
+/// Describes an event in a few words; none for updates of growing messages.
+pub(super) fn line(event: &SessionEvent) -> Option<String> {
+    let json = event.to_json(UpdateForm::Delta).unwrap();
+    let event: Value = serde_json::from_str(&json).unwrap();
+    let name = event["type"].as_str().unwrap();
+    let detail = match name {
+        "message_update" => return None,
+        "message_start" => event["message"]["role"].as_str().unwrap().to_owned(),
+        "message_end" => match event["message"]["stopReason"].as_str() {
+            Some(reason) => format!("assistant {reason}"),
+            None => event["message"]["role"].as_str().unwrap().to_owned(),
+        },
+        "agent_end" if event["willRetry"] == json!(true) => "will retry".to_owned(),
+        "tool_execution_start" | "tool_execution_end" | "tool_execution_update" => {
+            event["toolName"].as_str().unwrap().to_owned()
+        }
+        "queue_update" => format!("{} {}", event["steering"], event["followUp"]),
+        "entry_appended" => event["entry"]["type"].as_str().unwrap().to_owned(),
+        "compaction_start" => event["reason"].as_str().unwrap().to_owned(),
+        "compaction_end" => {
+            let ending = match (&event["result"], &event["aborted"], &event["willRetry"]) {
+                (Value::Null, Value::Bool(true), _) => "aborted",
+                (Value::Null, _, _) => "failed",
+                (_, _, Value::Bool(true)) => "will retry",
+                _ => "done",
+            };
+            format!("{} {ending}", event["reason"].as_str().unwrap())
+        }
+        "auto_retry_start" => format!(
+            "{}/{} {}",
+            event["attempt"], event["maxAttempts"], event["delayMs"]
+        ),
+        "auto_retry_end" => format!("{} {}", event["attempt"], event["success"]),
+        "summarization_retry_scheduled" => event["attempt"].to_string(),
+        "thinking_level_changed" => event["level"].as_str().unwrap().to_owned(),
+        "bash_execution_update" => event["delta"].as_str().unwrap().trim().to_owned(),
+        "session_info_changed" => event["name"].to_string(),
+        _ => String::new(),
+    };
+    Some(format!("{name} {detail}").trim_end().to_owned())
+}
+
+/// The lines of a prompt that is answered in one turn, from the user's message on.
+pub(super) fn one_turn(ending: &str) -> Vec<String> {
+    let end = format!("message_end assistant {ending}");
+    let lines = [
+        "agent_start",
+        "turn_start",
+        "message_start user",
+        "message_end user",
+        "message_start assistant",
+        &end,
+        "turn_end",
+        "agent_end",
+    ];
+    lines.map(str::to_owned).to_vec()
+}
+
+pub(super) fn overloaded() -> ProviderError {
+    ProviderError::new(ErrorClass::Overloaded, "529 the service is overloaded").with_status(529)
+}
+
+pub(super) fn too_long() -> ProviderError {
+    ProviderError::new(
+        ErrorClass::ContextOverflow,
+        "prompt is too long: 9 tokens > 8 maximum",
+    )
+    .with_status(400)
+}
+
+type Body = dyn Fn(
+        JsonObject,
+        UpdateSink,
+        CancellationToken,
+    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
+    + Send
+    + Sync;
+
+/// A tool made of a closure.
+struct TestTool {
+    declaration: ToolDeclaration,
+    body: Box<Body>,
+}
+
+pub(super) fn tool<Running>(
+    name: &str,
+    body: impl Fn(JsonObject, UpdateSink, CancellationToken) -> Running + Send + Sync + 'static,
+) -> Arc<dyn Tool>
+where
+    Running: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+{
+    Arc::new(TestTool {
+        declaration: ToolDeclaration {
+            name: name.to_owned(),
+            description: "For tests.".to_owned(),
+            parameters: json!({"type": "object", "properties": {"text": {"type": "string"}}}),
+            constrained_sampling: None,
+            extra: JsonObject::new(),
+        },
+        body: Box::new(move |arguments, updates, cancel| {
+            Box::pin(body(arguments, updates, cancel))
+        }),
+    })
+}
+
+/// A tool that returns its argument.
+pub(super) fn echo() -> Arc<dyn Tool> {
+    tool("echo", |arguments, _, _| async move {
+        let text = arguments.get("text").and_then(Value::as_str);
+        Ok(ToolOutput::text(text.unwrap_or_default()))
+    })
+}
+
+/// A tool that runs until it is cancelled.
+pub(super) fn endless() -> Arc<dyn Tool> {
+    tool("endless", |_, _, cancel| async move {
+        cancel.cancelled().await;
+        Err(ToolError::new("stopped"))
+    })
+}
+
+impl Tool for TestTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _call_id: &'a str,
+        arguments: JsonObject,
+        updates: UpdateSink,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        (self.body)(arguments, updates, cancel)
+    }
+}
+
+/// A model with a window that a long answer fills.
+pub(super) fn small_model() -> FauxModel {
+    FauxModel {
+        context_window: 2000,
+        max_tokens: 1500,
+        ..FauxModel::new("small")
+    }
+}
+
+/// Settings that compact early and keep little.
+pub(super) fn tight() -> Settings {
+    let mut settings = Settings::default();
+    settings.compaction.reserve_tokens = Some(500);
+    settings.compaction.keep_recent_tokens = Some(60);
+    settings
+}
+
+/// A text of about so many tokens.
+pub(super) fn long(tokens: usize) -> String {
+    "word".repeat(tokens)
+}
