@@ -57,7 +57,7 @@ pub(super) fn stream_options(settings: &Settings) -> StreamOptions {
             websocket_connect: settings.websocket_connect_timeout(),
             ..usual.timeouts
         },
-        max_retries: settings.provider_max_retries().unwrap_or_default(),
+        max_retries: settings.provider_max_retries().unwrap_or(usual.max_retries),
         // A pause of zero lifts the limit, which the settings spell as none.
         max_retry_delay: Some(settings.provider_max_retry_delay().unwrap_or_default()),
         transport: settings.transport(),

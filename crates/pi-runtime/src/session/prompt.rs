@@ -193,17 +193,30 @@ impl AgentSession {
             text
         };
         if self.is_streaming() {
-            let delivery = prompt.streaming_behavior.ok_or(PromptRefused::Busy)?;
-            self.enqueue(text, images, delivery).await;
-            return Ok(Preflight::Done(Run::Queued));
+            return self
+                .queue_prompt(text, images, prompt.streaming_behavior)
+                .await;
         }
-        self.prepare_run(text, images).await
+        self.prepare_run(text, images, prompt.streaming_behavior)
+            .await
+    }
+
+    async fn queue_prompt(
+        &self,
+        text: String,
+        images: Vec<ImageContent>,
+        delivery: Option<Delivery>,
+    ) -> Result<Preflight, PromptRefused> {
+        let delivery = delivery.ok_or(PromptRefused::Busy)?;
+        self.enqueue(text, images, delivery).await;
+        Ok(Preflight::Done(Run::Queued))
     }
 
     async fn prepare_run(
         &self,
         text: String,
         images: Vec<ImageContent>,
+        delivery: Option<Delivery>,
     ) -> Result<Preflight, PromptRefused> {
         self.load_context()?;
         self.flush_bash_messages();
@@ -217,7 +230,10 @@ impl AgentSession {
             true => text,
             false => format!("{text}\n\n{}", notes.join("\n")),
         };
-        let claim = self.claim_run().ok_or(PromptRefused::Busy)?;
+        let Some(claim) = self.claim_run() else {
+            // Another prompt was quicker.
+            return self.queue_prompt(text, images, delivery).await;
+        };
         self.apply_start_changes(&changes);
         let system = self.system_update()?.map(AgentMessage::System);
         let next_turn = std::mem::take(&mut self.live().next_turn);

@@ -190,8 +190,7 @@ impl AgentSession {
         if self.live().context_loaded {
             return self.0.agent.message_count();
         }
-        let outline = self.with_session(pi_session::Session::context_outline);
-        outline.map_or(0, |outline| outline.messages)
+        self.transcript().message_count().unwrap_or_default()
     }
 
     /// Returns the answer that is arriving.

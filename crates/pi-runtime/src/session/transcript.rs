@@ -17,6 +17,8 @@ pub(crate) struct Transcript {
     session: Session,
     projection: Option<Projection>,
     totals: Option<SessionTotals>,
+    /// How many messages the model sees, where that was asked for and has not changed.
+    count: Option<usize>,
     /// The entries of the messages that the run in progress has added, oldest first.
     recorded: Vec<(SharedMessage, EntryId)>,
 }
@@ -27,6 +29,7 @@ impl Transcript {
             session,
             projection: None,
             totals: None,
+            count: None,
             recorded: Vec::new(),
         }
     }
@@ -84,6 +87,7 @@ impl Transcript {
             None => self.session.reset_leaf(),
         }
         self.projection = None;
+        self.count = None;
         Ok(())
     }
 
@@ -95,6 +99,7 @@ impl Transcript {
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.branch_with_summary(leaf, summary)?;
         self.projection = None;
+        self.count = None;
         if let Some(totals) = &mut self.totals {
             totals.add(&entry);
         }
@@ -102,6 +107,9 @@ impl Transcript {
     }
 
     fn follow(&mut self, entry: &Arc<Entry>) {
+        if !is_metadata(&entry.body) {
+            self.count = None;
+        }
         if let Some(totals) = &mut self.totals {
             totals.add(entry);
         }
@@ -122,6 +130,16 @@ impl Transcript {
             None => self.session.projection()?,
         };
         Ok(self.projection.insert(projection))
+    }
+
+    /// Returns how many messages the model sees, without reading them.
+    pub(crate) fn message_count(&mut self) -> Result<usize, SessionError> {
+        let count = match self.count {
+            Some(count) => count,
+            None => self.session.context_outline()?.messages,
+        };
+        self.count = Some(count);
+        Ok(count)
     }
 
     /// Returns what the model sees, as messages of an agent.
@@ -163,4 +181,17 @@ impl Transcript {
             .find(|(recorded, _)| Arc::ptr_eq(recorded, message))
             .map(|(_, id)| id.clone())
     }
+}
+
+/// Tells whether an entry has no part in what the model sees.
+fn is_metadata(body: &EntryBody) -> bool {
+    matches!(
+        body,
+        EntryBody::ModelChange(_)
+            | EntryBody::ThinkingLevelChange(_)
+            | EntryBody::Usage(_)
+            | EntryBody::Custom(_)
+            | EntryBody::Label(_)
+            | EntryBody::SessionInfo(_)
+    )
 }

@@ -125,7 +125,8 @@ fn hostile_session(home: &TempDir) -> Session {
 /// A conversation with a branch, a tool, a picture and Markdown.
 fn tour(home: &TempDir) -> Session {
     let mut session = session(home);
-    let question = json!({"role": "user", "content": "Please **look** at `lib.rs`", "timestamp": 1});
+    let question =
+        json!({"role": "user", "content": "Please **look** at `lib.rs`", "timestamp": 1});
     let question = session.append(message(question)).unwrap().id.clone();
     let call = json!([{"type": "thinking", "thinking": "hm"},
         {"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"path": "src/lib.rs"}}]);
@@ -140,7 +141,9 @@ fn tour(home: &TempDir) -> Session {
         summary: "we tried".to_owned(),
         ..BranchSummary::default()
     };
-    session.branch_with_summary(Some(&question), summary).unwrap();
+    session
+        .branch_with_summary(Some(&question), summary)
+        .unwrap();
     let content = json!([{"type": "text", "text": "the other way"}]);
     session.append(answer(content, &json!({}))).unwrap();
     session
@@ -210,7 +213,13 @@ fn the_policy_admits_our_script_and_style_alone() {
         )
     );
     // Our own files keep to it: no markup from text, no event attributes, no style attributes.
-    for forbidden in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+    for forbidden in [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+    ] {
         assert!(!script.contains(forbidden), "{forbidden}");
     }
     let skeleton = page.replace(script, "").replace(style, "");
@@ -225,7 +234,10 @@ fn a_page_names_no_other_address() {
     let page = fs::read_to_string(export(&session, &home, HtmlOptions::default())).unwrap();
     for (position, _) in page.match_indices("//") {
         let before = page.get(position.saturating_sub(6)..position).unwrap();
-        assert!(!before.ends_with("http:") && !before.ends_with("https:"), "{before}");
+        assert!(
+            !before.ends_with("http:") && !before.ends_with("https:"),
+            "{before}"
+        );
     }
 }
 
@@ -247,9 +259,19 @@ fn a_long_session_is_split_into_blocks_and_complete() {
     assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
     // Each entry is a line of its own, which is how the page finds it without parsing the rest.
     for block in page.split("class=\"entries\">").skip(1) {
-        let lines: Vec<_> = block.split_once("</script>").unwrap().0.split('\n').collect();
+        let lines: Vec<_> = block
+            .split_once("</script>")
+            .unwrap()
+            .0
+            .split('\n')
+            .collect();
         assert!(lines.first() == Some(&"[") && lines.last() == Some(&"]"));
-        assert!(lines.iter().skip(1).all(|line| *line == "]" || line.starts_with('{')));
+        assert!(
+            lines
+                .iter()
+                .skip(1)
+                .all(|line| *line == "]" || line.starts_with('{'))
+        );
     }
 }
 
@@ -279,12 +301,17 @@ fn in_a_browser_hostile_text_stays_text() {
 
 fn check_inert(main: &str) {
     assert!(!main.contains("cannot be shown"));
-    for tag in ["<script", "<style", "<iframe", "<svg", "<form", "<link", "<base", "<meta"] {
+    for tag in [
+        "<script", "<style", "<iframe", "<svg", "<form", "<link", "<base", "<meta",
+    ] {
         assert!(!main.contains(tag), "{tag}");
     }
     for address in main.split("href=\"").skip(1) {
         let mut allowed = ["#e-", "https://", "http://"].iter();
-        assert!(allowed.any(|start| address.starts_with(start)), "{address:.60}");
+        assert!(
+            allowed.any(|start| address.starts_with(start)),
+            "{address:.60}"
+        );
     }
     for source in main.split("src=\"").skip(1) {
         assert!(source.starts_with("data:image/png;base64,"), "{source:.60}");
