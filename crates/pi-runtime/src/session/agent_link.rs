@@ -58,7 +58,9 @@ impl AgentHooks for AgentLink {
         Box::pin(async move {
             let session = self.session()?;
             session.make_room().await;
-            let update = session.system_update().map_err(hook_error)?;
+            let update = session
+                .system_update()
+                .map_err(|error| hook_error(&error))?;
             Ok(LoopUpdate {
                 messages: update.into_iter().map(AgentMessage::System).collect(),
                 ..LoopUpdate::default()
@@ -134,8 +136,8 @@ impl AgentHooks for AgentLink {
     }
 }
 
-fn hook_error(error: pi_session::SessionError) -> HookError {
-    HookError::new(describe(&error))
+fn hook_error(error: &pi_session::SessionError) -> HookError {
+    HookError::new(describe(error))
 }
 
 impl AgentSession {
@@ -168,7 +170,7 @@ impl AgentSession {
             }
             Err(error) => {
                 live.run.storage_failed = true;
-                Err(hook_error(error))
+                Err(hook_error(&error))
             }
         }
     }

@@ -51,8 +51,8 @@ fn fit(
     image: &ImageContent,
     limits: Option<ImageLimits>,
 ) -> Result<(ImageContent, Vec<String>), ImageFailure> {
-    let bytes = STANDARD.decode(&image.data);
-    let bytes = bytes.map_err(|_| ImageFailure::Unreadable)?;
+    let bytes = STANDARD.decode(&image.data).ok();
+    let bytes = bytes.ok_or(ImageFailure::Unreadable)?;
     let fitted = fit_image(&bytes, &image.mime_type, limits, &CancellationToken::new())?;
     let image = ImageContent::new(fitted.data, fitted.media_type);
     Ok((image, fitted.notes))

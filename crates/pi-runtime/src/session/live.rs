@@ -23,6 +23,8 @@ pub(super) struct Live {
     /// The texts of queued messages, for people to see.
     pub steering: Vec<String>,
     pub follow_ups: Vec<String>,
+    /// How many messages are on their way into a queue of the run; it does not end before they are in.
+    pub enqueuing: usize,
     /// What goes with the next prompt.
     pub next_turn: Vec<AgentMessage>,
     /// What is appended when the turn in progress is over.
@@ -107,6 +109,7 @@ impl Live {
             context_loaded: false,
             steering: Vec::new(),
             follow_ups: Vec::new(),
+            enqueuing: 0,
             next_turn: Vec::new(),
             pending_custom: Vec::new(),
             pending_bash: Vec::new(),

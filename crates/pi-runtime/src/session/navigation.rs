@@ -204,10 +204,7 @@ impl AgentSession {
         let model = self.model().ok_or(NavigateError::NoModel)?;
         let reserve = self.0.settings.settings().branch_summary_reserve_tokens();
         let Some(plan) = BranchSummaryPlan::new(left, &model, reserve) else {
-            return Ok(Some(BranchSummary {
-                summary: NOTHING_TO_TELL.to_owned(),
-                ..BranchSummary::default()
-            }));
+            return Ok(None);
         };
         let summarizer = Summarizer {
             model: &model,
@@ -280,9 +277,6 @@ impl AgentSession {
         })
     }
 }
-
-/// What is stored where a branch has nothing a model could summarize.
-const NOTHING_TO_TELL: &str = "(the branch has nothing to summarize)";
 
 /// A move as the hooks have left it.
 struct Move {

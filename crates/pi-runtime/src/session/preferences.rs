@@ -61,7 +61,7 @@ pub(super) fn stream_options(settings: &Settings) -> StreamOptions {
         // A pause of zero lifts the limit, which the settings spell as none.
         max_retry_delay: Some(settings.provider_max_retry_delay().unwrap_or_default()),
         transport: settings.transport(),
-        thinking_budgets: settings.thinking_budgets.clone(),
+        thinking_budgets: settings.thinking_budgets,
         ..usual
     }
 }

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::live::Deferred;
 use super::publish::is_telling;
-use super::queue::Delivery;
+use super::queue::{Delivery, Entrance};
 use super::run::RunClaim;
 use super::{AgentSession, images, preferences};
 use crate::hooks::{AgentStart, AgentStartChanges, CustomDraft, InputVerdict, UserInput};
@@ -192,9 +192,9 @@ impl AgentSession {
         } else {
             text
         };
-        if self.is_streaming() {
+        if let Some(entrance) = Entrance::open_in_run(self) {
             return self
-                .queue_prompt(text, images, prompt.streaming_behavior)
+                .queue_prompt(entrance, text, images, prompt.streaming_behavior)
                 .await;
         }
         self.prepare_run(text, images, prompt.streaming_behavior)
@@ -203,12 +203,13 @@ impl AgentSession {
 
     async fn queue_prompt(
         &self,
+        entrance: Entrance,
         text: String,
         images: Vec<ImageContent>,
         delivery: Option<Delivery>,
     ) -> Result<Preflight, PromptRefused> {
         let delivery = delivery.ok_or(PromptRefused::Busy)?;
-        self.enqueue(text, images, delivery).await;
+        self.enqueue(entrance, text, images, delivery).await;
         Ok(Preflight::Done(Run::Queued))
     }
 
@@ -226,13 +227,15 @@ impl AgentSession {
         self.check_context_before_prompt().await;
         let changes = self.ask_start_hook(&text, &images).await;
         let (images, notes) = images::fit_prompt(images, self.image_limits()).await;
-        let text = match notes.is_empty() {
-            true => text,
-            false => format!("{text}\n\n{}", notes.join("\n")),
+        let text = if notes.is_empty() {
+            text
+        } else {
+            format!("{text}\n\n{}", notes.join("\n"))
         };
         let Some(claim) = self.claim_run() else {
-            // Another prompt was quicker.
-            return self.queue_prompt(text, images, delivery).await;
+            // Another prompt was quicker; where its run is over already, sending again helps.
+            let entrance = Entrance::open_in_run(self).ok_or(PromptRefused::Busy)?;
+            return self.queue_prompt(entrance, text, images, delivery).await;
         };
         self.apply_start_changes(&changes);
         let system = self.system_update()?.map(AgentMessage::System);

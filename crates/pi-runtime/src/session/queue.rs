@@ -31,6 +31,35 @@ pub struct QueuedTexts {
     pub follow_up: Vec<String>,
 }
 
+/// The way of a message into a queue. People are told of it before the agent has it, and a run that
+/// is about to end waits for it.
+pub(super) struct Entrance(AgentSession);
+
+impl Entrance {
+    fn open(session: &AgentSession) -> Self {
+        session.live().enqueuing += 1;
+        Self(session.clone())
+    }
+
+    /// Opens only while a run is under way.
+    pub(super) fn open_in_run(session: &AgentSession) -> Option<Self> {
+        let mut live = session.live();
+        if !live.run.active {
+            return None;
+        }
+        live.enqueuing += 1;
+        drop(live);
+        Some(Self(session.clone()))
+    }
+}
+
+impl Drop for Entrance {
+    fn drop(&mut self) {
+        self.0.live().enqueuing -= 1;
+        self.0.0.busy.send_modify(|_| {});
+    }
+}
+
 impl AgentSession {
     /// Queues a message for the next turn; it waits for the next run where the session is idle.
     /// Skills and templates are expanded.
@@ -72,13 +101,15 @@ impl AgentSession {
             return Ok(Run::Handled);
         };
         let text = self.expand(text);
-        self.enqueue(text, images, delivery).await;
+        let entrance = Entrance::open(self);
+        self.enqueue(entrance, text, images, delivery).await;
         Ok(Run::Queued)
     }
 
     /// Queues a message that is fully expanded.
     pub(super) async fn enqueue(
         &self,
+        entrance: Entrance,
         text: String,
         images: Vec<ImageContent>,
         delivery: Delivery,
@@ -95,6 +126,16 @@ impl AgentSession {
         match delivery {
             Delivery::Steer => self.0.agent.steer(message),
             Delivery::FollowUp => self.0.agent.follow_up(message),
+        }
+        drop(entrance);
+    }
+
+    /// Waits until nothing is on its way into a queue.
+    pub(super) async fn wait_for_entrances(&self) {
+        let mut busy = self.0.busy.subscribe();
+        let over = busy.wait_for(|_| self.live().enqueuing == 0);
+        if over.await.is_err() {
+            tracing::debug!("the session is gone while waited for");
         }
     }
 

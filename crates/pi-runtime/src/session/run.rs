@@ -26,6 +26,17 @@ impl Drop for RunClaim {
     }
 }
 
+/// What follows a low-level run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Another one.
+    Loop,
+    /// Nothing, unless something was queued.
+    Settle,
+    /// Nothing, whatever is queued.
+    End,
+}
+
 /// How a low-level run begins.
 enum Begin {
     Prompt(Vec<AgentMessage>),
@@ -63,14 +74,21 @@ impl AgentSession {
     pub(super) async fn run(&self, claim: RunClaim, messages: Vec<AgentMessage>) {
         self.prepare_requests();
         let mut begin = Begin::Prompt(messages);
-        while self.run_loop_once(begin).await {
+        loop {
+            let next = self.run_loop_once(begin).await;
+            if next != Next::Loop {
+                self.tidy_up().await;
+                if self.begin_settling(next).await {
+                    break;
+                }
+            }
             begin = Begin::Resume;
         }
-        self.end_run(claim).await;
+        self.settle(claim).await;
     }
 
-    /// Runs the loop once and tells whether it runs again.
-    async fn run_loop_once(&self, begin: Begin) -> bool {
+    /// Runs the loop once.
+    async fn run_loop_once(&self, begin: Begin) -> Next {
         let agent = &self.0.agent;
         let running = async {
             match begin {
@@ -87,13 +105,17 @@ impl AgentSession {
         let (ran, ()) = tokio::join!(biased; running, late_abort);
         if let Err(error) = ran {
             self.report("run", None, &error);
-            return false;
+            return Next::End;
         }
         if self.is_abort_requested() || self.live().run.storage_failed {
-            return false;
+            return Next::End;
         }
         let proceeds = self.after_loop().await || self.before_settle().await;
-        proceeds && !self.is_abort_requested()
+        match (proceeds, self.is_abort_requested()) {
+            (_, true) => Next::End,
+            (true, false) => Next::Loop,
+            (false, false) => Next::Settle,
+        }
     }
 
     pub(super) fn is_abort_requested(&self) -> bool {
@@ -131,33 +153,42 @@ impl AgentSession {
         !self.is_abort_requested() && self.0.agent.has_queued_messages()
     }
 
-    async fn end_run(&self, claim: RunClaim) {
-        let is_aborted = self.is_abort_requested();
-        if is_aborted {
-            self.cancel_retry().await;
-        }
+    /// Stores what waited for the end of the loop.
+    async fn tidy_up(&self) {
+        // Only a run that ends before its time leaves an attempt behind.
+        self.cancel_retry().await;
         if self.live().run.storage_failed {
             // What the file did not take does not count here either.
             self.refresh_context_or_report("run");
         }
-        {
-            let mut live = self.live();
-            live.run.sections = None;
-            live.run.forced_prompt = None;
-        }
         self.flush_bash_messages();
         self.flush_custom_messages().await;
-        self.settle(claim).await;
+    }
+
+    /// Begins to settle, in one step with the last look at the queues: what came in meanwhile is
+    /// still of this run. False where it is not over.
+    async fn begin_settling(&self, next: Next) -> bool {
+        loop {
+            self.wait_for_entrances().await;
+            let mut live = self.live();
+            if live.enqueuing > 0 {
+                continue;
+            }
+            let is_cut_short = live.run.abort_requested || next == Next::End;
+            if !is_cut_short && self.0.agent.has_queued_messages() {
+                return false;
+            }
+            live.run.sections = None;
+            live.run.forced_prompt = None;
+            live.run.active = false;
+            live.run.settling = true;
+            return true;
+        }
     }
 
     async fn settle(&self, mut claim: RunClaim) {
         // The claim ends with settling and not before, so that nobody is told of idleness early.
         claim.0 = None;
-        {
-            let mut live = self.live();
-            live.run.active = false;
-            live.run.settling = true;
-        }
         self.publish_with_hooks(SessionEvent::AgentSettled).await;
         let deferred = {
             let mut live = self.live();

@@ -118,7 +118,7 @@ impl ToolInfo {
         Self {
             name: declaration.name.clone(),
             description: declaration.description.clone(),
-            parameters: declaration.parameters.clone().into(),
+            parameters: declaration.parameters.clone(),
             guidelines: tool.guidelines.clone(),
             origin: tool.origin,
         }

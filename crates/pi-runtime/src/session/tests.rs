@@ -2,6 +2,7 @@
 
 mod aborts;
 mod compaction;
+mod crowd;
 mod faults;
 mod hooks;
 mod order;
