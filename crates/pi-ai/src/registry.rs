@@ -349,11 +349,10 @@ impl Slot {
     }
 
     fn builtin(provider: Arc<dyn Provider>) -> Self {
-        Self {
-            active: Some(Arc::clone(&provider)),
-            builtin: Some(Arc::clone(&provider)),
-            ..Self::new(provider.id())
-        }
+        let mut slot = Self::new(provider.id());
+        slot.active = Some(Arc::clone(&provider));
+        slot.builtin = Some(provider);
+        slot
     }
 
     fn lay(&mut self, registration: Registration, wire: &WireApis) -> Result<(), ConfigError> {

@@ -6,7 +6,7 @@
 
 use futures_util::future::{BoxFuture, FutureExt};
 use reqwest::Url;
-use secrecy::ExposeSecret as _;
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -126,22 +126,21 @@ fn configured_address(context: &RefreshContext) -> Option<String> {
 
 /// Returns the root of a server, whether or not its address names a scheme or ends in `/v1`.
 fn server_address(written: &str) -> Result<String, ProviderError> {
-    let unusable = || {
-        ProviderError::invalid(format!(
+    let written = written.trim();
+    let address = if written.contains("://") {
+        written.to_owned()
+    } else {
+        format!("http://{written}")
+    };
+    let url = Url::parse(&address).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let Some(mut url) = url else {
+        return Err(ProviderError::invalid(format!(
             "\"{written}\" is no address of a model server; {} needs one such as \
              http://127.0.0.1:8080",
             env_vars::LLAMA_BASE_URL
-        ))
+        )));
     };
-    let written = written.trim();
-    let mut url = match written.contains("://") {
-        true => Url::parse(written),
-        false => Url::parse(&format!("http://{written}")),
-    }
-    .map_err(|_| unusable())?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(unusable());
-    }
     url.set_query(None);
     url.set_fragment(None);
     let address = url.as_str().trim_end_matches('/');
@@ -163,10 +162,8 @@ impl Server<'_> {
     /// Returns the models that can be used now.
     async fn models(&self) -> Result<Vec<Model>, ProviderError> {
         let listed = self.listed().await?;
-        let loads_by_itself = match listed.iter().any(Listed::is_unloaded_preset) {
-            true => self.properties(None).await.models_autoload,
-            false => false,
-        };
+        let loads_by_itself = listed.iter().any(Listed::is_unloaded_preset)
+            && self.properties(None).await.models_autoload;
         let mut models = Vec::new();
         let mut templates = 0;
         for entry in listed {
@@ -217,7 +214,8 @@ impl Server<'_> {
             return Err(ProviderError::network("the network must not be used"));
         };
         let url = format!("{}{path}", self.address);
-        let key = self.context.api_key.as_ref().map(|key| key.expose_secret());
+        let key = self.context.api_key.as_ref();
+        let key = key.map(ExposeSecret::expose_secret);
         let answer = get(http, &url, None, key, self.context).await?;
         if !(200..300).contains(&answer.status) {
             let refused = ProviderError::network(format!(
