@@ -102,6 +102,12 @@ impl TrustMemory {
         decisions.get(cwd).copied()
     }
 
+    /// Forgets what was decided about a project, which may have changed since.
+    pub(crate) fn forget(&self, cwd: &Path) {
+        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.remove(cwd);
+    }
+
     fn set(&self, cwd: &Path, access: ProjectAccess) {
         let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         decisions.insert(cwd.to_owned(), access);

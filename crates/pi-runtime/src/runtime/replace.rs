@@ -170,6 +170,8 @@ impl SessionRuntime {
             thinking_level: old.thinking_level(),
             scoped_models: old.scoped_models(),
         };
+        // A pull may have brought what nobody was asked about.
+        self.0.services.decisions.forget(old.cwd());
         let file = old.session_file();
         self.end(&old, StartReason::Reload, file.clone()).await;
         let session = old.take_session()?;

@@ -1,7 +1,10 @@
 //! Nothing of a repository is obeyed before the user trusts it.
 
-use pi_config::ProjectAccess;
-use pi_runtime::{RuntimeOptions, SessionChoice, SessionRuntime};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_config::{ProjectAccess, TrustChoice};
+use pi_runtime::{RuntimeOptions, SessionChoice, SessionRuntime, TrustPrompt};
 use pi_session::SessionDirectory;
 use pretty_assertions::assert_eq;
 
@@ -187,4 +190,58 @@ async fn the_session_directory_of_a_repository_is_not_looked_into() {
     let place = SessionDirectory::default_for(&world.path("agent"), &world.path("project"));
     let file = runtime.session().session_file().unwrap();
     assert_eq!(file.parent(), Some(place.path()));
+}
+
+#[tokio::test]
+async fn what_a_pull_brings_is_decided_about_again_on_reload() {
+    let world = World::new();
+    let runtime = SessionRuntime::start(world.options()).await.unwrap();
+    assert!(runtime.services().project.is_trusted());
+    world
+        .home
+        .write("project/.pi/extensions/evil.js", "throw 1");
+    world
+        .home
+        .write("project/.pi/prompts/evil.md", "evil template");
+    runtime.reload().await.unwrap();
+    assert_eq!(runtime.services().project, ProjectAccess::Unasked);
+    assert!(runtime.services().resources.extensions.is_empty());
+    assert!(runtime.commands().is_empty());
+}
+
+/// Answers with a choice and counts how often it was asked.
+struct Answering(std::sync::atomic::AtomicUsize);
+
+impl TrustPrompt for Answering {
+    fn ask<'a>(
+        &'a self,
+        _cwd: &'a std::path::Path,
+        choices: Vec<TrustChoice>,
+    ) -> BoxFuture<'a, Option<TrustChoice>> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let once = choices
+            .into_iter()
+            .find(|choice| *choice == TrustChoice::TrustOnce);
+        Box::pin(std::future::ready(once))
+    }
+}
+
+#[tokio::test]
+async fn the_user_is_asked_once_a_run_and_again_after_a_reload() {
+    let world = hostile();
+    let prompt = Arc::new(Answering(std::sync::atomic::AtomicUsize::new(0)));
+    let asked = || prompt.0.load(std::sync::atomic::Ordering::Relaxed);
+    let runtime = SessionRuntime::start(RuntimeOptions {
+        trust_prompt: Some(Arc::clone(&prompt) as _),
+        ..world.options()
+    })
+    .await
+    .unwrap();
+    assert!(runtime.services().project.is_trusted());
+    runtime.new_session(None).await.unwrap();
+    assert!(runtime.services().project.is_trusted());
+    assert_eq!(asked(), 1);
+    runtime.reload().await.unwrap();
+    assert_eq!(asked(), 2);
+    assert!(!world.path("agent/trust.json").exists());
 }
