@@ -86,12 +86,13 @@ fn read_file(candidates: Vec<PathBuf>) -> Result<Option<Attached>, AttachmentErr
     let Some(first) = candidates.next() else {
         return Ok(None);
     };
-    let path = match first.exists() {
-        true => first,
-        false => match candidates.find(|path| path.exists()) {
+    let path = if first.exists() {
+        first
+    } else {
+        match candidates.find(|path| path.exists()) {
             Some(path) => path,
             None => return Err(AttachmentError::Missing { path: first }),
-        },
+        }
     };
     let bytes = read_regular(&path).map_err(|source| AttachmentError::Unreadable {
         path: path.clone(),

@@ -166,7 +166,7 @@ async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
             )
         }
     };
-    Some(warning(trouble))
+    Some(warning(&trouble))
 }
 
 fn choose(
@@ -229,7 +229,7 @@ fn named_model(models: &Models, flags: &ModelFlags) -> Result<Option<NamedModel>
     Ok(Some(NamedModel {
         model: resolved.model,
         thinking: resolved.thinking,
-        warning: resolved.warning.map(warning),
+        warning: resolved.warning.as_ref().map(warning),
     }))
 }
 
@@ -311,7 +311,7 @@ fn thinking_level(
     model.clamp_thinking_level(level)
 }
 
-fn warning(message: impl ToString) -> ConfigDiagnostic {
+fn warning(message: &impl ToString) -> ConfigDiagnostic {
     ConfigDiagnostic {
         level: DiagnosticLevel::Warning,
         message: message.to_string(),

@@ -98,9 +98,11 @@ impl SessionFlags {
             let given = flags.iter().filter(|(_, given)| *given);
             given.map(|(flag, _)| *flag).collect()
         };
-        let conflict = |flag, others: Vec<&'static str>| match others.is_empty() {
-            true => Ok(()),
-            false => Err(SessionFlagsError::Conflict { flag, others }),
+        let conflict = |flag, others: Vec<&'static str>| {
+            if others.is_empty() {
+                return Ok(());
+            }
+            Err(SessionFlagsError::Conflict { flag, others })
         };
         let choosing = [
             ("--session", self.session.is_some()),
@@ -250,7 +252,10 @@ impl SessionPlaces {
     }
 
     fn find(&self, name: &str) -> Result<Found, SessionChoiceError> {
-        if name.contains(['/', '\\']) || name.ends_with(".jsonl") {
+        let is_file = Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "jsonl");
+        if is_file || name.contains(['/', '\\']) {
             let base = PathBase {
                 cwd: self.cwd.clone(),
                 home: self.env.home_dir(),

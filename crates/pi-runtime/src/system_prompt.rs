@@ -104,46 +104,44 @@ impl SystemPromptParts {
         let Some(reader) = reader.filter(|_| !self.skills.is_empty()) else {
             return String::new();
         };
-        let mut text = format!(
+        let lead = format!(
             "Skills are instructions for special tasks. When a task fits a description, read the \
              skill's file with {reader} and follow it. Relative paths in it start at the file's own \
-             folder.\n\n<available_skills>\n"
+             folder."
         );
-        for skill in &self.skills {
+        let skills = self.skills.iter().map(|skill| {
             let SkillListing {
                 name,
                 description,
                 location,
             } = skill;
-            text += &format!(
+            format!(
                 "  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n    \
                  <location>{location}</location>\n  </skill>\n"
-            );
-        }
-        text.push_str("</available_skills>");
-        text
+            )
+        });
+        let skills: String = skills.collect();
+        format!("{lead}\n\n<available_skills>\n{skills}</available_skills>")
     }
 }
 
 impl DocsPlaces {
     fn text(&self) -> String {
-        let agent = self.agent_directory.display();
-        let mut text =
-            "For questions about pi itself, its settings, sessions, extensions, skills, \
-                        themes or SDK, and only then:"
-                .to_owned();
-        if let Some(documentation) = &self.documentation {
-            text += &format!(
+        let documentation = match &self.documentation {
+            Some(folder) => format!(
                 "\n- Documentation: {}; read the files that fit, to the end, and those they refer to.",
-                documentation.display()
-            );
-        }
-        text += "\n- `pi --help` lists commands, flags and environment variables.";
-        text += &format!(
-            "\n- The user's files are in {agent}: settings.json, models.json, keybindings.json and \
-             the folders extensions, skills, prompts and themes. A project has its own in .pi."
-        );
-        text
+                folder.display()
+            ),
+            None => String::new(),
+        };
+        format!(
+            "For questions about pi itself, its settings, sessions, extensions, skills, themes or \
+             SDK, and only then:{documentation}\n\
+             - `pi --help` lists commands, flags and environment variables.\n\
+             - The user's files are in {}: settings.json, models.json, keybindings.json and the \
+             folders extensions, skills, prompts and themes. A project has its own in .pi.",
+            self.agent_directory.display()
+        )
     }
 }
 

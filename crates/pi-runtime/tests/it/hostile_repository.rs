@@ -86,7 +86,7 @@ async fn assert_unharmed(world: &World, options: RuntimeOptions) {
         assert!(!sent.contains(word), "{word}");
     }
     let file = session.session_file().unwrap();
-    assert!(file.starts_with(world.path("agent/sessions")), "{file:?}");
+    assert!(file.starts_with(world.path("agent/sessions")));
     assert!(!world.path("project/stolen").exists());
     assert!(!world.path("project/owned").exists());
     runtime.shutdown().await;

@@ -22,7 +22,7 @@ async fn started(world: &World) -> SessionRuntime {
 fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
     runtime
         .session()
-        .with_session(|session| session.branch_entries())
+        .with_session(pi_session::Session::branch_entries)
         .unwrap()
         .iter()
         .filter(|entry| {
@@ -234,20 +234,20 @@ impl Recording {
         self.heard.lock().unwrap().push(what);
     }
 
-    fn name(path: Option<PathBuf>) -> &'static str {
+    fn name(path: Option<&PathBuf>) -> &'static str {
         if path.is_some() { "file" } else { "none" }
     }
 }
 
 impl SessionHooks for Recording {
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
-        let previous = Self::name(start.previous_session_file);
+        let previous = Self::name(start.previous_session_file.as_ref());
         self.note(format!("start {:?} after {previous}", start.reason));
         Box::pin(std::future::ready(()))
     }
 
     fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
-        let target = Self::name(switch.target_session_file);
+        let target = Self::name(switch.target_session_file.as_ref());
         self.note(format!("before {:?} to {target}", switch.reason));
         Box::pin(std::future::ready(!*self.refuses.lock().unwrap()))
     }
@@ -262,7 +262,7 @@ impl SessionHooks for Recording {
     }
 
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
-        let target = Self::name(shutdown.target_session_file);
+        let target = Self::name(shutdown.target_session_file.as_ref());
         self.note(format!("end for {:?} to {target}", shutdown.next));
         Box::pin(std::future::ready(()))
     }
