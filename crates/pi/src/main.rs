@@ -6,6 +6,7 @@
 mod args;
 mod auth_command;
 mod conversation;
+mod demo;
 mod export_command;
 mod help;
 mod json_mode;
@@ -60,6 +61,9 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return print(&help::text());
     }
     log::start();
+    if args.demo {
+        return block_on(async { demo::run(&Env::process()).await });
+    }
     if let Some(input) = &args.export {
         let output = args.messages.first().map(String::as_str);
         return block_on(export_command::run(input, output, Env::process()));

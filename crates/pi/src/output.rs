@@ -128,7 +128,7 @@ pub(crate) fn print_foreign(text: &str) -> Exit {
 }
 
 /// Takes out everything a terminal could obey, except line ends and tabs.
-fn inert(text: &str) -> Cow<'_, str> {
+pub(crate) fn inert(text: &str) -> Cow<'_, str> {
     let steers = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     match text.contains(steers) {
         true => Cow::Owned(text.replace(steers, "")),

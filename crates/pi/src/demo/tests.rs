@@ -1,0 +1,90 @@
+//! The demonstration as somebody sees it who pipes it somewhere.
+
+use std::sync::{Mutex, PoisonError};
+
+use pi_session::{Access, OpenSession};
+use pretty_assertions::assert_eq;
+use tempfile::TempDir;
+
+use super::*;
+
+async fn played(folder: &Path, ink: Ink) -> String {
+    let shown = Arc::new(Mutex::new(String::new()));
+    let sink = Arc::clone(&shown);
+    let narrator = Narrator::new(
+        ink,
+        Box::new(move |text| {
+            sink.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_str(text)
+        }),
+    );
+    show(folder, &Env::fixed([("HOME", "/nowhere")]), None, narrator)
+        .await
+        .unwrap();
+    let text = shown.lock().unwrap().clone();
+    text.replace(&folder.display().to_string(), "[folder]")
+        .replace(version::VERSION, "[version]")
+}
+
+#[tokio::test]
+async fn the_demo_writes_runs_edits_and_runs_again() {
+    let folder = TempDir::new().unwrap();
+    insta::assert_snapshot!(played(folder.path(), Ink::Plain).await);
+    let program = fs::read_to_string(folder.path().join("project/table.sh")).unwrap();
+    assert!(program.contains("printf '%4s'"));
+}
+
+#[tokio::test]
+async fn the_session_of_the_demo_can_be_opened() {
+    let folder = TempDir::new().unwrap();
+    played(folder.path(), Ink::Plain).await;
+    let options = OpenSession {
+        access: Access::Read,
+        ..OpenSession::default()
+    };
+    let session = Session::open(&folder.path().join("session.jsonl"), options).unwrap();
+    assert_eq!(session.name(), Some("The demo of pi"));
+    assert_eq!(session.findings().skipped_lines, 0);
+    session.check_cwd().unwrap();
+    let last = session.branch_entries().unwrap();
+    let answers = last
+        .iter()
+        .filter_map(|entry| match entry.body.as_message() {
+            Some(pi_ai::AgentMessage::Assistant(answer)) => Some(answer),
+            _ => None,
+        });
+    let providers: Vec<_> = answers.map(|answer| answer.provider.clone()).collect();
+    assert_eq!(providers, [script::PROVIDER; 6]);
+}
+
+#[tokio::test]
+async fn colours_are_only_used_where_they_are_wanted() {
+    for (ink, is_colored) in [(Ink::Plain, false), (Ink::Colored, true)] {
+        let folder = TempDir::new().unwrap();
+        let shown = played(folder.path(), ink).await;
+        assert_eq!(shown.contains('\u{1b}'), is_colored, "{ink:?}");
+    }
+}
+
+#[test]
+fn every_demo_has_a_folder_of_its_own() {
+    let parent = TempDir::new().unwrap();
+    let first = create_folder(parent.path()).unwrap();
+    let second = create_folder(parent.path()).unwrap();
+    assert_ne!(first, second);
+    assert!(create_folder(&parent.path().join("missing")).is_err());
+}
+
+#[test]
+fn paths_can_be_pasted_into_a_shell() {
+    for (path, expected) in [
+        (
+            "/tmp/pi-demo-1/session.jsonl",
+            "/tmp/pi-demo-1/session.jsonl",
+        ),
+        ("/tmp/a b/it's", r"'/tmp/a b/it'\''s'"),
+    ] {
+        assert_eq!(quoted(Path::new(path)), expected);
+    }
+}
