@@ -456,8 +456,7 @@ fn what_is_no_key_is_told_apart() {
 }
 
 #[test]
-fn endless_sequences_cost_bounded_memory_and_time() {
-    let started = Instant::now();
+fn endless_sequences_cost_bounded_memory() {
     let long = 10 * 1024 * 1024;
     for introducer in [&b"\x1b]0;"[..], b"\x1b[", b"\x1bO", b"\x1b[["] {
         let bytes = [introducer, &vec![b'1'; long]].concat();
@@ -466,11 +465,6 @@ fn endless_sequences_cost_bounded_memory_and_time() {
     }
     let pastes = b"\x1b[200~\x1b[201~".repeat(100_000);
     assert_eq!(decode(&pastes, LEGACY).len(), 100_000);
-    assert!(
-        started.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        started.elapsed()
-    );
 }
 
 #[test]

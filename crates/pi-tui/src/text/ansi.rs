@@ -49,6 +49,8 @@ impl<'a> Iterator for AnsiTokens<'a> {
             Some(start) => (start, true),
             None => (bytes.len(), true),
         };
+        #[cfg(test)]
+        super::bombs::count(length);
         // Every length ends before or after an ASCII byte, hence on a character boundary.
         let (token, rest) = self
             .rest

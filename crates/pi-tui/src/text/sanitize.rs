@@ -106,12 +106,16 @@ impl Sanitizer {
         while !rest.is_empty() {
             if self.state == State::Text {
                 let end = harmless_length(rest);
+                #[cfg(test)]
+                super::bombs::count(end);
                 let (harmless, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
                 out.push_str(harmless);
                 rest = following;
             }
             let mut characters = rest.chars();
             if let Some(character) = characters.next() {
+                #[cfg(test)]
+                super::bombs::count(character.len_utf8());
                 self.push_character(character, out);
                 rest = characters.as_str();
             }

@@ -29,6 +29,8 @@ pub fn visible_width(text: &str) -> usize {
 /// Whole blocks are folded without a branch, which the compiler turns into vector instructions.
 pub(crate) fn is_printable_ascii(bytes: &[u8]) -> bool {
     const BLOCK: usize = 64;
+    #[cfg(test)]
+    super::bombs::count(bytes.len());
     let printable = |byte: &u8| byte.wrapping_sub(0x20) < 0x5f;
     let mut blocks = bytes.chunks_exact(BLOCK);
     blocks.all(|block| block.iter().fold(true, |all, byte| all & printable(byte)))
@@ -94,6 +96,8 @@ impl<'a> Iterator for Graphemes<'a> {
                 .flatten()
                 .unwrap_or(self.rest.len())
         };
+        #[cfg(test)]
+        super::bombs::count(length);
         let (grapheme, rest) = self
             .rest
             .split_at_checked(length)
