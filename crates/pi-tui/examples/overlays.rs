@@ -12,11 +12,10 @@ use pi_tui::{
 
 /// Paragraphs to lay something over.
 fn ground() -> Markdown {
-    let text: String = (1..=40)
-        .map(|number| {
-            format!("{number:>3}\\. **lorem** ipsum `漢字` dolor sit amet, consectetur\n")
-        })
+    let lines: Vec<String> = (1..=40)
+        .map(|number| format!("{number}\\. **lorem** ipsum `漢字` dolor sit amet, consectetur"))
         .collect();
+    let text = lines.join("\n");
     Markdown::new(&text, MarkdownTheme::default())
 }
 

@@ -33,8 +33,8 @@ pub use image::{Image, ImageLimits, ImagePainter, ImageSource, PaintedImage, Pix
 pub use input::{Input, InputFieldEvent, InputOptions};
 pub use loader::{Indicator, Loader, LoaderTheme};
 pub use markdown::{
-    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, SyntaxStyles, highlight_code,
-    latex_to_unicode,
+    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, Mermaid, SyntaxStyles,
+    highlight_code, latex_to_unicode, mermaid_to_text,
 };
 pub use mouse_region::MouseRegion;
 pub use scroll_view::{Follow, ScrollView, ScrollViewOptions, Scrollbar};

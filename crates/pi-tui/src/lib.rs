@@ -38,11 +38,11 @@ pub use components::{
     Basis, Boxed, CancellableLoader, Cancellation, CodeHighlighter, Container, Editor, EditorEvent,
     EditorOptions, EditorTheme, Follow, HStack, Image, ImageLimits, ImagePainter, ImageSource,
     Indicator, Input, InputFieldEvent, InputOptions, Loader, LoaderTheme, Markdown,
-    MarkdownOptions, MarkdownTheme, MouseRegion, PaintedImage, PixelSize, ScrollView,
+    MarkdownOptions, MarkdownTheme, Mermaid, MouseRegion, PaintedImage, PixelSize, ScrollView,
     ScrollViewOptions, Scrollbar, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
     SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
     Spacer, StackItem, SubmenuOutcome, SubmenuReply, SyntaxStyles, Text, TruncatedText, VStack,
-    highlight_code, latex_to_unicode,
+    highlight_code, latex_to_unicode, mermaid_to_text,
 };
 pub use focus::{FocusTarget, Heir};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};

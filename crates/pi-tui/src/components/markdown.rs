@@ -1,10 +1,12 @@
 //! Markdown, as models write it: shown while it still grows.
 //!
 //! Source becomes blocks (`parse`), blocks become lines (`block`, `inline`, `list`, `table`, `code`,
-//! `latex`), and finished blocks are kept (`stream`). The text is foreign: control sequences in it are
+//! `latex`, `mermaid`), and finished blocks are kept (`stream`). The text is foreign: control sequences in it are
 //! removed.
 
 use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
 
 use super::background::Fill;
 use super::text::horizontal_padding;
@@ -19,6 +21,7 @@ mod code;
 mod inline;
 mod latex;
 mod list;
+mod mermaid;
 mod parse;
 mod stream;
 mod table;
@@ -27,6 +30,7 @@ mod tests;
 
 pub use code::{CodeHighlighter, SyntaxStyles, highlight_code};
 pub use latex::latex_to_unicode;
+pub use mermaid::mermaid_to_text;
 
 use block::BlockRenderer;
 use code::HighlightCache;
@@ -114,6 +118,20 @@ pub struct MarkdownOptions {
     pub keep_escapes: bool,
     /// Formulas become Unicode text.
     pub latex: bool,
+    /// When Mermaid diagrams are drawn.
+    pub mermaid: Mermaid,
+}
+
+/// When Mermaid diagrams are drawn; else they are shown as code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mermaid {
+    /// Never.
+    Off,
+    /// When their block has ended.
+    Final,
+    /// While they arrive, as far as they can be read.
+    #[default]
+    Streaming,
 }
 
 impl Default for MarkdownOptions {
@@ -122,7 +140,20 @@ impl Default for MarkdownOptions {
             keep_list_markers: false,
             keep_escapes: false,
             latex: true,
+            mermaid: Mermaid::default(),
         }
+    }
+}
+
+/// Changes a text for a number of columns.
+#[derive(Clone)]
+struct Transform(Arc<TransformFunction>);
+
+type TransformFunction = dyn Fn(&str, usize) -> String + Send + Sync;
+
+impl fmt::Debug for Transform {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Transform")
     }
 }
 
@@ -132,6 +163,7 @@ pub struct Markdown {
     theme: MarkdownTheme,
     options: MarkdownOptions,
     style: Style,
+    transform: Option<Transform>,
     background: Option<Painter>,
     padding_x: usize,
     padding_y: usize,
@@ -139,6 +171,8 @@ pub struct Markdown {
     text: String,
     clean: String,
     sanitizer: Sanitizer,
+    /// The text as it was transformed for the last time, if it is.
+    transformed: String,
     stream: Stream,
     highlights: RefCell<HighlightCache>,
     rendered: Option<(usize, usize, Lines)>,
@@ -151,12 +185,14 @@ impl Markdown {
             theme,
             options: MarkdownOptions::default(),
             style: Style::plain(),
+            transform: None,
             background: None,
             padding_x: 0,
             padding_y: 0,
             text: String::new(),
             clean: String::new(),
             sanitizer: Sanitizer::new(),
+            transformed: String::new(),
             stream: Stream::default(),
             highlights: RefCell::default(),
             rendered: None,
@@ -186,6 +222,21 @@ impl Markdown {
     #[must_use]
     pub fn style(mut self, style: Style) -> Self {
         self.style = style;
+        self.invalidate();
+        self
+    }
+
+    /// Returns the document with its text changed before it is shown.
+    ///
+    /// `transform` gets the text without control sequences and the columns there are. What it returns
+    /// is trusted: it may hold styles. A text that is transformed is read again from the first place
+    /// that changed, hence a transformation should leave what has arrived alone.
+    #[must_use]
+    pub fn transform(
+        mut self,
+        transform: impl Fn(&str, usize) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Some(Transform(Arc::new(transform)));
         self.invalidate();
         self
     }
@@ -259,7 +310,17 @@ impl Markdown {
             style: self.style,
             frame: &frame,
         };
-        self.stream.advance(&self.clean, &page);
+        match &self.transform {
+            Some(Transform(transform)) => {
+                let transformed = transform(&self.clean, page.width);
+                if !transformed.starts_with(&self.transformed) {
+                    self.stream = Stream::default();
+                }
+                self.transformed = transformed;
+                self.stream.advance(&self.transformed, &page);
+            }
+            None => self.stream.advance(&self.clean, &page),
+        }
         let [finished, tail] = self.stream.lines();
         let edge = vec![frame(""); self.padding_y];
         let mut lines = Vec::with_capacity(finished.len() + tail.len() + 2 * edge.len());

@@ -4,8 +4,9 @@ use super::code::HighlightCache;
 use super::inline::{InlineRenderer, layered, push};
 use super::latex::{latex_to_unicode, stacked_formula};
 use super::list::MIN_CONTENT;
+use super::mermaid::{is_mermaid, mermaid_to_text};
 use super::parse::{Block, Inline};
-use super::{MarkdownOptions, MarkdownTheme, table};
+use super::{MarkdownOptions, MarkdownTheme, Mermaid, table};
 use crate::style::Style;
 use crate::text::{visible_width, wrap_text};
 use std::cell::RefCell;
@@ -86,6 +87,9 @@ impl BlockRenderer<'_> {
     }
 
     fn code(&self, language: &str, text: &str, width: usize) -> Vec<String> {
+        if let Some(diagram) = self.diagram(language, text, width) {
+            return diagram;
+        }
         let text = text.strip_suffix('\n').unwrap_or(text);
         let highlighted = self.highlights.borrow_mut().lines(
             language,
@@ -99,6 +103,19 @@ impl BlockRenderer<'_> {
         }
         lines.extend(self.fence("", width));
         lines
+    }
+
+    /// Returns the lines of a diagram, if the code is one that can be drawn and fits.
+    pub(super) fn diagram(&self, language: &str, text: &str, width: usize) -> Option<Vec<String>> {
+        if self.options.mermaid == Mermaid::Off || !is_mermaid(language) {
+            return None;
+        }
+        let lines = mermaid_to_text(text)?;
+        let fits = lines.iter().all(|line| visible_width(line) <= width);
+        fits.then(|| {
+            let style = self.theme.code_block;
+            lines.iter().map(|line| style.apply(line)).collect()
+        })
     }
 
     /// Returns the border above or below code.

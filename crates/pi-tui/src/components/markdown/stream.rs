@@ -170,7 +170,7 @@ impl Stream {
         let separator = self.separate(text, self.rest, Kind::of(&block.block), page);
         self.finished.extend(separator);
         match &mut open {
-            Open::Code(_) => self.start_code(text, &block.block, page),
+            Open::Code(code) => self.start_code(code, text, &block.block, page),
             Open::List(_) => {}
             Open::Table(table) => self.start_table(table),
         }

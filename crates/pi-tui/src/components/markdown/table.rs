@@ -23,7 +23,9 @@ pub(super) fn render(
     };
     let rows: Vec<Vec<String>> = table.rows.iter().map(|row| grid.cells(row)).collect();
     let mut columns = grid.columns();
-    rows.iter().for_each(|row| columns.add(row));
+    for row in &rows {
+        columns.add(row);
+    }
     let widths = columns.widths(grid.available);
     let mut lines = grid.head(&widths);
     for row in &rows {

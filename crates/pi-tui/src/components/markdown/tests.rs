@@ -96,6 +96,7 @@ fn options_keep_what_was_written() {
             keep_list_markers: true,
             keep_escapes: true,
             latex: false,
+            mermaid: Mermaid::Off,
         });
     let lines = markdown.render(12);
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
@@ -212,6 +213,47 @@ fn a_delta_reads_the_last_item_or_row_only() {
         assert_eq!(few, many, "{part:?}");
         assert!(many < 200, "{many} bytes for {part:?}");
     }
+}
+
+#[test]
+fn diagrams_are_drawn_when_it_is_time() {
+    let source = "a\n\n```mermaid\ngraph LR\n A-->B\n```\n\nb\n";
+    let box_shown = |mermaid: Mermaid, text: &str| {
+        let options = MarkdownOptions {
+            mermaid,
+            ..MarkdownOptions::default()
+        };
+        let mut markdown = Markdown::new("", theme()).options(options);
+        for character in text.chars() {
+            markdown.append(character.encode_utf8(&mut [0; 4]));
+            markdown.render(40);
+        }
+        let mut whole = Markdown::new(text, theme()).options(options);
+        let lines = whole.render(40);
+        assert_eq!(markdown.render(40), lines, "{text:?}");
+        lines.iter().any(|line| line.contains("│ A ├──▶│ B │"))
+    };
+    let (open, _) = source.split_at(source.find("```\n\nb").unwrap());
+    for (mermaid, while_open, at_last) in [
+        (Mermaid::Off, false, false),
+        (Mermaid::Final, false, true),
+        (Mermaid::Streaming, true, true),
+    ] {
+        assert_eq!(box_shown(mermaid, open), while_open, "{mermaid:?}");
+        assert_eq!(box_shown(mermaid, source), at_last, "{mermaid:?}");
+    }
+    assert!(plain(source, 8).contains("A-->B"), "too narrow to draw");
+}
+
+#[test]
+fn a_transformation_changes_what_is_shown() {
+    let mut markdown = Markdown::new("one", theme())
+        .transform(|text, columns| format!("{text} in \x1b[1m{columns}\x1b[22m"));
+    assert_eq!(strip_ansi(&markdown.render(12)[0]).trim_end(), "one in 12");
+    markdown.append(" two");
+    let lines = markdown.render(20);
+    assert!(lines[0].starts_with("one two in \x1b[1m20"), "{lines:?}");
+    assert_eq!(markdown.text(), "one two");
 }
 
 #[test]

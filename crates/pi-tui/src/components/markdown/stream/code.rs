@@ -1,7 +1,9 @@
 //! A code block at the margin whose end has not come yet, taken line by line.
 
 use super::{Page, Stream};
+use crate::components::markdown::Mermaid;
 use crate::components::markdown::code::CodeHighlighter;
+use crate::components::markdown::mermaid::{LONGEST_SOURCE, is_mermaid};
 use crate::components::markdown::parse::{Block, Placed};
 
 /// An unfinished line is coloured again each time it has grown by this many bytes.
@@ -16,6 +18,9 @@ pub(super) struct OpenCode {
     length: usize,
     indent: usize,
     highlighter: Option<CodeHighlighter>,
+    /// What a diagram is drawn from at the end: where its source starts in the text, and its lines
+    /// among the finished ones.
+    diagram: Option<(usize, usize)>,
     /// The coloured start of the unfinished line: its length in the source, and itself.
     colored: (usize, String),
 }
@@ -28,6 +33,11 @@ impl OpenCode {
             return None;
         };
         let (first, body) = source.split_once('\n')?;
+        // A diagram that shows while it grows is read as a whole each time, as long as it is short.
+        let streaming = page.renderer.options.mermaid == Mermaid::Streaming;
+        if streaming && is_mermaid(language) && body.len() <= LONGEST_SOURCE {
+            return None;
+        }
         let info = first.trim_start_matches(' ');
         let indent = first.len() - info.len();
         let fence = info.chars().next()?;
@@ -41,6 +51,7 @@ impl OpenCode {
             length,
             indent,
             highlighter: CodeHighlighter::new(language, &theme.syntax, theme.code_block),
+            diagram: None,
             colored: (0, String::new()),
         };
         // What follows a closed block would have made it a finished one.
@@ -104,7 +115,14 @@ impl OpenCode {
 
 impl Stream {
     /// Writes the opening fence of a block and steps behind it.
-    pub(super) fn start_code(&mut self, text: &str, block: &Block, page: &Page<'_>) {
+    pub(super) fn start_code(
+        &mut self,
+        code: &mut OpenCode,
+        text: &str,
+        block: &Block,
+        page: &Page<'_>,
+    ) {
+        let start = self.finished.len();
         let language = match block {
             Block::Code { language, .. } => language.as_str(),
             _ => "",
@@ -115,6 +133,19 @@ impl Stream {
         );
         let info = text.get(self.rest..).and_then(|code| code.find('\n'));
         self.rest += info.map_or(0, |end| end + 1);
+        if page.renderer.options.mermaid != Mermaid::Off && is_mermaid(language) {
+            code.diagram = Some((self.rest, start));
+        }
+    }
+
+    /// Puts a diagram in the place of its source, if it can be drawn.
+    fn draw_diagram(&mut self, source: Option<&str>, start: usize, page: &Page<'_>) -> bool {
+        let diagram = source.and_then(|it| page.renderer.diagram("mermaid", it, page.width));
+        if let Some(lines) = &diagram {
+            self.finished.truncate(start);
+            page.add(lines, &mut self.finished);
+        }
+        diagram.is_some()
     }
 
     /// Reads whole lines of code; returns the block if it has not ended.
@@ -125,8 +156,14 @@ impl Stream {
         page: &Page<'_>,
     ) -> Option<OpenCode> {
         while let Some((line, _)) = text.get(self.rest..).and_then(|rest| rest.split_once('\n')) {
+            let end = self.rest;
             self.rest += line.len() + 1;
             if code.is_closed_by(line) {
+                if let Some((from, start)) = code.diagram
+                    && self.draw_diagram(text.get(from..end), start, page)
+                {
+                    return None;
+                }
                 page.add(&page.renderer.fence("", page.width), &mut self.finished);
                 return None;
             }

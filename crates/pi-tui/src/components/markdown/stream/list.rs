@@ -58,9 +58,7 @@ impl Stream {
     ) -> Option<OpenList> {
         let rest = text.get(self.rest..).unwrap_or_default();
         let (blocks, definitions) = self.parse(rest, page);
-        let Some((list, after)) = first_list(&blocks) else {
-            return None;
-        };
+        let (list, after) = first_list(&blocks)?;
         if let (Some(next), Some(last)) = (after.first(), after.last())
             && has_begun(rest, last.range.start)
         {

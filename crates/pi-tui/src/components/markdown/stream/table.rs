@@ -101,7 +101,9 @@ impl Stream {
         }
         let cells: Vec<Vec<String>> = rows.iter().map(|row| grid.cells(row)).collect();
         let mut columns = open.columns.clone();
-        cells.iter().for_each(|row| columns.add(row));
+        for row in &cells {
+            columns.add(row);
+        }
         self.lay_out(&mut open, &grid, columns.widths(grid.available), page);
         for row in &cells {
             page.add(&grid.row(row, &open.widths), &mut self.tail);

@@ -1,0 +1,463 @@
+//! Where the boxes of a flowchart go: layers along the flow, an order and a place across it.
+//!
+//! An edge over several layers gets a slot in each layer it passes, so that all lines run between
+//! neighbouring layers. An edge against the flow is laid out as if it ran with it.
+
+use super::Flow;
+use super::read::Chart;
+use crate::components::markdown::mermaid::canvas::Stroke;
+use crate::text::visible_width;
+
+/// More boxes and passing lines stay code.
+const MOST_SLOTS: usize = 300;
+/// Where boxes start out; far enough from zero that they can be pushed to the left.
+const ORIGIN: usize = 1_000_000;
+/// Rounds in which boxes move towards those they are joined with.
+const ROUNDS: usize = 3;
+
+/// A place in a layer: of a box, or of a line that passes.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) node: Option<usize>,
+    layer: usize,
+    /// Cells along the flow and across it.
+    pub(super) along: usize,
+    pub(super) across: usize,
+    /// Cells kept free from the centre on, for a label.
+    reach: usize,
+    pub(super) center: usize,
+}
+
+/// A line between slots of neighbouring layers.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) label: String,
+    pub(super) stroke: Stroke,
+    pub(super) head: bool,
+    pub(super) tail: bool,
+    /// Which of the places between two layers its bend takes.
+    pub(super) track: usize,
+}
+
+/// The places of everything.
+#[derive(Debug)]
+pub(super) struct Layers {
+    pub(super) slots: Vec<Slot>,
+    pub(super) links: Vec<Link>,
+    /// The slots of each layer, in order.
+    order: Vec<Vec<usize>>,
+    /// Where each layer starts and ends along the flow.
+    bounds: Vec<(usize, usize)>,
+}
+
+impl Layers {
+    /// Returns the places for a chart; `None` if there are too many.
+    pub(super) fn new(chart: &Chart, flow: Flow) -> Option<Self> {
+        let backward = backward_edges(chart);
+        let ranks = ranks(chart, &backward);
+        let mut layers = Self {
+            slots: Vec::new(),
+            links: Vec::new(),
+            order: vec![Vec::new(); ranks.iter().max()? + 1],
+            bounds: Vec::new(),
+        };
+        for (index, node) in chart.nodes.iter().enumerate() {
+            let width = node.lines.iter().map(|line| visible_width(line)).max();
+            let (width, height) = (width.unwrap_or(0) + 4, node.lines.len().max(1) + 2);
+            let (along, across) = match flow {
+                Flow::Down => (height, width),
+                Flow::Right => (width, height),
+            };
+            layers.push_slot(Some(index), *ranks.get(index)?, along, across);
+        }
+        for (edge, backward) in chart.edges.iter().zip(&backward) {
+            if edge.from == edge.to {
+                continue;
+            }
+            let (from, to) = if *backward {
+                (edge.to, edge.from)
+            } else {
+                (edge.from, edge.to)
+            };
+            let mut last = from;
+            for layer in ranks.get(from)? + 1..*ranks.get(to)? {
+                let passing = layers.push_slot(None, layer, 0, 1);
+                layers.push_link(last, passing, edge.stroke);
+                last = passing;
+            }
+            layers.push_link(last, to, edge.stroke);
+            let (head, tail) = if *backward {
+                (edge.tail, edge.head)
+            } else {
+                (edge.head, edge.tail)
+            };
+            let link = layers.links.last_mut()?;
+            link.head = head;
+            link.label.clone_from(&edge.label);
+            let first = layers
+                .links
+                .iter_mut()
+                .rev()
+                .find(|link| link.from == from)?;
+            first.tail = tail;
+            if layers.slots.len() > MOST_SLOTS {
+                return None;
+            }
+        }
+        layers.join_labels();
+        layers.keep_room_for_labels(flow);
+        layers.sort();
+        layers.spread(flow);
+        layers.stretch(flow);
+        Some(layers)
+    }
+
+    /// Returns where a slot's layer starts.
+    pub(super) fn start(&self, slot: &Slot) -> usize {
+        self.bounds.get(slot.layer).map_or(0, |(start, _)| *start)
+    }
+
+    /// Returns where a slot ends: a box with its border, a passing line with its layer.
+    pub(super) fn end(&self, slot: &Slot) -> usize {
+        match (slot.node, self.bounds.get(slot.layer)) {
+            (Some(_), Some((start, _))) => start + slot.along,
+            (None, Some((_, end))) => *end,
+            (_, None) => 1,
+        }
+    }
+
+    fn push_slot(
+        &mut self,
+        node: Option<usize>,
+        layer: usize,
+        along: usize,
+        across: usize,
+    ) -> usize {
+        let index = self.slots.len();
+        if let Some(order) = self.order.get_mut(layer) {
+            order.push(index);
+        }
+        self.slots.push(Slot {
+            node,
+            layer,
+            along,
+            across,
+            reach: 0,
+            center: ORIGIN,
+        });
+        index
+    }
+
+    fn push_link(&mut self, from: usize, to: usize, stroke: Stroke) {
+        self.links.push(Link {
+            from,
+            to,
+            label: String::new(),
+            stroke,
+            head: false,
+            tail: false,
+            track: 0,
+        });
+    }
+
+    /// Makes one label of those that would stand at the same place.
+    fn join_labels(&mut self) {
+        for index in 0..self.links.len() {
+            let (before, rest) = self.links.split_at_mut(index);
+            let Some(link) = rest.first_mut().filter(|link| !link.label.is_empty()) else {
+                continue;
+            };
+            let same = before
+                .iter_mut()
+                .find(|other| other.to == link.to && !other.label.is_empty());
+            if let Some(other) = same {
+                let label = std::mem::take(&mut link.label);
+                if other.label != label {
+                    other.label = format!("{} / {label}", other.label);
+                }
+            }
+        }
+    }
+
+    fn keep_room_for_labels(&mut self, flow: Flow) {
+        for link in &self.links {
+            if let Some(slot) = self.slots.get_mut(link.to)
+                && flow == Flow::Down
+                && !link.label.is_empty()
+            {
+                slot.reach = slot.reach.max(visible_width(&link.label) + 1);
+            }
+        }
+    }
+
+    /// Orders each layer by the middle of what its slots are joined with, down and up again.
+    fn sort(&mut self) {
+        let mut places = vec![0_usize; self.slots.len()];
+        for round in 0..ROUNDS * 2 {
+            for order in &self.order {
+                for (place, slot) in order.iter().enumerate() {
+                    if let Some(it) = places.get_mut(*slot) {
+                        *it = place;
+                    }
+                }
+            }
+            let downward = round % 2 == 0;
+            for order in &mut self.order {
+                let mut keyed: Vec<(usize, usize)> = order
+                    .iter()
+                    .map(|slot| {
+                        let neighbours = neighbours(&self.links, *slot, downward);
+                        let places = neighbours.map(|it| places.get(it).copied().unwrap_or(0));
+                        let own = places_mean(places, 100);
+                        let unmoved = places_of(order, *slot) * 100;
+                        (own.unwrap_or(unmoved), *slot)
+                    })
+                    .collect();
+                keyed.sort_by_key(|(key, _)| *key);
+                *order = keyed.into_iter().map(|(_, slot)| slot).collect();
+            }
+        }
+    }
+
+    /// Gives each slot its place across the flow, near those it is joined with.
+    fn spread(&mut self, flow: Flow) {
+        let gap = match flow {
+            Flow::Down => 3,
+            Flow::Right => 1,
+        };
+        for round in 0..ROUNDS * 2 {
+            let downward = round % 2 == 0;
+            let count = self.order.len();
+            for step in 0..count {
+                let layer = if downward { step } else { count - 1 - step };
+                let Some(order) = self.order.get(layer).cloned() else {
+                    continue;
+                };
+                let wanted: Vec<usize> = order
+                    .iter()
+                    .map(|slot| {
+                        let centers = neighbours(&self.links, *slot, downward)
+                            .filter_map(|it| self.slots.get(it).map(|slot| slot.center));
+                        let own = self.slots.get(*slot).map_or(0, |slot| slot.center);
+                        places_mean(centers, 1).unwrap_or(own)
+                    })
+                    .collect();
+                self.place(&order, &wanted, gap);
+            }
+        }
+        // Nothing stands further left than it must.
+        let edges = self.slots.iter().map(|slot| slot.center - slot.across / 2);
+        let margin = edges.min().unwrap_or(0);
+        for slot in &mut self.slots {
+            slot.center -= margin;
+        }
+    }
+
+    /// Places slots near where they are wanted: the mean of pushing them right and pushing them left.
+    fn place(&mut self, order: &[usize], wanted: &[usize], gap: usize) {
+        let sizes: Vec<(usize, usize)> = order
+            .iter()
+            .filter_map(|slot| self.slots.get(*slot))
+            .map(|slot| {
+                let right = slot.across - slot.across / 2;
+                (slot.across / 2, right.max(slot.reach + 1))
+            })
+            .collect();
+        let mut pushed_right = Vec::new();
+        let mut free = 0;
+        for ((left, right), wanted) in sizes.iter().zip(wanted) {
+            let center = (*wanted).max(free + left);
+            pushed_right.push(center);
+            free = center + right + gap;
+        }
+        let mut pushed_left = pushed_right.clone();
+        let mut limit = usize::MAX;
+        let all = sizes.iter().zip(wanted).zip(&mut pushed_left).rev();
+        for (((left, right), wanted), center) in all {
+            let most = limit.saturating_sub(*right);
+            *center = (*center).min(*wanted).min(most);
+            limit = center.saturating_sub(left + gap);
+        }
+        for ((slot, right), left) in order.iter().zip(pushed_right).zip(pushed_left) {
+            if let Some(slot) = self.slots.get_mut(*slot) {
+                slot.center = usize::midpoint(left, right);
+            }
+        }
+    }
+
+    /// Gives bends their tracks and layers their bounds.
+    fn stretch(&mut self, flow: Flow) {
+        let mut start = 0;
+        for layer in 0..self.order.len() {
+            let along = self.slots.iter().filter(|slot| slot.layer == layer);
+            let end = start + along.map(|slot| slot.along).max().unwrap_or(0).max(1);
+            self.bounds.push((start, end));
+            let tracks = self.assign_tracks(layer);
+            let label = self
+                .links
+                .iter()
+                .filter(|link| self.layer_of(link.from) == Some(layer))
+                .map(|link| visible_width(&link.label))
+                .max()
+                .filter(|width| *width > 0 && flow == Flow::Right);
+            let straight = match flow {
+                Flow::Down => 2,
+                Flow::Right => 3,
+            };
+            start = end + straight + tracks + label.map_or(0, |width| width + 3);
+        }
+    }
+
+    fn layer_of(&self, slot: usize) -> Option<usize> {
+        self.slots.get(slot).map(|slot| slot.layer)
+    }
+
+    /// Gives bends between a layer and the next their tracks, so that lines of different origin do not
+    /// share one; returns how many there are.
+    fn assign_tracks(&mut self, layer: usize) -> usize {
+        let Some(order) = self.order.get(layer) else {
+            return 0;
+        };
+        let mut tracks: Vec<Vec<(usize, usize)>> = Vec::new();
+        for origin in order {
+            let Some(center) = self.slots.get(*origin).map(|slot| slot.center) else {
+                continue;
+            };
+            let ends: Vec<usize> = self
+                .links
+                .iter()
+                .filter(|link| link.from == *origin)
+                .filter_map(|link| Some(self.slots.get(link.to)?.center))
+                .chain([center])
+                .collect();
+            let low = ends.iter().copied().min().unwrap_or(center);
+            let high = ends.iter().copied().max().unwrap_or(center);
+            if low == high {
+                continue;
+            }
+            let apart = |&(from, to): &(usize, usize)| high < from || to < low;
+            let track = tracks
+                .iter()
+                .position(|taken| taken.iter().all(apart))
+                .unwrap_or_else(|| {
+                    tracks.push(Vec::new());
+                    tracks.len() - 1
+                });
+            if let Some(taken) = tracks.get_mut(track) {
+                taken.push((low, high));
+            }
+            for link in self.links.iter_mut().filter(|link| link.from == *origin) {
+                link.track = track;
+            }
+        }
+        // Boxes of a layer may end before it does, and their bends must not.
+        let layer_end = self.bounds.get(layer).map_or(0, |(_, end)| *end);
+        for link in &mut self.links {
+            if let Some(slot) = self.slots.get(link.from)
+                && slot.layer == layer
+                && slot.node.is_some()
+            {
+                let start = self.bounds.get(layer).map_or(0, |(start, _)| *start);
+                link.track += layer_end - (start + slot.along);
+            }
+        }
+        tracks.len()
+    }
+}
+
+fn places_of(order: &[usize], slot: usize) -> usize {
+    order.iter().position(|it| *it == slot).unwrap_or(0)
+}
+
+fn neighbours(links: &[Link], slot: usize, before: bool) -> impl Iterator<Item = usize> {
+    links.iter().filter_map(move |link| match before {
+        true if link.to == slot => Some(link.from),
+        false if link.from == slot => Some(link.to),
+        _ => None,
+    })
+}
+
+/// Returns the mean of places in parts of `scale`, if there are any.
+fn places_mean(places: impl Iterator<Item = usize>, scale: usize) -> Option<usize> {
+    let (sum, count) = places.fold((0, 0), |(sum, count), place| (sum + place, count + 1));
+    (sum * scale).checked_div(count)
+}
+
+/// Returns which edges run against the flow: those to a node that is being walked through.
+fn backward_edges(chart: &Chart) -> Vec<bool> {
+    let mut walk = Walk {
+        chart,
+        state: vec![State::New; chart.nodes.len()],
+        backward: vec![false; chart.edges.len()],
+    };
+    for node in 0..chart.nodes.len() {
+        walk.visit(node);
+    }
+    walk.backward
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Open,
+    Done,
+}
+
+struct Walk<'a> {
+    chart: &'a Chart,
+    state: Vec<State>,
+    backward: Vec<bool>,
+}
+
+impl Walk<'_> {
+    /// Walks from a node on; as deep as there are nodes, which are few.
+    fn visit(&mut self, node: usize) {
+        if self.state.get(node) != Some(&State::New) {
+            return;
+        }
+        self.set(node, State::Open);
+        for (index, edge) in self.chart.edges.iter().enumerate() {
+            if edge.from != node {
+                continue;
+            }
+            if self.state.get(edge.to) == Some(&State::Open) {
+                if let Some(backward) = self.backward.get_mut(index) {
+                    *backward = true;
+                }
+            } else {
+                self.visit(edge.to);
+            }
+        }
+        self.set(node, State::Done);
+    }
+
+    fn set(&mut self, node: usize, state: State) {
+        if let Some(it) = self.state.get_mut(node) {
+            *it = state;
+        }
+    }
+}
+
+/// Returns each node's layer: one below the lowest of those that lead to it.
+fn ranks(chart: &Chart, backward: &[bool]) -> Vec<usize> {
+    let mut ranks = vec![0; chart.nodes.len()];
+    for _ in 0..chart.nodes.len() {
+        for (edge, backward) in chart.edges.iter().zip(backward) {
+            if edge.from == edge.to {
+                continue;
+            }
+            let (from, to) = if *backward {
+                (edge.to, edge.from)
+            } else {
+                (edge.from, edge.to)
+            };
+            let least = ranks.get(from).copied().unwrap_or(0) + 1;
+            if let Some(rank) = ranks.get_mut(to) {
+                *rank = least.max(*rank);
+            }
+        }
+    }
+    ranks
+}
