@@ -1,0 +1,277 @@
+//! The application's own actions, with their default keys, beside those of the terminal library.
+//!
+//! Some share a key on purpose: a dialog's actions count only while it is open.
+
+use pi_tui::{ActionDefinition, Keybindings, Platform, TUI_ACTIONS, UserBindings};
+
+/// Interrupt the work under way.
+pub(crate) const INTERRUPT: &str = "app.interrupt";
+/// Clear the editor, twice to exit.
+pub(crate) const CLEAR: &str = "app.clear";
+/// Exit when the editor is empty.
+pub(crate) const EXIT: &str = "app.exit";
+/// Suspend to the shell.
+pub(crate) const SUSPEND: &str = "app.suspend";
+/// Next thinking level.
+pub(crate) const THINKING_CYCLE: &str = "app.thinking.cycle";
+/// Keep the thinking level for new sessions.
+pub(crate) const THINKING_SAVE: &str = "app.thinking.save";
+/// Show or hide thinking.
+pub(crate) const THINKING_TOGGLE: &str = "app.thinking.toggle";
+/// Next model.
+pub(crate) const MODEL_CYCLE_FORWARD: &str = "app.model.cycleForward";
+/// Previous model.
+pub(crate) const MODEL_CYCLE_BACKWARD: &str = "app.model.cycleBackward";
+/// Choose a model.
+pub(crate) const MODEL_SELECT: &str = "app.model.select";
+/// Expand or collapse details.
+pub(crate) const TOOLS_EXPAND: &str = "app.tools.expand";
+/// Edit in the external editor.
+pub(crate) const EDITOR_EXTERNAL: &str = "app.editor.external";
+/// Copy the last answer.
+pub(crate) const MESSAGE_COPY: &str = "app.message.copy";
+/// Queue a message for when the work is done.
+pub(crate) const MESSAGE_FOLLOW_UP: &str = "app.message.followUp";
+/// Bring queued messages back into the editor.
+pub(crate) const MESSAGE_DEQUEUE: &str = "app.message.dequeue";
+/// Paste an image from the clipboard.
+pub(crate) const CLIPBOARD_PASTE_IMAGE: &str = "app.clipboard.pasteImage";
+/// Start a new session.
+pub(crate) const SESSION_NEW: &str = "app.session.new";
+/// Open the session tree.
+pub(crate) const SESSION_TREE: &str = "app.session.tree";
+/// Fork from an earlier message.
+pub(crate) const SESSION_FORK: &str = "app.session.fork";
+/// Resume another session.
+pub(crate) const SESSION_RESUME: &str = "app.session.resume";
+/// Show or hide paths of sessions.
+pub(crate) const SESSION_TOGGLE_PATH: &str = "app.session.togglePath";
+/// Change the order of sessions.
+pub(crate) const SESSION_TOGGLE_SORT: &str = "app.session.toggleSort";
+/// Show named sessions only.
+pub(crate) const SESSION_TOGGLE_NAMED_FILTER: &str = "app.session.toggleNamedFilter";
+/// Rename the session.
+pub(crate) const SESSION_RENAME: &str = "app.session.rename";
+/// Delete the session.
+pub(crate) const SESSION_DELETE: &str = "app.session.delete";
+/// Delete the session when nothing is searched for.
+pub(crate) const SESSION_DELETE_NONINVASIVE: &str = "app.session.deleteNoninvasive";
+/// Keep the choice of models.
+pub(crate) const MODELS_SAVE: &str = "app.models.save";
+/// Enable all models.
+pub(crate) const MODELS_ENABLE_ALL: &str = "app.models.enableAll";
+/// Disable all models.
+pub(crate) const MODELS_CLEAR_ALL: &str = "app.models.clearAll";
+/// Enable or disable a provider.
+pub(crate) const MODELS_TOGGLE_PROVIDER: &str = "app.models.toggleProvider";
+/// Move the model up.
+pub(crate) const MODELS_REORDER_UP: &str = "app.models.reorderUp";
+/// Move the model down.
+pub(crate) const MODELS_REORDER_DOWN: &str = "app.models.reorderDown";
+/// Fold, or go to the branch above.
+pub(crate) const TREE_FOLD_OR_UP: &str = "app.tree.foldOrUp";
+/// Unfold, or go to the branch below.
+pub(crate) const TREE_UNFOLD_OR_DOWN: &str = "app.tree.unfoldOrDown";
+/// Edit the label.
+pub(crate) const TREE_EDIT_LABEL: &str = "app.tree.editLabel";
+/// Show or hide when labels were set.
+pub(crate) const TREE_TOGGLE_LABEL_TIMESTAMP: &str = "app.tree.toggleLabelTimestamp";
+/// Usual entries.
+pub(crate) const TREE_FILTER_DEFAULT: &str = "app.tree.filter.default";
+/// Entries without tools.
+pub(crate) const TREE_FILTER_NO_TOOLS: &str = "app.tree.filter.noTools";
+/// The user's messages only.
+pub(crate) const TREE_FILTER_USER_ONLY: &str = "app.tree.filter.userOnly";
+/// Labelled entries only.
+pub(crate) const TREE_FILTER_LABELED_ONLY: &str = "app.tree.filter.labeledOnly";
+/// All entries.
+pub(crate) const TREE_FILTER_ALL: &str = "app.tree.filter.all";
+/// Next filter.
+pub(crate) const TREE_FILTER_CYCLE_FORWARD: &str = "app.tree.filter.cycleForward";
+/// Previous filter.
+pub(crate) const TREE_FILTER_CYCLE_BACKWARD: &str = "app.tree.filter.cycleBackward";
+
+/// Every action of the application, in the order of its documentation.
+pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
+    define(INTERRUPT, "Interrupt the work under way", &["escape"], &[]),
+    define(CLEAR, "Clear the editor, twice to exit", &["ctrl+c"], &[]),
+    define(EXIT, "Exit when the editor is empty", &["ctrl+d"], &[]),
+    define(
+        SUSPEND,
+        "Suspend to the shell",
+        &["ctrl+z"],
+        &[(Platform::Windows, &[])],
+    ),
+    define(THINKING_CYCLE, "Next thinking level", &["shift+tab"], &[]),
+    define(
+        THINKING_SAVE,
+        "Keep the thinking level for new sessions",
+        &["ctrl+s"],
+        &[],
+    ),
+    define(THINKING_TOGGLE, "Show or hide thinking", &["ctrl+t"], &[]),
+    define(MODEL_CYCLE_FORWARD, "Next model", &["ctrl+p"], &[]),
+    define(
+        MODEL_CYCLE_BACKWARD,
+        "Previous model",
+        &["shift+ctrl+p"],
+        &[(Platform::Windows, &["alt+p"]), (Platform::Wsl, &["alt+p"])],
+    ),
+    define(MODEL_SELECT, "Choose a model", &["ctrl+l"], &[]),
+    define(TOOLS_EXPAND, "Expand or collapse details", &["ctrl+o"], &[]),
+    define(
+        EDITOR_EXTERNAL,
+        "Edit in the external editor",
+        &["ctrl+g"],
+        &[],
+    ),
+    define(MESSAGE_COPY, "Copy the last answer", &["ctrl+x"], &[]),
+    define(
+        MESSAGE_FOLLOW_UP,
+        "Queue a message for when the work is done",
+        &["alt+enter"],
+        &[
+            (Platform::Windows, &["ctrl+q"]),
+            (Platform::Wsl, &["ctrl+q"]),
+        ],
+    ),
+    define(
+        MESSAGE_DEQUEUE,
+        "Bring queued messages back into the editor",
+        &["alt+up"],
+        &[(Platform::Windows, &["alt+q"]), (Platform::Wsl, &["alt+q"])],
+    ),
+    define(
+        CLIPBOARD_PASTE_IMAGE,
+        "Paste an image from the clipboard",
+        &["ctrl+v"],
+        &[(Platform::Windows, &["alt+v"]), (Platform::Wsl, &["alt+v"])],
+    ),
+    define(SESSION_NEW, "Start a new session", &[], &[]),
+    define(SESSION_TREE, "Open the session tree", &[], &[]),
+    define(SESSION_FORK, "Fork from an earlier message", &[], &[]),
+    define(SESSION_RESUME, "Resume another session", &[], &[]),
+    define(
+        SESSION_TOGGLE_PATH,
+        "Show or hide paths of sessions",
+        &["ctrl+p"],
+        &[],
+    ),
+    define(
+        SESSION_TOGGLE_SORT,
+        "Change the order of sessions",
+        &["ctrl+s"],
+        &[],
+    ),
+    define(
+        SESSION_TOGGLE_NAMED_FILTER,
+        "Show named sessions only",
+        &["ctrl+n"],
+        &[],
+    ),
+    define(SESSION_RENAME, "Rename the session", &["ctrl+r"], &[]),
+    define(SESSION_DELETE, "Delete the session", &["ctrl+d"], &[]),
+    define(
+        SESSION_DELETE_NONINVASIVE,
+        "Delete the session when nothing is searched for",
+        &["ctrl+backspace"],
+        &[],
+    ),
+    define(MODELS_SAVE, "Keep the choice of models", &["ctrl+s"], &[]),
+    define(MODELS_ENABLE_ALL, "Enable all models", &["ctrl+a"], &[]),
+    define(MODELS_CLEAR_ALL, "Disable all models", &["ctrl+x"], &[]),
+    define(
+        MODELS_TOGGLE_PROVIDER,
+        "Enable or disable a provider",
+        &["ctrl+p"],
+        &[],
+    ),
+    define(MODELS_REORDER_UP, "Move the model up", &["alt+up"], &[]),
+    define(
+        MODELS_REORDER_DOWN,
+        "Move the model down",
+        &["alt+down"],
+        &[],
+    ),
+    define(
+        TREE_FOLD_OR_UP,
+        "Fold, or go to the branch above",
+        &["ctrl+left", "alt+left"],
+        &[(Platform::MacOs, &["alt+left", "ctrl+left"])],
+    ),
+    define(
+        TREE_UNFOLD_OR_DOWN,
+        "Unfold, or go to the branch below",
+        &["ctrl+right", "alt+right"],
+        &[(Platform::MacOs, &["alt+right", "ctrl+right"])],
+    ),
+    define(TREE_EDIT_LABEL, "Edit the label", &["shift+l"], &[]),
+    define(
+        TREE_TOGGLE_LABEL_TIMESTAMP,
+        "Show or hide when labels were set",
+        &["shift+t"],
+        &[],
+    ),
+    define(TREE_FILTER_DEFAULT, "Usual entries", &["ctrl+d"], &[]),
+    define(
+        TREE_FILTER_NO_TOOLS,
+        "Entries without tools",
+        &["ctrl+t"],
+        &[],
+    ),
+    define(
+        TREE_FILTER_USER_ONLY,
+        "The user's messages only",
+        &["ctrl+u"],
+        &[],
+    ),
+    define(
+        TREE_FILTER_LABELED_ONLY,
+        "Labelled entries only",
+        &["ctrl+l"],
+        &[],
+    ),
+    define(TREE_FILTER_ALL, "All entries", &["ctrl+a"], &[]),
+    define(TREE_FILTER_CYCLE_FORWARD, "Next filter", &["ctrl+o"], &[]),
+    define(
+        TREE_FILTER_CYCLE_BACKWARD,
+        "Previous filter",
+        &["shift+ctrl+o"],
+        &[],
+    ),
+];
+
+const fn define(
+    id: &'static str,
+    description: &'static str,
+    keys: &'static [&'static str],
+    overrides: &'static [(Platform, &'static [&'static str])],
+) -> ActionDefinition {
+    ActionDefinition {
+        id,
+        description,
+        keys,
+        overrides,
+    }
+}
+
+/// Resolves the keys of every action, the library's and the application's.
+pub(crate) fn keybindings(platform: Platform, user: &UserBindings) -> Keybindings {
+    let definitions: Vec<ActionDefinition> =
+        TUI_ACTIONS.iter().chain(APP_ACTIONS).copied().collect();
+    Keybindings::new(&definitions, platform, user)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_key_is_a_key() {
+        for definition in APP_ACTIONS {
+            let keys = definition.default_keys(Platform::Linux);
+            assert_eq!(keys.len(), definition.keys.len(), "{}", definition.id);
+        }
+        assert_eq!(TUI_ACTIONS.len() + APP_ACTIONS.len(), 90);
+    }
+}

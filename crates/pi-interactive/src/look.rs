@@ -1,0 +1,132 @@
+//! How everything looks: the theme, and what the user chose about showing things.
+//!
+//! One [`Look`] is shared by the whole screen. Whoever caches lines keeps the generation beside them;
+//! another generation means that they are stale.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pi_tui::{Capabilities, ColorToken, Keybindings, Style, Theme};
+
+/// Everything lines depend on besides their content and the width.
+#[derive(Clone, Debug)]
+pub(crate) struct Appearance {
+    /// The colours.
+    pub(crate) theme: Arc<Theme>,
+    /// Which keys mean what, for hints.
+    pub(crate) keys: Arc<Keybindings>,
+    /// What the terminal can show.
+    pub(crate) capabilities: Capabilities,
+    /// Pixels of a cell.
+    pub(crate) cell_size: pi_tui::CellSize,
+    /// Whether thinking is reduced to a label.
+    pub(crate) hide_thinking: bool,
+    /// Empty cells beside the transcript.
+    pub(crate) output_padding: usize,
+    /// What lines of code begin with.
+    pub(crate) code_indent: String,
+    /// Whether images show.
+    pub(crate) show_images: bool,
+    /// How wide images show, in cells.
+    pub(crate) image_width: usize,
+    /// The working directory, to which paths are shown relative.
+    pub(crate) cwd: PathBuf,
+    /// The user's home, shown as `~`.
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl Appearance {
+    /// Returns the style of a token.
+    pub(crate) fn style(&self, token: ColorToken) -> Style {
+        self.theme.style(token)
+    }
+
+    /// Returns `text` in the colour of a token.
+    pub(crate) fn paint(&self, token: ColorToken, text: &str) -> String {
+        self.theme.style(token).apply(text)
+    }
+
+    /// Returns the first key of an action for a hint, such as `ctrl+o`; empty if it has none.
+    pub(crate) fn key(&self, action: &str) -> String {
+        let key = self.keys.keys(action).first();
+        key.map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Returns every key of an action for a hint, such as `escape/ctrl+c`.
+    pub(crate) fn keys(&self, action: &str) -> String {
+        let keys: Vec<String> = self
+            .keys
+            .keys(action)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        keys.join("/")
+    }
+}
+
+/// The current appearance, shared by everything on the screen.
+#[derive(Clone, Debug)]
+pub(crate) struct Look(Arc<Mutex<(u64, Arc<Appearance>)>>);
+
+impl Look {
+    /// Starts with an appearance.
+    pub(crate) fn new(appearance: Appearance) -> Self {
+        Self(Arc::new(Mutex::new((0, Arc::new(appearance)))))
+    }
+
+    /// Returns the generation and the appearance that belongs to it.
+    pub(crate) fn now(&self) -> (u64, Arc<Appearance>) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Returns the appearance.
+    pub(crate) fn appearance(&self) -> Arc<Appearance> {
+        self.now().1
+    }
+
+    /// Returns a number that changes with the appearance.
+    pub(crate) fn generation(&self) -> u64 {
+        self.now().0
+    }
+
+    /// Changes the appearance; what was rendered before is stale from now on.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Appearance)) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (generation, appearance) = &mut *guard;
+        change(Arc::make_mut(appearance));
+        *generation += 1;
+    }
+}
+
+#[cfg(test)]
+impl Look {
+    /// Returns a look for tests: plain keys, the dark theme in 24-bit colours.
+    pub(crate) fn for_tests() -> Self {
+        Self::new(Appearance::for_tests())
+    }
+}
+
+#[cfg(test)]
+impl Appearance {
+    /// Returns an appearance for tests.
+    pub(crate) fn for_tests() -> Self {
+        use crate::keys;
+        use pi_tui::{CellSize, ColorMode, Platform, UserBindings};
+        Self {
+            theme: Arc::new(crate::theme_choice::built_in("dark", ColorMode::TrueColor).unwrap()),
+            keys: Arc::new(keys::keybindings(Platform::Linux, &UserBindings::default())),
+            capabilities: Capabilities::default(),
+            cell_size: CellSize::default(),
+            hide_thinking: false,
+            output_padding: 1,
+            code_indent: "  ".to_owned(),
+            show_images: true,
+            image_width: 60,
+            cwd: PathBuf::from("/project"),
+            home: Some(PathBuf::from("/home/user")),
+        }
+    }
+}
