@@ -2,7 +2,12 @@
 
 mod block;
 mod dialog;
+mod footer;
+mod header;
 mod intent;
 mod keys;
 mod look;
+mod queue_view;
 mod theme_choice;
+mod transcript;
+mod working;
