@@ -1,0 +1,162 @@
+//! Compiles our JavaScript (`js/`) to bytecode and lists it for `src/embedded.rs`.
+//!
+//! `js/internal/x.js` becomes the module `pi:x`, `js/web/x.js` becomes `pi:web/x`,
+//! `js/node/a/b.js` becomes `node:a/b`. A syntax error in one of them fails the build.
+
+#![expect(clippy::print_stdout, reason = "the build reads its instructions from standard output")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::{CatchResultExt as _, Context, Ctx, Module, Runtime, WriteOptions};
+
+fn main() {
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("js");
+    let output = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    println!("cargo::rerun-if-changed=js");
+    println!("cargo::rerun-if-changed=build.rs");
+    let mut sources = BTreeMap::new();
+    if let Err(error) = collect(&root, &root, &mut sources) {
+        println!("cargo::error=reading js/: {error}");
+        return;
+    }
+    let mut table = String::from("&[\n");
+    for (name, source) in &sources {
+        match compile(name, source, &sources) {
+            Ok(bytecode) => {
+                let file = format!("{}.bin", name.replace([':', '/'], "_"));
+                if let Err(error) = std::fs::File::create(output.join(&file))
+                    .and_then(|mut target| std::io::Write::write_all(&mut target, &bytecode))
+                {
+                    println!("cargo::error=writing {file}: {error}");
+                }
+                let exports = exported_names(source);
+                writeln!(
+                    table,
+                    "Embedded {{ name: {name:?}, exports: &{exports:?}, bytecode: \
+                     include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")) }},"
+                )
+                .unwrap_or_default();
+            }
+            Err(error) => println!("cargo::error={name}: {error}"),
+        }
+    }
+    table.push_str("]\n");
+    let written = std::fs::File::create(output.join("embedded.rs"))
+        .and_then(|mut file| std::io::Write::write_all(&mut file, table.as_bytes()));
+    if let Err(error) = written {
+        println!("cargo::error=writing the table of modules: {error}");
+    }
+}
+
+fn collect(
+    root: &Path,
+    folder: &Path,
+    sources: &mut BTreeMap<String, String>,
+) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(root, &path, sources)?;
+            continue;
+        }
+        if path.extension().is_none_or(|extension| extension != "js") {
+            continue;
+        }
+        let name = path.strip_prefix(root).unwrap_or(&path).with_extension("");
+        let name = name.to_string_lossy().replace('\\', "/");
+        let name = match name.split_once('/') {
+            Some(("node", rest)) => format!("node:{rest}"),
+            Some(("internal", rest)) => format!("pi:{rest}"),
+            _ => format!("pi:{name}"),
+        };
+        sources.insert(name, std::fs::read_to_string(&path)?);
+    }
+    Ok(())
+}
+
+/// Knows our own modules; everything else is an empty one, since nothing is run or linked here.
+struct Sources(BTreeMap<String, String>);
+
+impl Resolver for Sources {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        _: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        Ok(name.to_owned())
+    }
+}
+
+impl Loader for Sources {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js>> {
+        let source = self.0.get(name).cloned().unwrap_or_default();
+        Module::declare(ctx.clone(), name, source)
+    }
+}
+
+fn compile(
+    name: &str,
+    source: &str,
+    sources: &BTreeMap<String, String>,
+) -> Result<Vec<u8>, String> {
+    let runtime = Runtime::new().map_err(|error| error.to_string())?;
+    runtime.set_max_stack_size(4 * 1024 * 1024);
+    runtime.set_loader(Sources(sources.clone()), Sources(sources.clone()));
+    let context = Context::full(&runtime).map_err(|error| error.to_string())?;
+    context.with(|ctx| {
+        Module::declare(ctx.clone(), name, source)
+            .and_then(|module| {
+                module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })
+            })
+            .catch(&ctx)
+            .map_err(|error| error.to_string().replace('\n', " "))
+    })
+}
+
+/// Reads the names a module of ours exports; our files write them in these forms only.
+fn exported_names(source: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = source;
+    while let Some(position) = rest.find("\nexport ") {
+        rest = rest.get(position + "\nexport ".len()..).unwrap_or_default();
+        if let Some(list) = rest.strip_prefix('{') {
+            let list = list.split('}').next().unwrap_or_default();
+            for item in list.split(',') {
+                let name = item.rsplit(" as ").next().unwrap_or_default().trim();
+                if !name.is_empty() {
+                    names.push(name.to_owned());
+                }
+            }
+            continue;
+        }
+        let mut words = rest
+            .split(|character: char| !(character.is_alphanumeric() || "_$".contains(character)))
+            .filter(|word| !word.is_empty());
+        match words.next() {
+            Some("default") => names.push("default".to_owned()),
+            Some("async") => names.extend(words.nth(1).map(str::to_owned)),
+            Some("const") if rest.starts_with("const {") => {
+                let list = rest.split(['{', '}']).nth(1).unwrap_or_default();
+                let name = |item: &str| item.rsplit(':').next().unwrap_or_default().trim().to_owned();
+                names.extend(list.split(',').map(name).filter(|name| !name.is_empty()));
+            }
+            Some("const" | "let" | "var" | "function" | "class") => {
+                names.extend(words.next().map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}

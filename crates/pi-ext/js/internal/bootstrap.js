@@ -1,0 +1,85 @@
+// Builds the global object. What an extension may never touch costs nothing: all but timers and
+// the console are loaded when they are first named.
+import { requireModule } from "pi:native";
+import { clearTimer, setImmediate, setInterval, setTimeout } from "pi:timers";
+import { console } from "pi:console";
+import "pi:host";
+import "pi:stack";
+
+function define(name, value) {
+  Object.defineProperty(globalThis, name, {
+    value,
+    writable: true,
+    configurable: true,
+    enumerable: false,
+  });
+}
+
+function lazy(module, ...names) {
+  for (const name of names) {
+    Object.defineProperty(globalThis, name, {
+      configurable: true,
+      enumerable: false,
+      get() {
+        const value = requireModule(module)[name];
+        define(name, value);
+        return value;
+      },
+      set(value) {
+        define(name, value);
+      },
+    });
+  }
+}
+
+define("global", globalThis);
+define("console", console);
+define("setTimeout", setTimeout);
+define("setInterval", setInterval);
+define("setImmediate", setImmediate);
+define("clearTimeout", clearTimer);
+define("clearInterval", clearTimer);
+define("clearImmediate", clearTimer);
+if (typeof globalThis.queueMicrotask !== "function") {
+  define("queueMicrotask", (callback) => void Promise.resolve().then(callback));
+}
+
+lazy("pi:web/events", "Event", "EventTarget", "CustomEvent", "AbortController", "AbortSignal", "DOMException");
+lazy("pi:web/encoding", "TextEncoder", "TextDecoder", "atob", "btoa");
+lazy("pi:web/url", "URL", "URLSearchParams");
+lazy(
+  "pi:web/streams",
+  "ReadableStream",
+  "WritableStream",
+  "TransformStream",
+  "TextDecoderStream",
+  "TextEncoderStream",
+  "ByteLengthQueuingStrategy",
+  "CountQueuingStrategy",
+);
+lazy("pi:web/blob", "Blob", "File", "FormData");
+lazy("pi:web/fetch", "fetch", "Headers", "Request", "Response");
+lazy("pi:web/crypto", "crypto");
+lazy("pi:web/clone", "structuredClone");
+lazy("pi:web/performance", "performance");
+lazy("pi:web/intl", "Intl");
+lazy("node:buffer", "Buffer");
+lazy("node:process", "process");
+lazy("pi:missing", "WebSocket", "WebAssembly", "Worker", "MessageChannel", "BroadcastChannel");
+
+// Number and date formatting of the locale is `Intl`'s work, wherever it is asked for.
+function localized(prototype, name, format) {
+  Object.defineProperty(prototype, name, {
+    value(...options) {
+      return format(requireModule("pi:web/intl"), this, options);
+    },
+    writable: true,
+    configurable: true,
+  });
+}
+localized(Number.prototype, "toLocaleString", (intl, value, options) => intl.formatNumber(value, ...options));
+localized(BigInt.prototype, "toLocaleString", (intl, value, options) => intl.formatNumber(value, ...options));
+localized(Date.prototype, "toLocaleString", (intl, value, options) => intl.formatDate(value, "any", ...options));
+localized(Date.prototype, "toLocaleDateString", (intl, value, options) => intl.formatDate(value, "date", ...options));
+localized(Date.prototype, "toLocaleTimeString", (intl, value, options) => intl.formatDate(value, "time", ...options));
+localized(String.prototype, "localeCompare", (intl, value, options) => intl.compare(String(value), ...options));

@@ -1,0 +1,132 @@
+// CommonJS: `require`, `module`, and their meeting with ES modules.
+import { builtinNames, compile, cycle, prepare, requireModule, resolve } from "pi:native";
+import { dirname } from "node:path";
+
+const cache = Object.create(null);
+const namespaces = new Map();
+
+export class Module {
+  exports = {};
+  children = [];
+  loaded = false;
+  parent = undefined;
+  paths = [];
+
+  constructor(id = "", parent = undefined) {
+    this.id = id;
+    this.filename = id;
+    this.path = dirname(id);
+    this.parent = parent;
+  }
+
+  require(specifier) {
+    return requireFrom(this, specifier);
+  }
+
+  _compile(code, filename) {
+    return run(this, code, filename);
+  }
+}
+
+// What `require` gives for an ES module: the namespace, or what it says it is.
+function namespaceExports(name) {
+  if (!namespaces.has(name)) namespaces.set(name, requireModule(name));
+  const namespace = namespaces.get(name);
+  if ("module.exports" in namespace) return namespace["module.exports"];
+  const isBuiltin = name.startsWith("node:") || name.startsWith("stand-in:");
+  return isBuiltin && namespace.default !== undefined ? namespace.default : namespace;
+}
+
+function run(module, code, filename) {
+  const wrapper = compile(
+    `(function (exports, require, module, __filename, __dirname) {${code}\n})`,
+    filename,
+  );
+  wrapper.call(module.exports, module.exports, makeRequire(module), module, filename, dirname(filename));
+}
+
+function loadFile(filename, parent) {
+  const known = cache[filename];
+  if (known) return known.exports;
+  if (filename.endsWith(".node")) {
+    throw Object.assign(new Error(`${filename} is native code for Node, which extensions cannot load here`), {
+      code: "ERR_DLOPEN_FAILED",
+    });
+  }
+  if (filename.endsWith(".json")) {
+    const module = new Module(filename, parent);
+    module.exports = namespaceExports(filename).default;
+    module.loaded = true;
+    cache[filename] = module;
+    return module.exports;
+  }
+  const source = prepare(filename);
+  if (source.isModule) {
+    const inTheWay = namespaces.has(filename) ? undefined : cycle(filename, new Error().stack);
+    if (inTheWay) {
+      throw Object.assign(new Error(`require() cannot load ${filename}: it imports ${inTheWay}, which is still running`), {
+        code: "ERR_REQUIRE_CYCLE_MODULE",
+      });
+    }
+    return namespaceExports(filename);
+  }
+  const module = new Module(filename, parent);
+  cache[filename] = module;
+  try {
+    run(module, source.code, filename);
+  } catch (error) {
+    delete cache[filename];
+    throw error;
+  }
+  module.loaded = true;
+  parent?.children?.push(module);
+  return module.exports;
+}
+
+function requireFrom(module, specifier) {
+  if (typeof specifier !== "string") {
+    throw Object.assign(new TypeError('The "id" argument must be of type string'), {
+      code: "ERR_INVALID_ARG_TYPE",
+    });
+  }
+  const name = resolve(specifier, module.filename, "require");
+  const isFile = name.startsWith("/") || /^[A-Za-z]:[\\/]/.test(name);
+  return isFile ? loadFile(name, module) : namespaceExports(name);
+}
+
+export function makeRequire(module) {
+  const require = (specifier) => requireFrom(module, specifier);
+  require.resolve = (specifier) => {
+    const name = resolve(specifier, module.filename, "require");
+    return name.startsWith("node:") ? specifier : name;
+  };
+  require.resolve.paths = () => [];
+  require.cache = cache;
+  require.main = undefined;
+  require.extensions = Object.create(null);
+  return require;
+}
+
+// The module an ES module is, for those that mix both.
+export function scopeOf(filename) {
+  const module = new Module(filename);
+  return {
+    module,
+    exports: module.exports,
+    require: makeRequire(module),
+    __filename: filename,
+    __dirname: dirname(filename),
+  };
+}
+
+// For the ES module around a CommonJS file.
+export function requireFile(filename) {
+  return loadFile(filename, undefined);
+}
+
+// What `import x from` means for CommonJS: compiled ES modules mark themselves.
+export function defaultOf(value) {
+  return value !== null && typeof value === "object" && value.__esModule && "default" in value ? value.default : value;
+}
+
+export const builtinModules = builtinNames();

@@ -1,0 +1,53 @@
+// Where Rust enters: calls of exported functions, results of operations, timers.
+import { finish, hostCall, register, settle } from "pi:native";
+import { complete, start } from "pi:operations";
+import { fire } from "pi:timers";
+
+const modules = new Map();
+
+// Imports a file; its namespace is kept for calls.
+export async function load(name) {
+  modules.set(name, await import(name));
+  finish();
+}
+
+// Asks the host for something it knows at once.
+export function call(method, args) {
+  return hostCall(method, args);
+}
+
+// Asks the host for something that takes time.
+export function request(method, args) {
+  return start("host", method, args);
+}
+
+function exported(namespace, module, name) {
+  const value = namespace[name];
+  if (typeof value !== "function") {
+    throw new TypeError(`${module} exports no function named ${name}`);
+  }
+  return value;
+}
+
+async function importAndRun(module, name, args) {
+  const namespace = await import(module);
+  modules.set(module, namespace);
+  finish();
+  return exported(namespace, module, name)(...args);
+}
+
+function invoke(id, module, name, args) {
+  const namespace = modules.get(module);
+  const result = namespace ? exported(namespace, module, name)(...args) : importAndRun(module, name, args);
+  if (result !== null && typeof result === "object" && typeof result.then === "function") {
+    result.then(
+      (value) => settle(id, true, value),
+      (error) => settle(id, false, error),
+    );
+  } else {
+    settle(id, true, result);
+  }
+}
+
+modules.set("pi:host", { load });
+register({ complete, fire, invoke });

@@ -1,0 +1,48 @@
+// Native operations as promises: JavaScript keeps the callbacks, Rust keeps ids.
+import { abort, begin, call } from "pi:native";
+
+const pending = new Map();
+let lastId = 0;
+
+// Starts an operation and returns its promise.
+export function start(module, operation, args, bytes) {
+  const id = ++lastId;
+  return new Promise((resolve, reject) => {
+    pending.set(id, { resolve, reject });
+    begin(id, module, operation, args, bytes);
+  });
+}
+
+// Starts an operation that can be given up: `abort(reason)` rejects the promise.
+export function startAbortable(module, operation, args, bytes) {
+  const id = ++lastId;
+  const promise = new Promise((resolve, reject) => {
+    pending.set(id, { resolve, reject });
+    begin(id, module, operation, args, bytes);
+  });
+  return {
+    promise,
+    abort(reason) {
+      const waiting = pending.get(id);
+      if (waiting) {
+        pending.delete(id);
+        abort(id);
+        waiting.reject(reason);
+      }
+    },
+  };
+}
+
+// Performs an operation at once.
+export function perform(module, operation, args, bytes) {
+  return call(module, operation, args, bytes);
+}
+
+// Called by Rust when an operation is done.
+export function complete(id, isDone, value) {
+  const waiting = pending.get(id);
+  if (!waiting) return;
+  pending.delete(id);
+  if (isDone) waiting.resolve(value);
+  else waiting.reject(value);
+}

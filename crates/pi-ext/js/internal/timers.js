@@ -1,0 +1,103 @@
+// Timers: the callbacks live here, the clock in Rust.
+import { startTimer, stopTimer } from "pi:native";
+
+const callbacks = new Map();
+let lastId = 0;
+
+export class Timeout {
+  #id;
+  #repeats;
+  #delay;
+
+  constructor(callback, delay, args, repeats) {
+    if (typeof callback !== "function") {
+      throw Object.assign(new TypeError('The "callback" argument must be of type function'), {
+        code: "ERR_INVALID_ARG_TYPE",
+      });
+    }
+    this.#id = ++lastId;
+    this.#repeats = repeats;
+    this.#delay = Number(delay) || 0;
+    callbacks.set(this.#id, { callback, args, repeats });
+    startTimer(this.#id, this.#delay, repeats);
+  }
+
+  ref() {
+    return this;
+  }
+
+  unref() {
+    return this;
+  }
+
+  hasRef() {
+    return true;
+  }
+
+  refresh() {
+    const entry = callbacks.get(this.#id);
+    if (entry) {
+      stopTimer(this.#id);
+      startTimer(this.#id, this.#delay, this.#repeats);
+    }
+    return this;
+  }
+
+  close() {
+    callbacks.delete(this.#id);
+    stopTimer(this.#id);
+    return this;
+  }
+
+  [Symbol.toPrimitive]() {
+    return this.#id;
+  }
+
+  [Symbol.dispose ?? Symbol.for("dispose")]() {
+    this.close();
+  }
+}
+
+export class Immediate {
+  isActive = true;
+
+  ref() {
+    return this;
+  }
+
+  unref() {
+    return this;
+  }
+
+  hasRef() {
+    return true;
+  }
+}
+
+export function setTimeout(callback, delay, ...args) {
+  return new Timeout(callback, delay, args, false);
+}
+
+export function setInterval(callback, delay, ...args) {
+  return new Timeout(callback, delay, args, true);
+}
+
+export function setImmediate(callback, ...args) {
+  return new Timeout(callback, 0, args, false);
+}
+
+export function clearTimer(timer) {
+  if (timer instanceof Timeout) timer.close();
+  else if (typeof timer === "number" || typeof timer === "string") {
+    const id = Number(timer);
+    if (callbacks.delete(id)) stopTimer(id);
+  }
+}
+
+// Called by Rust when a timer fires.
+export function fire(id) {
+  const entry = callbacks.get(id);
+  if (!entry) return;
+  if (!entry.repeats) callbacks.delete(id);
+  entry.callback(...entry.args);
+}

@@ -1,0 +1,286 @@
+// child_process.
+import { processInfo } from "pi:native";
+import { perform, start } from "pi:operations";
+import { Buffer } from "node:buffer";
+import { EventEmitter } from "node:events";
+import { resolve } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const isWindows = processInfo().platform === "win32";
+const DEFAULT_MAX_BUFFER = 1024 * 1024;
+
+function invalid(name, expected) {
+  return Object.assign(new TypeError(`The "${name}" argument must be ${expected}`), { code: "ERR_INVALID_ARG_TYPE" });
+}
+
+// `stdio` in any of its forms as three words.
+function streamsOf(stdio, otherwise = "pipe") {
+  const list = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
+  return [0, 1, 2].map((index) => {
+    const value = list[index] ?? otherwise;
+    if (value === "inherit" || value === index || value === globalThis.process?.stdin || value === globalThis.process?.stdout || value === globalThis.process?.stderr) return "inherit";
+    return value === "ignore" ? "ignore" : "pipe";
+  });
+}
+
+// What every form makes of its arguments.
+function request(file, args, options) {
+  if (typeof file !== "string" || file === "") throw invalid("file", "a non-empty string");
+  const settings = options ?? {};
+  const { process } = globalThis;
+  const cwd = settings.cwd === undefined || settings.cwd === null ? process.cwd() : resolve(settings.cwd instanceof URL ? fileURLToPath(settings.cwd) : String(settings.cwd));
+  const env = {};
+  for (const [name, value] of Object.entries(settings.env ?? process.env)) if (value !== undefined) env[name] = String(value);
+  let command = file;
+  let list = (args ?? []).map(String);
+  if (settings.shell) {
+    const line = [file, ...list].join(" ");
+    const shell = typeof settings.shell === "string" ? settings.shell : isWindows ? (env.ComSpec ?? "cmd.exe") : "/bin/sh";
+    list = isWindows && /cmd(\.exe)?$/i.test(shell) ? ["/d", "/s", "/c", `"${line}"`] : ["-c", line];
+    command = shell;
+  }
+  return { file: command, arguments: list, cwd, env, detached: Boolean(settings.detached), uid: settings.uid, gid: settings.gid, timeout: Math.max(0, Number(settings.timeout ?? 0)) };
+}
+
+function spread(args, options) {
+  return Array.isArray(args) ? [args, options ?? {}] : [[], args ?? options ?? {}];
+}
+
+function outputOf(id, operation) {
+  return new Readable({
+    async read() {
+      const bytes = await start("child", operation, { id });
+      this.push(bytes === undefined ? null : Buffer.from(bytes.buffer));
+    },
+  });
+}
+
+export class ChildProcess extends EventEmitter {
+  pid = undefined;
+  exitCode = null;
+  signalCode = null;
+  killed = false;
+  connected = false;
+  stdin = null;
+  stdout = null;
+  stderr = null;
+  stdio = [null, null, null];
+  spawnargs = [];
+  spawnfile = "";
+
+  kill(signal = "SIGTERM") {
+    if (this.pid === undefined || this.exitCode !== null || this.signalCode !== null) return false;
+    try {
+      globalThis.process.kill(this.pid, signal);
+      this.killed = true;
+      return true;
+    } catch (error) {
+      if (error.code === "ESRCH") return false;
+      throw error;
+    }
+  }
+  ref() {}
+  unref() {}
+  disconnect() {}
+  send() {
+    throw Object.assign(new Error("child processes of extensions have no message channel"), { code: "ERR_NOT_AVAILABLE" });
+  }
+  [Symbol.dispose ?? Symbol.for("dispose")]() {
+    this.kill();
+  }
+}
+
+// Follows a running child to its end.
+async function follow(child, id, streams) {
+  const ends = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream) ends.push(new Promise((done) => stream.once("close", done)));
+  }
+  const status = await start("child", "wait", { id });
+  child.exitCode = status.code;
+  child.signalCode = status.signal;
+  child.stdin?.destroy();
+  setImmediate(async () => {
+    child.emit("exit", status.code, status.signal);
+    // Output nobody reads would never end.
+    for (const stream of [child.stdout, child.stderr]) if (stream && stream.readableFlowing === null && stream.listenerCount("readable") === 0) stream.resume();
+    await Promise.all(ends);
+    perform("child", "release", { id });
+    setImmediate(() => child.emit("close", status.code, status.signal));
+  });
+}
+
+export function spawn(file, args, options) {
+  const [list, settings] = spread(args, options);
+  const child = new ChildProcess();
+  const streams = streamsOf(settings.stdio);
+  const values = { ...request(file, list, settings), streams };
+  child.spawnfile = values.file;
+  child.spawnargs = [settings.argv0 ?? values.file, ...values.arguments];
+  let running;
+  try {
+    running = perform("child", "spawn", values);
+  } catch (error) {
+    const failure = Object.assign(error, { path: values.file, spawnargs: values.arguments });
+    const missing = (operation) => new Readable({ read() { this.push(null); } });
+    if (streams[0] === "pipe") child.stdin = new Writable({ write: (chunk, encoding, done) => done() });
+    if (streams[1] === "pipe") child.stdout = missing();
+    if (streams[2] === "pipe") child.stderr = missing();
+    child.stdio = [child.stdin, child.stdout, child.stderr];
+    setImmediate(() => {
+      child.emit("error", failure);
+      setImmediate(() => child.emit("close", -2, null));
+    });
+    return child;
+  }
+  const { id, pid } = running;
+  child.pid = pid;
+  if (streams[0] === "pipe") {
+    child.stdin = new Writable({
+      write: (chunk, encoding, done) => start("child", "write", { id }, new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)).then(() => done(), done),
+      final: (done) => start("child", "closeStdin", { id }).then(() => done(), done),
+      destroy: (error, done) => start("child", "closeStdin", { id }).then(() => done(error), () => done(error)),
+    });
+  }
+  if (streams[1] === "pipe") child.stdout = outputOf(id, "readStdout");
+  if (streams[2] === "pipe") child.stderr = outputOf(id, "readStderr");
+  child.stdio = [child.stdin, child.stdout, child.stderr];
+  setImmediate(() => child.emit("spawn"));
+  follow(child, id, streams).catch((error) => child.emit("error", error));
+  if (settings.timeout > 0) {
+    const timer = setTimeout(() => child.kill(settings.killSignal ?? "SIGTERM"), settings.timeout);
+    child.once("exit", () => clearTimeout(timer));
+  }
+  const { signal } = settings;
+  if (signal) {
+    const stop = () => {
+      if (child.kill(settings.killSignal ?? "SIGTERM") || child.exitCode === null) {
+        child.emit("error", Object.assign(new Error("The operation was aborted"), { name: "AbortError", code: "ABORT_ERR", cause: signal.reason }));
+      }
+    };
+    if (signal.aborted) setImmediate(stop);
+    else {
+      signal.addEventListener("abort", stop, { once: true });
+      child.once("exit", () => signal.removeEventListener("abort", stop));
+    }
+  }
+  return child;
+}
+
+export function execFile(file, ...rest) {
+  const done = typeof rest.at(-1) === "function" ? rest.pop() : undefined;
+  const [list, settings] = spread(rest[0], rest[1]);
+  const encoding = settings.encoding === undefined ? "utf8" : settings.encoding;
+  const limit = settings.maxBuffer ?? DEFAULT_MAX_BUFFER;
+  const child = spawn(file, list, { ...settings, stdio: "pipe" });
+  const output = { stdout: [], stderr: [] };
+  const sizes = { stdout: 0, stderr: 0 };
+  let failure;
+  let isDone = false;
+  for (const name of ["stdout", "stderr"]) {
+    child[name].on("data", (chunk) => {
+      sizes[name] += chunk.length;
+      if (sizes[name] > limit) {
+        const kept = limit - (sizes[name] - chunk.length);
+        if (kept > 0) output[name].push(chunk.subarray(0, kept));
+        failure ??= Object.assign(new RangeError(`${name} maxBuffer length exceeded`), { code: "ERR_CHILD_PROCESS_STDIO_MAXBUFFER" });
+        child.kill(settings.killSignal ?? "SIGTERM");
+      } else {
+        output[name].push(chunk);
+      }
+    });
+  }
+  const text = (name) => {
+    const bytes = Buffer.concat(output[name]);
+    return encoding && encoding !== "buffer" ? bytes.toString(encoding) : bytes;
+  };
+  const finish = (code, signal) => {
+    if (isDone) return;
+    isDone = true;
+    const stdout = text("stdout");
+    const stderr = text("stderr");
+    const command = settings.shell ? file : [file, ...list].join(" ");
+    if (!failure && (code !== 0 || signal !== null)) {
+      failure = Object.assign(new Error(`Command failed: ${command}\n${stderr}`), { code, killed: child.killed, signal });
+    }
+    if (failure) Object.assign(failure, { cmd: command, stdout, stderr });
+    done?.(failure ?? null, stdout, stderr);
+  };
+  child.on("error", (error) => {
+    failure ??= error;
+    if (error.code !== "ABORT_ERR") return finish(null, null);
+    child.once("close", finish);
+  });
+  child.on("close", finish);
+  return child;
+}
+
+export function exec(command, options, callback) {
+  const settings = typeof options === "object" && options !== null ? options : {};
+  const done = typeof options === "function" ? options : callback;
+  const args = [command, [], { ...settings, shell: settings.shell ?? true }];
+  return done ? execFile(...args, done) : execFile(...args);
+}
+
+// The promised forms give both outputs and the child.
+for (const run of [exec, execFile]) {
+  Object.defineProperty(run, promisify.custom, {
+    value: (...args) => {
+      let child;
+      const promise = new Promise((fulfil, reject) => {
+        child = run(...args, (error, stdout, stderr) => (error ? reject(error) : fulfil({ stdout, stderr })));
+      });
+      return Object.assign(promise, { child });
+    },
+    enumerable: false,
+  });
+}
+
+export function spawnSync(file, args, options) {
+  const [list, settings] = spread(args, options);
+  const streams = streamsOf(settings.stdio);
+  const encoding = settings.encoding;
+  const input = settings.input;
+  const bytes = input === undefined || input === null ? undefined : typeof input === "string" ? Buffer.from(input, encoding === "buffer" ? "utf8" : encoding) : new Uint8Array(input.buffer, input.byteOffset, input.byteLength);
+  if (bytes) streams[0] = "pipe";
+  const shape = (value) => (encoding && encoding !== "buffer" ? value.toString(encoding) : value);
+  const values = { ...request(file, list, settings), streams, maxBuffer: settings.maxBuffer ?? DEFAULT_MAX_BUFFER };
+  if (values.maxBuffer === Infinity) delete values.maxBuffer;
+  try {
+    const [status, out, err] = perform("child", "spawnSync", values, bytes ? new Uint8Array(bytes) : new Uint8Array());
+    const stdout = streams[1] === "pipe" ? shape(Buffer.from(out.buffer).subarray(0, values.maxBuffer)) : null;
+    const stderr = streams[2] === "pipe" ? shape(Buffer.from(err.buffer).subarray(0, values.maxBuffer)) : null;
+    const result = { pid: status.pid, output: [null, stdout, stderr], stdout, stderr, status: status.code, signal: status.signal };
+    if (status.timedOut) result.error = Object.assign(new Error(`spawnSync ${file} ETIMEDOUT`), { code: "ETIMEDOUT", errno: -110, syscall: `spawnSync ${file}`, path: file, spawnargs: list });
+    else if (status.overflowed) result.error = Object.assign(new Error(`spawnSync ${file} ENOBUFS`), { code: "ENOBUFS", errno: -105, syscall: `spawnSync ${file}`, path: file, spawnargs: list });
+    return result;
+  } catch (error) {
+    if (error.code === "ERR_INVALID_ARG_TYPE") throw error;
+    return { pid: 0, output: null, stdout: null, stderr: null, status: null, signal: null, error: Object.assign(error, { path: values.file, spawnargs: list }) };
+  }
+}
+
+function checked(command, result, inheritsErrors) {
+  if (result.error) throw Object.assign(result.error, result);
+  if (result.status === 0) return result.stdout;
+  const detail = result.stderr && !inheritsErrors ? `\n${result.stderr.toString()}` : "";
+  const { output, ...fields } = result;
+  throw Object.assign(new Error(`Command failed: ${command}${detail}`), fields, { output });
+}
+
+export function execFileSync(file, args, options) {
+  const [list, settings] = spread(args, options);
+  return checked([file, ...list].join(" "), spawnSync(file, list, settings));
+}
+
+export function execSync(command, options = {}) {
+  return checked(command, spawnSync(command, [], { ...options, shell: options.shell ?? true }));
+}
+
+export function fork() {
+  throw Object.assign(new Error("child_process.fork is not available to extensions: there is no Node to run"), { code: "ERR_NOT_AVAILABLE" });
+}
+
+export default { ChildProcess, spawn, exec, execFile, spawnSync, execSync, execFileSync, fork };

@@ -1,0 +1,4 @@
+// constants.
+import { constants } from "node:fs";
+
+export default { ...constants };

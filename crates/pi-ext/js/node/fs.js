@@ -1,0 +1,364 @@
+// fs: synchronous, with callbacks, streams and watchers.
+import { perform, start } from "pi:operations";
+import { BigIntStats, Dirent, Stats, constants, decoded, descriptorOperations, operations, plain, toBytes, toFlag, toMode, toPath } from "pi:file_system";
+import { EventEmitter } from "node:events";
+import { Readable, Writable } from "node:stream";
+import promises, { Dir } from "node:fs/promises";
+
+const sync = {};
+const callback = {};
+
+function called(args) {
+  const done = args.pop();
+  if (typeof done !== "function") {
+    throw Object.assign(new TypeError('The "cb" argument must be of type function'), { code: "ERR_INVALID_ARG_TYPE" });
+  }
+  return done;
+}
+
+// Hands a promise to a callback, outside of the promise so that a throw is nobody's rejection.
+function hand(promise, done) {
+  promise.then(
+    (value) => setImmediate(() => done(null, value)),
+    (error) => setImmediate(() => done(error)),
+  );
+}
+
+for (const [name, { request, answer }] of [...Object.entries(operations), ...Object.entries(descriptorOperations)]) {
+  sync[name] = (...args) => {
+    if (name === "readFile" && typeof args[0] === "number") return decoded(readWhole(args[0]), args[1]);
+    if ((name === "writeFile" || name === "appendFile") && typeof args[0] === "number") return void perform("fs", "write", { descriptor: args[0] }, toBytes(args[1], args[2]));
+    const [operation, values, bytes] = request(...args);
+    const value = perform("fs", operation, values, bytes);
+    return answer ? answer(value, args) : value;
+  };
+  callback[name] = (...args) => {
+    const done = called(args);
+    const [operation, values, bytes] = request(...args);
+    const promise = start("fs", operation, values, bytes);
+    hand(answer ? promise.then((value) => answer(value, args)) : promise, done);
+  };
+  Object.defineProperty(callback[name], "name", { value: name });
+}
+
+function readWhole(descriptor) {
+  const chunks = [];
+  for (;;) {
+    const bytes = perform("fs", "read", { descriptor, length: 1 << 20 });
+    if (bytes.length === 0) return Buffer.concat(chunks);
+    chunks.push(bytes);
+  }
+}
+
+// A look that may find nothing.
+function tolerant(look) {
+  return (path, options) => {
+    try {
+      return look(path, options);
+    } catch (error) {
+      if (options?.throwIfNoEntry === false && (error.code === "ENOENT" || error.code === "ENOTDIR")) return undefined;
+      throw error;
+    }
+  };
+}
+
+export const statSync = tolerant(sync.stat);
+export const lstatSync = tolerant(sync.lstat);
+
+export function existsSync(path) {
+  try {
+    return perform("fs", "exists", { path: toPath(path) });
+  } catch {
+    return false;
+  }
+}
+
+export function exists(path, done) {
+  setImmediate(() => done(existsSync(path)));
+}
+
+function readArguments(target, offset, length, position) {
+  if (typeof offset === "object" && offset !== null) ({ offset, length, position } = offset);
+  const at = offset ?? 0;
+  const where = position === undefined || position === null || position < 0 ? undefined : Number(position);
+  return { at, length: length ?? target.byteLength - at, position: where };
+}
+
+export function readSync(descriptor, target, offset, length, position) {
+  const options = readArguments(target, offset, length, position);
+  const bytes = perform("fs", "read", { descriptor, length: options.length, position: options.position });
+  new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes, options.at);
+  return bytes.length;
+}
+
+export function read(descriptor, ...args) {
+  const done = called(args);
+  const [given, ...rest] = args;
+  const target = ArrayBuffer.isView(given) ? given : (given?.buffer ?? Buffer.alloc(16384));
+  const options = ArrayBuffer.isView(given) ? readArguments(target, ...rest) : readArguments(target, given ?? {});
+  start("fs", "read", { descriptor, length: options.length, position: options.position }).then(
+    (bytes) => {
+      new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(bytes, options.at);
+      setImmediate(() => done(null, bytes.length, target));
+    },
+    (error) => setImmediate(() => done(error)),
+  );
+}
+
+function writeArguments(data, offset, length, position) {
+  if (typeof data === "string") return { bytes: toBytes(data, length), position: offset ?? undefined };
+  if (typeof offset === "object" && offset !== null) ({ offset, length, position } = offset);
+  const at = offset ?? 0;
+  return { bytes: plain(new Uint8Array(data.buffer, data.byteOffset + at, length ?? data.byteLength - at)), position: position ?? undefined };
+}
+
+export function writeSync(descriptor, data, ...rest) {
+  const { bytes, position } = writeArguments(data, ...rest);
+  if (descriptor === 1 || descriptor === 2) {
+    globalThis.process[descriptor === 1 ? "stdout" : "stderr"].write(bytes);
+    return bytes.length;
+  }
+  return perform("fs", "write", { descriptor, position }, bytes);
+}
+
+export function write(descriptor, data, ...args) {
+  const done = called(args);
+  const { bytes, position } = writeArguments(data, ...args);
+  start("fs", "write", { descriptor, position }, bytes).then(
+    (count) => setImmediate(() => done(null, count, data)),
+    (error) => setImmediate(() => done(error)),
+  );
+}
+
+export function opendirSync(path, options) {
+  return new Dir(toPath(path), sync.readdir(path, { ...options, withFileTypes: true }));
+}
+
+export function opendir(path, ...args) {
+  const done = called(args);
+  hand(promises.opendir(path, ...args), done);
+}
+
+export class ReadStream extends Readable {
+  #descriptor;
+  #position;
+  #end;
+  #close;
+
+  constructor(path, options = {}) {
+    const settings = typeof options === "string" ? { encoding: options } : (options ?? {});
+    super({ highWaterMark: settings.highWaterMark ?? 65536, encoding: settings.encoding, signal: settings.signal });
+    this.path = path;
+    this.bytesRead = 0;
+    this.pending = true;
+    this.#position = settings.start;
+    this.#end = settings.end ?? Infinity;
+    this.#close = settings.autoClose !== false;
+    this.#descriptor = settings.fd === undefined || settings.fd === null ? start("fs", "open", { path: toPath(path), flag: toFlag(settings.flags, "r") }) : Promise.resolve(settings.fd.fd ?? settings.fd);
+    this.#descriptor.then(
+      (descriptor) => {
+        this.fd = descriptor;
+        this.pending = false;
+        this.emit("open", descriptor);
+        this.emit("ready");
+      },
+      (error) => this.destroy(error),
+    );
+  }
+
+  async _read(size) {
+    try {
+      const descriptor = await this.#descriptor;
+      const at = (this.#position ?? 0) + (this.#position === undefined ? this.bytesRead : 0);
+      const length = Math.min(size, this.#end - at + 1);
+      const bytes = length > 0 ? await start("fs", "read", { descriptor, length, position: this.#position }) : new Uint8Array();
+      if (this.#position !== undefined) this.#position += bytes.length;
+      this.bytesRead += bytes.length;
+      this.push(bytes.length > 0 ? Buffer.from(bytes.buffer) : null);
+    } catch (error) {
+      this.destroy(error);
+    }
+  }
+
+  _destroy(error, done) {
+    if (!this.#close) return done(error);
+    this.#descriptor.then((descriptor) => start("fs", "close", { descriptor })).then(() => done(error), () => done(error));
+  }
+
+  close(done) {
+    if (done) this.once("close", done);
+    this.destroy();
+  }
+}
+
+export class WriteStream extends Writable {
+  #descriptor;
+  #position;
+  #close;
+
+  constructor(path, options = {}) {
+    const settings = typeof options === "string" ? { encoding: options } : (options ?? {});
+    super({ highWaterMark: settings.highWaterMark, decodeStrings: true, defaultEncoding: settings.encoding, signal: settings.signal });
+    this.path = path;
+    this.bytesWritten = 0;
+    this.pending = true;
+    this.#position = settings.start;
+    this.#close = settings.autoClose !== false;
+    this.#descriptor = settings.fd === undefined || settings.fd === null ? start("fs", "open", { path: toPath(path), flag: toFlag(settings.flags, "w"), mode: toMode(settings.mode) ?? 0o666 }) : Promise.resolve(settings.fd.fd ?? settings.fd);
+    this.#descriptor.then(
+      (descriptor) => {
+        this.fd = descriptor;
+        this.pending = false;
+        this.emit("open", descriptor);
+        this.emit("ready");
+      },
+      (error) => this.destroy(error),
+    );
+  }
+
+  _write(chunk, encoding, done) {
+    this.#descriptor
+      .then((descriptor) => start("fs", "write", { descriptor, position: this.#position }, toBytes(chunk, encoding)))
+      .then(
+        (count) => {
+          if (this.#position !== undefined) this.#position += count;
+          this.bytesWritten += count;
+          done();
+        },
+        (error) => done(error),
+      );
+  }
+
+  _destroy(error, done) {
+    if (!this.#close) return done(error);
+    this.#descriptor.then((descriptor) => start("fs", "close", { descriptor })).then(() => done(error), () => done(error));
+  }
+
+  close(done) {
+    if (done) this.once("close", done);
+    this.end();
+  }
+}
+
+export function createReadStream(path, options) {
+  return new ReadStream(path, options);
+}
+
+export function createWriteStream(path, options) {
+  return new WriteStream(path, options);
+}
+
+export class FSWatcher extends EventEmitter {
+  #closed = false;
+
+  constructor(path, options) {
+    super();
+    this.#follow({ path: toPath(path), recursive: Boolean(options?.recursive), interval: options?.interval ?? 250 });
+    options?.signal?.addEventListener("abort", () => this.close(), { once: true });
+  }
+
+  async #follow(values) {
+    try {
+      const watcher = await start("watch", "open", values);
+      while (!this.#closed) {
+        const changes = await start("watch", "next", { ...values, watcher });
+        if (this.#closed || changes === undefined) return;
+        for (const [kind, name] of changes) this.emit("change", kind, name);
+      }
+    } catch (error) {
+      if (!this.#closed) this.emit("error", error);
+    }
+  }
+
+  close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.emit("close");
+  }
+  ref() {
+    return this;
+  }
+  unref() {
+    return this;
+  }
+}
+
+export function watch(path, options, listener) {
+  const settings = typeof options === "object" ? options : {};
+  const heard = typeof options === "function" ? options : listener;
+  // A path that is not there fails at once, as in Node.
+  perform("fs", "stat", { path: toPath(path) });
+  const watcher = new FSWatcher(path, settings);
+  if (heard) watcher.on("change", heard);
+  return watcher;
+}
+
+const fileWatchers = new Map();
+
+export function watchFile(path, options, listener) {
+  const heard = typeof options === "function" ? options : listener;
+  const interval = (typeof options === "object" && options?.interval) || 5007;
+  const name = toPath(path);
+  const look = () => statSync(name, { throwIfNoEntry: false }) ?? new Stats({ mode: 0, size: 0, mtimeMs: 0, atimeMs: 0, ctimeMs: 0, birthtimeMs: 0, ino: 0, nlink: 0 });
+  let before = look();
+  const timer = setInterval(() => {
+    const after = look();
+    if (after.mtimeMs !== before.mtimeMs || after.size !== before.size || after.ino !== before.ino) heard(after, before);
+    before = after;
+  }, interval);
+  const list = fileWatchers.get(name) ?? [];
+  fileWatchers.set(name, [...list, { listener: heard, timer }]);
+  return { ref() {}, unref() {} };
+}
+
+export function unwatchFile(path, listener) {
+  const name = toPath(path);
+  const kept = [];
+  for (const entry of fileWatchers.get(name) ?? []) {
+    if (listener === undefined || entry.listener === listener) clearInterval(entry.timer);
+    else kept.push(entry);
+  }
+  if (kept.length > 0) fileWatchers.set(name, kept);
+  else fileWatchers.delete(name);
+}
+
+export const readFileSync = sync.readFile;
+export const writeFileSync = sync.writeFile;
+export const appendFileSync = sync.appendFile;
+export const accessSync = sync.access;
+export const readdirSync = sync.readdir;
+export const mkdirSync = sync.mkdir;
+export const mkdtempSync = sync.mkdtemp;
+export const rmSync = sync.rm;
+export const rmdirSync = sync.rmdir;
+export const unlinkSync = sync.unlink;
+export const renameSync = sync.rename;
+export const copyFileSync = sync.copyFile;
+export const cpSync = sync.cp;
+export const realpathSync = Object.assign((path, options) => sync.realpath(path, options), { native: (path, options) => sync.realpath(path, options) });
+export const readlinkSync = sync.readlink;
+export const symlinkSync = sync.symlink;
+export const linkSync = sync.link;
+export const chmodSync = sync.chmod;
+export const chownSync = sync.chown;
+export const lchownSync = sync.lchown;
+export const utimesSync = sync.utimes;
+export const truncateSync = sync.truncate;
+export const openSync = sync.open;
+export const closeSync = sync.close;
+export const fstatSync = sync.fstat;
+export const fsyncSync = sync.fsync;
+export const fdatasyncSync = sync.fdatasync;
+export const ftruncateSync = sync.ftruncate;
+export const fchmodSync = sync.fchmod;
+callback.realpath.native = callback.realpath;
+
+export const { readFile, writeFile, appendFile, access, stat, lstat, readdir, mkdir, mkdtemp, rm, rmdir, unlink, rename, copyFile, cp, realpath, readlink, symlink, link, chmod, chown, lchown, utimes, truncate, open, close, fstat, fsync, fdatasync, ftruncate, fchmod } = callback;
+export const { F_OK, R_OK, W_OK, X_OK } = constants;
+export { constants, promises, Stats, BigIntStats, Dirent, Dir };
+
+export default {
+  ...callback, exists, existsSync, statSync, lstatSync, read, readSync, write, writeSync, opendir, opendirSync, createReadStream, createWriteStream, ReadStream, WriteStream, watch, watchFile, unwatchFile, FSWatcher,
+  readFileSync, writeFileSync, appendFileSync, accessSync, readdirSync, mkdirSync, mkdtempSync, rmSync, rmdirSync, unlinkSync, renameSync, copyFileSync, cpSync, realpathSync, readlinkSync, symlinkSync, linkSync, chmodSync, chownSync, lchownSync, utimesSync, truncateSync, openSync, closeSync, fstatSync, fsyncSync, fdatasyncSync, ftruncateSync, fchmodSync,
+  constants, promises, Stats, BigIntStats, Dirent, Dir, F_OK, R_OK, W_OK, X_OK,
+};

@@ -1,0 +1,49 @@
+// string_decoder.
+import { Buffer } from "node:buffer";
+
+export class StringDecoder {
+  #held = Buffer.alloc(0);
+
+  constructor(encoding = "utf8") {
+    const name = String(encoding).toLowerCase().replace("-", "");
+    if (!Buffer.isEncoding(encoding)) throw Object.assign(new TypeError(`Unknown encoding: ${encoding}`), { code: "ERR_UNKNOWN_ENCODING" });
+    this.encoding = { binary: "latin1", ucs2: "utf16le" }[name] ?? name;
+  }
+
+  // Returns how many bytes at the end wait for more.
+  #waiting(bytes) {
+    switch (this.encoding) {
+      case "utf8":
+        for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+          const byte = bytes[bytes.length - back];
+          if ((byte & 0xc0) === 0x80) continue;
+          const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+          return length > back ? back : 0;
+        }
+        return 0;
+      case "utf16le":
+        return bytes.length % 2;
+      case "base64":
+      case "base64url":
+        return bytes.length % 3;
+      default:
+        return 0;
+    }
+  }
+
+  write(chunk) {
+    if (typeof chunk === "string") return chunk;
+    const bytes = this.#held.length > 0 ? Buffer.concat([this.#held, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const waiting = this.#waiting(bytes);
+    this.#held = Buffer.from(bytes.subarray(bytes.length - waiting));
+    return bytes.subarray(0, bytes.length - waiting).toString(this.encoding);
+  }
+
+  end(chunk) {
+    const text = chunk === undefined ? "" : this.write(chunk);
+    const rest = this.#held;
+    this.#held = Buffer.alloc(0);
+    return text + (rest.length > 0 ? rest.toString(this.encoding) : "");
+  }
+}
+export default { StringDecoder };

@@ -1,0 +1,313 @@
+//! The native functions our JavaScript stands on: the module `pi:native`.
+//!
+//! There are few of them. What Node's modules need goes through `call` and `begin`, which take
+//! the name of an operation and JSON and leave the rest to `node`; JavaScript keeps the
+//! callbacks and Rust only ids.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Instant;
+
+use rquickjs::context::EvalOptions;
+use rquickjs::module::{Declarations, Exports, ModuleDef};
+use rquickjs::object::Accessor;
+use rquickjs::prelude::{Func, Opt};
+use rquickjs::{Ctx, Exception, Function, Module, Object, Result, Value};
+
+use super::realm::Realm;
+use super::timers::{Repetition, Timers};
+use super::values::{self, bytes_of, bytes_to_value, json_to_value, value_to_json};
+use crate::error::EngineError;
+use crate::host::ConsoleLevel;
+use crate::loader::throw_with_code;
+use crate::resolver::{ImportKind, builtin_names};
+use crate::typescript::SourceFormat;
+use crate::{embedded, node};
+
+const EXPORTS: [&str; 21] = [
+    "abort", "begin", "builtinNames", "call", "compile", "cycle", "decodeUtf8", "encodeUtf8",
+    "finish", "hostCall",
+    "mapPosition", "now", "prepare", "print", "processInfo", "register", "requireModule",
+    "resolve", "settle", "startTimer", "stopTimer",
+];
+
+/// The module `pi:native`.
+pub(crate) struct NativeModule;
+
+impl NativeModule {
+    /// What our JavaScript imports it as.
+    pub(crate) const NAME: &str = "pi:native";
+}
+
+impl ModuleDef for NativeModule {
+    fn declare<'js>(declarations: &Declarations<'js>) -> Result<()> {
+        for name in EXPORTS {
+            declarations.declare(name)?;
+        }
+        Ok(())
+    }
+
+    fn evaluate<'js>(_: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        exports
+            .export("abort", Func::from(abort))?
+            .export("begin", Func::from(begin))?
+            .export("builtinNames", Func::from(|| builtin_names().collect::<Vec<_>>()))?
+            .export("call", Func::from(call))?
+            .export("compile", Func::from(compile))?
+            .export("cycle", Func::from(cycle))?
+            .export("decodeUtf8", Func::from(decode_utf8))?
+            .export("encodeUtf8", Func::from(encode_utf8))?
+            .export("finish", Func::from(finish))?
+            .export("hostCall", Func::from(host_call))?
+            .export("mapPosition", Func::from(map_position))?
+            .export("now", Func::from(now))?
+            .export("prepare", Func::from(prepare))?
+            .export("print", Func::from(print))?
+            .export("processInfo", Func::from(process_info))?
+            .export("register", Func::from(register))?
+            .export("requireModule", Func::from(require_module))?
+            .export("resolve", Func::from(resolve))?
+            .export("settle", Func::from(settle))?
+            .export("startTimer", Func::from(start_timer))?
+            .export("stopTimer", Func::from(stop_timer))?;
+        Ok(())
+    }
+}
+
+/// Performs an operation at once.
+fn call<'js>(
+    ctx: Ctx<'js>,
+    module: String,
+    operation: String,
+    arguments: Opt<Value<'js>>,
+    bytes: Opt<Value<'js>>,
+) -> Result<Value<'js>> {
+    let realm = Realm::current()?;
+    let request = request(&ctx, operation, arguments, bytes)?;
+    match node::call(&realm, &module, request) {
+        Ok(reply) => reply.into_value(&ctx),
+        Err(error) => {
+            let value = error.into_value(&ctx)?;
+            Err(ctx.throw(value))
+        }
+    }
+}
+
+/// Begins an operation; `complete` is called with the id when it is done.
+fn begin<'js>(
+    ctx: Ctx<'js>,
+    id: u64,
+    module: String,
+    operation: String,
+    arguments: Opt<Value<'js>>,
+    bytes: Opt<Value<'js>>,
+) -> Result<()> {
+    let realm = Realm::current()?;
+    let request = request(&ctx, operation, arguments, bytes)?;
+    let owner = realm.owner();
+    let work = node::start(&realm, &module, request);
+    let weak = Rc::downgrade(&realm);
+    let task = realm.resources.spawn(async move {
+        let result = work.await;
+        if let Some(realm) = weak.upgrade() {
+            realm.resources.forget_operation(id);
+            realm.complete(owner, id, result);
+        }
+    });
+    realm.resources.remember_operation(id, task);
+    Ok(())
+}
+
+/// Drops an operation that was begun; nothing is called for it any more.
+fn abort(id: u64) -> Result<()> {
+    Realm::current()?.resources.abort_operation(id);
+    Ok(())
+}
+
+fn request<'js>(
+    ctx: &Ctx<'js>,
+    operation: String,
+    arguments: Opt<Value<'js>>,
+    bytes: Opt<Value<'js>>,
+) -> Result<node::Request> {
+    let arguments = match arguments.0 {
+        Some(value) => value_to_json(ctx, value)?,
+        None => serde_json::Value::Null,
+    };
+    let bytes = bytes.0.as_ref().and_then(bytes_of);
+    Ok(node::Request { operation, arguments, bytes })
+}
+
+fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> Result<Value<'js>> {
+    let realm = Realm::current()?;
+    let arguments = match arguments.0 {
+        Some(value) => value_to_json(&ctx, value)?,
+        None => serde_json::Value::Null,
+    };
+    let answer = realm.options.host.0.call(realm.owner().as_deref(), &method, arguments);
+    match answer {
+        Ok(value) => json_to_value(&ctx, &value),
+        Err(error) => {
+            let value = node::NativeError::from(error).into_value(&ctx)?;
+            Err(ctx.throw(value))
+        }
+    }
+}
+
+fn register<'js>(ctx: Ctx<'js>, entry_points: Object<'js>) -> Result<()> {
+    Realm::current()?.set_entry_points(&ctx, &entry_points)
+}
+
+/// Ends a call from Rust with what its promise became.
+fn settle<'js>(ctx: Ctx<'js>, id: u64, is_fulfilled: bool, value: Value<'js>) -> Result<()> {
+    let realm = Realm::current()?;
+    if !is_fulfilled {
+        realm.settle_thrown(id, values::thrown_from_value(&value));
+        return Ok(());
+    }
+    let result = value_to_json(&ctx, value)
+        .map_err(|error| EngineError::Value(values::take_thrown(&ctx, &error).to_string()));
+    realm.settle(id, result);
+    Ok(())
+}
+
+fn start_timer(id: u64, milliseconds: f64, repeats: bool) -> Result<()> {
+    let repetition = if repeats { Repetition::Forever } else { Repetition::Once };
+    Timers::start(&Realm::current()?, id, milliseconds, repetition);
+    Ok(())
+}
+
+fn stop_timer(id: u64) -> Result<()> {
+    Realm::current()?.timers.stop(id);
+    Ok(())
+}
+
+fn print(level: String, text: String) -> Result<()> {
+    let level = match level.as_str() {
+        "debug" => ConsoleLevel::Debug,
+        "warn" => ConsoleLevel::Warning,
+        "error" => ConsoleLevel::Error,
+        _ => ConsoleLevel::Info,
+    };
+    Realm::current()?.print(level, text);
+    Ok(())
+}
+
+/// Returns milliseconds since the first question; only differences mean something.
+fn now() -> f64 {
+    thread_local! {
+        static START: Instant = Instant::now();
+    }
+    START.with(|start| start.elapsed().as_secs_f64() * 1000.0)
+}
+
+fn encode_utf8<'js>(ctx: Ctx<'js>, text: rquickjs::String<'js>) -> Result<Value<'js>> {
+    bytes_to_value(&ctx, text.to_string()?.as_bytes())
+}
+
+/// Decodes UTF-8; `undefined` where it is not valid and the caller wants to know.
+fn decode_utf8<'js>(ctx: Ctx<'js>, bytes: Value<'js>, fatal: bool) -> Result<Value<'js>> {
+    let bytes = bytes_of(&bytes)
+        .ok_or_else(|| Exception::throw_type(&ctx, "expected a Uint8Array or an ArrayBuffer"))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => rquickjs::IntoJs::into_js(text, &ctx),
+        Err(_) if fatal => Ok(Value::new_undefined(ctx)),
+        Err(error) => {
+            let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+            rquickjs::IntoJs::into_js(text, &ctx)
+        }
+    }
+}
+
+/// Returns the author's `[line, column]`, or `undefined` where the file ran as it is.
+fn map_position(file: String, line: u32, column: u32) -> Result<Option<Vec<u32>>> {
+    let realm = Realm::current()?;
+    let maps = realm.modules.maps.borrow();
+    if !maps.contains(&file) {
+        return Ok(None);
+    }
+    Ok(maps.position(&file, line, column).map(|(line, column)| vec![line, column]))
+}
+
+/// Reads a file for `require`: its format and code.
+fn prepare<'js>(ctx: Ctx<'js>, path: String) -> Result<Object<'js>> {
+    let realm = Realm::current()?;
+    let prepared = realm
+        .modules
+        .prepare(Path::new(&path))
+        .map_err(|message| Exception::throw_syntax(&ctx, &message))?;
+    let object = Object::new(ctx)?;
+    let is_module = prepared.format == SourceFormat::Module;
+    object.set("isModule", is_module)?;
+    if !is_module {
+        object.set("code", prepared.code.as_str())?;
+    }
+    Ok(object)
+}
+
+/// Compiles a function expression as a script of its own name.
+fn compile<'js>(ctx: Ctx<'js>, code: String, filename: String) -> Result<Function<'js>> {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    options.filename = Some(filename);
+    ctx.eval_with_options(code, options)
+}
+
+fn resolve(ctx: Ctx<'_>, specifier: String, importer: String, kind: String) -> Result<String> {
+    let kind = if kind == "require" { ImportKind::Require } else { ImportKind::Import };
+    Realm::current()?
+        .modules
+        .resolve(&specifier, &importer, kind)
+        .map_err(|message| throw_with_code(&ctx, &message, "MODULE_NOT_FOUND"))
+}
+
+fn require_module<'js>(ctx: Ctx<'js>, name: String) -> Result<Object<'js>> {
+    embedded::namespace(&ctx, &name)
+}
+
+/// Returns the file that stands in the way of `require` of an ES module.
+fn cycle(name: String, stack: String) -> Result<Option<String>> {
+    Ok(Realm::current()?.modules.cycle(&name, &stack))
+}
+
+/// Notes that the files of a load have run.
+fn finish() -> Result<()> {
+    Realm::current()?.modules.finish();
+    Ok(())
+}
+
+fn process_info<'js>(ctx: Ctx<'js>) -> Result<Value<'js>> {
+    let realm = Realm::current()?;
+    json_to_value(&ctx, &node::process_info(&realm.options.process))
+}
+
+/// Fills `import.meta` of a file.
+pub(crate) fn set_import_meta<'js>(ctx: &Ctx<'js>, module: &Module<'js>, path: &Path) -> Result<()> {
+    let meta = module.meta()?;
+    let name = path.to_string_lossy().into_owned();
+    if let Ok(url) = url::Url::from_file_path(path) {
+        meta.set("url", url.as_str())?;
+    }
+    meta.set("filename", name.as_str())?;
+    if let Some(folder) = path.parent() {
+        meta.set("dirname", folder.to_string_lossy().as_ref())?;
+    }
+    let importer = name.clone();
+    meta.set(
+        "resolve",
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, specifier: String| {
+            let realm = Realm::current()?;
+            let found = realm.modules.resolve(&specifier, &importer, ImportKind::Import);
+            let found =
+                found.map_err(|message| throw_with_code(&ctx, &message, "ERR_MODULE_NOT_FOUND"))?;
+            let address = url::Url::from_file_path(&found);
+            Ok::<_, rquickjs::Error>(address.map_or(found, |address| address.to_string()))
+        })?,
+    )?;
+    // Evaluated when the code asks, since nothing may run while modules are linked.
+    let getter = move |ctx: Ctx<'js>| -> Result<Value<'js>> {
+        let commonjs = embedded::namespace(&ctx, "pi:commonjs")?;
+        commonjs.get::<_, Function<'js>>("scopeOf")?.call((name.clone(),))
+    };
+    meta.prop("commonjs", Accessor::from(getter))
+}

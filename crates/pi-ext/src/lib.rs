@@ -1,0 +1,38 @@
+//! The extension host: TypeScript extensions on an embedded JavaScript engine, without Node.
+//!
+//! An [`Engine`] runs extensions on one thread of its own. It finds and prepares their modules,
+//! gives them the globals and the modules of Node they know, keeps them within their budgets and
+//! reports what goes wrong to a [`Host`]. It knows nothing of sessions, models or terminals.
+//!
+//! ```no_run
+//! # async fn example(host: std::sync::Arc<dyn pi_ext::Host>) -> Result<(), pi_ext::EngineError> {
+//! use pi_ext::{CallOptions, Engine, EngineOptions};
+//!
+//! let engine = Engine::new(EngineOptions::new(host));
+//! let path = "/home/me/.pi/agent/extensions/hello.ts";
+//! engine.load(path.as_ref()).await?;
+//! let answer = engine.call(path, "greet", vec!["world".into()], CallOptions::default()).await?;
+//! # drop(answer);
+//! # Ok(())
+//! # }
+//! ```
+
+mod cache;
+mod commonjs_exports;
+mod embedded;
+mod engine;
+mod error;
+mod host;
+mod loader;
+mod node;
+mod resolver;
+mod source_map;
+mod typescript;
+
+pub use cache::SourceCache;
+pub use commonjs_exports::CommonJsExports;
+pub use engine::{Budgets, CallOptions, Engine, EngineOptions, ProcessInfo, VirtualModule};
+pub use error::{EngineError, Thrown};
+pub use host::{ConsoleLevel, ConsoleLine, Fault, FaultKind, Host, HostError, HostFuture};
+pub use resolver::{ImportKind, ResolveError, Resolver, Target};
+pub use typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};

@@ -1,0 +1,122 @@
+//! The Rust half of Node's modules: operations by name, JSON in, a reply out.
+//!
+//! The JavaScript half (`js/node`) gives them Node's shape. An operation that may block has one
+//! implementation for both of its forms: at once, or on a thread of the blocking pool.
+
+mod child_process;
+mod compression;
+mod crypto;
+mod file_watch;
+mod files;
+mod http;
+mod native_error;
+mod network;
+mod operating_system;
+mod resources;
+mod web_address;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+pub(crate) use native_error::NativeError;
+pub(crate) use resources::Resources;
+
+use crate::engine::{ProcessInfo, Realm, Reply};
+
+/// What JavaScript asks for.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) operation: String,
+    pub(crate) arguments: Value,
+    pub(crate) bytes: Option<Vec<u8>>,
+}
+
+impl Request {
+    /// Reads the arguments as what the operation takes.
+    fn read<T: DeserializeOwned>(&self) -> Result<T, NativeError> {
+        serde_json::from_value(self.arguments.clone()).map_err(|error| {
+            NativeError::new(format!("{}: {error}", self.operation)).with_code("ERR_INVALID_ARG_TYPE")
+        })
+    }
+
+    fn unknown(&self, module: &str) -> NativeError {
+        NativeError::new(format!("no native operation {module}.{}", self.operation))
+    }
+}
+
+type NativeFuture = Pin<Box<dyn Future<Output = Result<Reply, NativeError>>>>;
+
+/// Performs an operation at once.
+pub(crate) fn call(realm: &Rc<Realm>, module: &str, request: Request) -> Result<Reply, NativeError> {
+    match module {
+        "fs" => files::run(&realm.resources.files, &request),
+        "child" => child_process::call(realm, &request),
+        "crypto" => crypto::run(&request),
+        "zlib" => compression::run(&request),
+        "url" => web_address::run(&request),
+        "os" => operating_system::run(&realm.options.process, &request),
+        _ => Err(request.unknown(module)),
+    }
+}
+
+/// Begins an operation.
+pub(crate) fn start(realm: &Rc<Realm>, module: &str, request: Request) -> NativeFuture {
+    match module {
+        "fs" => {
+            let files = Arc::clone(&realm.resources.files);
+            on_blocking_pool(move || files::run(&files, &request))
+        }
+        "crypto" => on_blocking_pool(move || crypto::run(&request)),
+        "zlib" => on_blocking_pool(move || compression::run(&request)),
+        "child" => child_process::start(realm, request),
+        "http" => http::start(realm, request),
+        "net" => network::start(realm, request),
+        "watch" => file_watch::start(realm, request),
+        "host" => {
+            let owner = realm.owner();
+            let host = &realm.options.host.0;
+            let answer = host.request(owner.as_deref(), &request.operation, request.arguments);
+            Box::pin(async move { Ok(Reply::Json(answer.await?)) })
+        }
+        _ => {
+            let error = request.unknown(module);
+            Box::pin(async move { Err(error) })
+        }
+    }
+}
+
+fn on_blocking_pool(
+    work: impl FnOnce() -> Result<Reply, NativeError> + Send + 'static,
+) -> NativeFuture {
+    Box::pin(async move {
+        match tokio::task::spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(error) => Err(NativeError::new(error.to_string())),
+        }
+    })
+}
+
+/// Returns what `process` is made of.
+pub(crate) fn process_info(info: &ProcessInfo) -> Value {
+    let environment: serde_json::Map<String, Value> = info
+        .environment
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::String(value.clone())))
+        .collect();
+    json!({
+        "cwd": info.working_directory,
+        "env": environment,
+        "argv": info.arguments,
+        "execPath": info.executable,
+        "pid": std::process::id(),
+        "platform": operating_system::platform(),
+        "arch": operating_system::architecture(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "ids": operating_system::user_ids(),
+    })
+}

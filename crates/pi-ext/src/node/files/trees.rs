@@ -1,0 +1,142 @@
+//! Directories: listing, making, copying, removing.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rand::RngExt as _;
+use serde_json::{Value, json};
+
+use crate::engine::Reply;
+
+/// Letters of the random part of a temporary folder's name.
+const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/// How often a taken name is replaced by another.
+const ATTEMPTS: usize = 16;
+
+/// Lists a directory: `[name, parent, kind]` each, in the order of the names.
+pub(super) fn list(path: &Path, recursive: bool) -> io::Result<Reply> {
+    let mut entries = Vec::new();
+    let mut folders = vec![path.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if recursive && kind.is_dir() {
+                folders.push(entry.path());
+            }
+            entries.push((entry.file_name(), folder.clone(), kind));
+        }
+    }
+    entries.sort_by(|left, right| (&left.1, &left.0).cmp(&(&right.1, &right.0)));
+    let entries = entries.into_iter().map(|(name, parent, kind)| {
+        json!([name.to_string_lossy(), parent.to_string_lossy(), kind_of(kind)])
+    });
+    Ok(Reply::Json(Value::Array(entries.collect())))
+}
+
+/// Returns libuv's number of a kind of entry.
+fn kind_of(kind: fs::FileType) -> u8 {
+    if kind.is_file() {
+        return 1;
+    }
+    if kind.is_dir() {
+        return 2;
+    }
+    if kind.is_symlink() {
+        return 3;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        if kind.is_fifo() {
+            return 4;
+        }
+        if kind.is_socket() {
+            return 5;
+        }
+        if kind.is_char_device() {
+            return 6;
+        }
+        if kind.is_block_device() {
+            return 7;
+        }
+    }
+    0
+}
+
+/// Makes a directory; the recursive form tells the first one it made.
+pub(super) fn make(path: &Path, recursive: bool, mode: Option<u32>) -> io::Result<Reply> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    if let Some(mode) = mode {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
+    }
+    #[cfg(not(unix))]
+    let _mode = mode;
+    if !recursive {
+        return builder.create(path).map(|()| Reply::Nothing);
+    }
+    let first = path.ancestors().take_while(|folder| !folder.exists()).last().map(PathBuf::from);
+    builder.recursive(true).create(path)?;
+    Ok(first.map_or(Reply::Nothing, |first| Reply::Text(first.to_string_lossy().into_owned())))
+}
+
+/// Makes a directory with a random end of its name.
+pub(super) fn make_temporary(prefix: &str) -> io::Result<Reply> {
+    for _ in 0..ATTEMPTS {
+        let mut random = rand::rng();
+        let suffix: String = (0..6)
+            .filter_map(|_| LETTERS.get(random.random_range(0..LETTERS.len())))
+            .map(|letter| char::from(*letter))
+            .collect();
+        let name = format!("{prefix}{suffix}");
+        match make(Path::new(&name), false, Some(0o700)) {
+            Ok(_) => return Ok(Reply::Text(name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Removes a file or a tree.
+pub(super) fn remove(path: &Path, recursive: bool, force: bool) -> io::Result<Reply> {
+    let outcome = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() && recursive => fs::remove_dir_all(path),
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Err(error) if force && error.kind() == io::ErrorKind::NotFound => Ok(Reply::Nothing),
+        outcome => outcome.map(|()| Reply::Nothing),
+    }
+}
+
+/// Copies a file, a link or a tree.
+pub(super) fn copy(from: &Path, to: &Path, recursive: bool, force: bool) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(from)?;
+    if metadata.is_dir() {
+        if !recursive {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()), recursive, force)?;
+        }
+        return Ok(());
+    }
+    if to.exists() && !force {
+        return Ok(());
+    }
+    if metadata.is_symlink() {
+        if fs::symlink_metadata(to).is_ok() {
+            fs::remove_file(to)?;
+        }
+        return super::metadata::make_link(&fs::read_link(from)?, to);
+    }
+    fs::copy(from, to).map(drop)
+}

@@ -1,0 +1,170 @@
+//! HTTP requests: the Rust half of `fetch` and of `http`'s client.
+//!
+//! Requests of extensions are theirs: they follow redirects as `fetch` does and carry what the
+//! extension says. The client is built with the first request.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use futures_util::{Stream, StreamExt as _};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{NativeError, NativeFuture, Request};
+use crate::engine::{Realm, Reply};
+
+/// As many redirects as the `fetch` standard follows.
+const MOST_REDIRECTS: usize = 20;
+
+#[derive(Debug, Deserialize)]
+struct Fetch {
+    url: String,
+    method: String,
+    headers: Vec<(String, String)>,
+    redirect: String,
+}
+
+type Chunks = Pin<Box<dyn Stream<Item = reqwest::Result<Vec<u8>>>>>;
+
+/// A body that is being read.
+struct Body(RefCell<Option<Chunks>>);
+
+/// The clients of a realm, by how they treat redirects.
+#[derive(Default)]
+struct Clients {
+    following: RefCell<Option<reqwest::Client>>,
+    staying: RefCell<Option<reqwest::Client>>,
+}
+
+thread_local! {
+    static CLIENTS: Clients = Clients::default();
+}
+
+/// Begins an operation.
+pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
+    let id = request.arguments.get("id").and_then(Value::as_u64).unwrap_or_default();
+    let id = u32::try_from(id).unwrap_or_default();
+    let realm = Rc::clone(realm);
+    Box::pin(async move {
+        match request.operation.as_str() {
+            "fetch" => fetch(&realm, request.read()?, request.bytes).await,
+            "read" => read(&realm, id).await,
+            "cancel" => {
+                realm.resources.release(id);
+                Ok(Reply::Nothing)
+            }
+            _ => Err(request.unknown("http")),
+        }
+    })
+}
+
+async fn fetch(
+    realm: &Rc<Realm>,
+    fetch: Fetch,
+    body: Option<Vec<u8>>,
+) -> Result<Reply, NativeError> {
+    let client = client(&fetch.redirect)?;
+    let method = reqwest::Method::from_bytes(fetch.method.as_bytes())
+        .map_err(|error| NativeError::new(error.to_string()))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in &fetch.headers {
+        let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
+        let (name, value) =
+            header.ok_or_else(|| NativeError::new(format!("the header {name} is not valid")))?;
+        headers.append(name, value);
+    }
+    let mut builder = client.request(method, &fetch.url).headers(headers);
+    if let Some(body) = body {
+        builder = builder.body(body);
+    }
+    let response = builder.send().await.map_err(|error| network_error(&error))?;
+    if fetch.redirect == "error" && response.status().is_redirection() {
+        return Err(NativeError::new("the server answered with a redirect"));
+    }
+    let headers: Vec<(String, String)> = response
+        .headers()
+        .iter()
+        .map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        })
+        .collect();
+    let status = response.status();
+    let url = response.url().to_string();
+    let chunks = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec()));
+    let body = realm.resources.keep(Body(RefCell::new(Some(Box::pin(chunks)))));
+    Ok(Reply::Json(json!({
+        "status": status.as_u16(),
+        "statusText": status.canonical_reason().unwrap_or_default(),
+        "headers": headers,
+        "url": url,
+        "body": body,
+    })))
+}
+
+fn client(redirect: &str) -> Result<reqwest::Client, NativeError> {
+    CLIENTS.with(|clients| {
+        let (slot, policy) = match redirect {
+            "follow" => (&clients.following, reqwest::redirect::Policy::limited(MOST_REDIRECTS)),
+            _ => (&clients.staying, reqwest::redirect::Policy::none()),
+        };
+        if let Some(client) = &*slot.borrow() {
+            return Ok(client.clone());
+        }
+        let client = reqwest::Client::builder()
+            .redirect(policy)
+            .referer(false)
+            .user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| network_error(&error))?;
+        *slot.borrow_mut() = Some(client.clone());
+        Ok(client)
+    })
+}
+
+async fn read(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
+    let Some(body) = realm.resources.get::<Body>(id) else {
+        return Ok(Reply::Nothing);
+    };
+    // Taken while it is read, so that a second reader finds the end and not a lock.
+    let Some(mut chunks) = body.0.borrow_mut().take() else {
+        return Ok(Reply::Nothing);
+    };
+    match chunks.next().await {
+        Some(Ok(bytes)) => {
+            *body.0.borrow_mut() = Some(chunks);
+            Ok(Reply::Bytes(bytes))
+        }
+        Some(Err(error)) => Err(network_error(&error)),
+        None => {
+            realm.resources.release(id);
+            Ok(Reply::Nothing)
+        }
+    }
+}
+
+/// Describes a failure by its deepest cause, with Node's code where there is one.
+fn network_error(error: &reqwest::Error) -> NativeError {
+    let mut message = error.to_string();
+    let mut code = None;
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message = cause.to_string();
+        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+            code = Some(match io.kind() {
+                std::io::ErrorKind::ConnectionRefused => "ECONNREFUSED",
+                std::io::ErrorKind::ConnectionReset => "ECONNRESET",
+                std::io::ErrorKind::TimedOut => "ETIMEDOUT",
+                std::io::ErrorKind::BrokenPipe => "EPIPE",
+                _ => "ENOTFOUND",
+            });
+        }
+        source = cause.source();
+    }
+    let error = NativeError::new(message);
+    match code {
+        Some(code) => error.with_code(code),
+        None => error,
+    }
+}

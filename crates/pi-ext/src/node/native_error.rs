@@ -1,0 +1,113 @@
+//! Errors with the properties Node's errors have.
+
+use rquickjs::{Ctx, Exception, IntoJs as _, Result, Value};
+
+use crate::host::HostError;
+
+/// An error on its way to JavaScript.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NativeError {
+    message: String,
+    code: Option<String>,
+    errno: Option<i32>,
+    system_call: Option<String>,
+    path: Option<String>,
+    destination: Option<String>,
+}
+
+impl NativeError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+
+    pub(crate) fn with_code(mut self, code: &str) -> Self {
+        self.code = Some(code.to_owned());
+        self
+    }
+
+    /// Describes a failed system call as Node does: `ENOENT: no such file or directory, open 'x'`.
+    pub(crate) fn from_io(error: &std::io::Error, system_call: &str, path: Option<&str>) -> Self {
+        let (code, text) = describe(error);
+        let place = path.map(|path| format!(" '{path}'")).unwrap_or_default();
+        Self {
+            message: format!("{code}: {text}, {system_call}{place}"),
+            code: Some(code),
+            errno: error.raw_os_error().map(|number| -number),
+            system_call: Some(system_call.to_owned()),
+            path: path.map(str::to_owned),
+            destination: None,
+        }
+    }
+
+    pub(crate) fn to(mut self, destination: &str) -> Self {
+        self.message = format!("{} -> '{destination}'", self.message);
+        self.destination = Some(destination.to_owned());
+        self
+    }
+
+    pub(crate) fn into_value<'js>(self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
+        let exception = Exception::from_message(ctx.clone(), &self.message)?;
+        let object = exception.as_object();
+        if let Some(code) = self.code {
+            object.set("code", code)?;
+        }
+        if let Some(errno) = self.errno {
+            object.set("errno", errno)?;
+        }
+        if let Some(system_call) = self.system_call {
+            object.set("syscall", system_call)?;
+        }
+        if let Some(path) = self.path {
+            object.set("path", path)?;
+        }
+        if let Some(destination) = self.destination {
+            object.set("dest", destination)?;
+        }
+        exception.into_js(ctx)
+    }
+}
+
+impl From<HostError> for NativeError {
+    fn from(error: HostError) -> Self {
+        Self { message: error.message, code: error.code, ..Self::default() }
+    }
+}
+
+/// Returns the code of a system error and what it means in a few words.
+fn describe(error: &std::io::Error) -> (String, String) {
+    use std::io::ErrorKind;
+    let (code, text) = match error.kind() {
+        ErrorKind::NotFound => ("ENOENT", "no such file or directory"),
+        ErrorKind::PermissionDenied => match error.raw_os_error() {
+            Some(1) => ("EPERM", "operation not permitted"),
+            _ => ("EACCES", "permission denied"),
+        },
+        ErrorKind::AlreadyExists => ("EEXIST", "file already exists"),
+        ErrorKind::NotADirectory => ("ENOTDIR", "not a directory"),
+        ErrorKind::IsADirectory => ("EISDIR", "illegal operation on a directory"),
+        ErrorKind::DirectoryNotEmpty => ("ENOTEMPTY", "directory not empty"),
+        ErrorKind::ReadOnlyFilesystem => ("EROFS", "read-only file system"),
+        ErrorKind::StorageFull => ("ENOSPC", "no space left on device"),
+        ErrorKind::CrossesDevices => ("EXDEV", "cross-device link not permitted"),
+        ErrorKind::InvalidInput => ("EINVAL", "invalid argument"),
+        ErrorKind::InvalidFilename => ("ENAMETOOLONG", "name too long"),
+        ErrorKind::ResourceBusy => ("EBUSY", "resource busy or locked"),
+        ErrorKind::ExecutableFileBusy => ("ETXTBSY", "text file is busy"),
+        ErrorKind::BrokenPipe => ("EPIPE", "broken pipe"),
+        ErrorKind::ConnectionRefused => ("ECONNREFUSED", "connection refused"),
+        ErrorKind::ConnectionReset => ("ECONNRESET", "connection reset by peer"),
+        ErrorKind::AddrInUse => ("EADDRINUSE", "address already in use"),
+        ErrorKind::TimedOut => ("ETIMEDOUT", "connection timed out"),
+        ErrorKind::HostUnreachable => ("EHOSTUNREACH", "host is unreachable"),
+        _ => {
+            let code = match error.raw_os_error() {
+                Some(9) => "EBADF",
+                Some(24) => "EMFILE",
+                Some(40) => "ELOOP",
+                _ => "EIO",
+            };
+            return (code.to_owned(), error.to_string());
+        }
+    };
+    (code.to_owned(), text.to_owned())
+}

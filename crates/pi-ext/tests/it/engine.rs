@@ -1,0 +1,156 @@
+//! Starting, calling, ending.
+
+use std::time::Duration;
+
+use pi_ext::{CallOptions, EngineError};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::support::World;
+
+#[tokio::test]
+async fn nothing_starts_before_the_first_use() {
+    let world = World::new(&[("a.ts", "export const f = () => 1;")]);
+    assert!(!world.engine.is_started());
+    world.load("a.ts").await.unwrap();
+    assert!(world.engine.is_started());
+}
+
+#[tokio::test]
+async fn exported_functions_are_called_with_json() {
+    let world = World::new(&[(
+        "a.ts",
+        "export function add(a: number, b: { c: number }) { return { sum: a + b.c, u: undefined }; }\n\
+         export async function later(x: string) { await null; return [x, new Date(0)]; }\n\
+         export const nothing = () => {};",
+    )]);
+    let path = world.path("a.ts");
+    let call = |export: &'static str, arguments| {
+        world.engine.call(&path, export, arguments, CallOptions::default())
+    };
+    assert_eq!(call("add", vec![json!(1), json!({ "c": 2 })]).await.unwrap(), json!({ "sum": 3 }));
+    assert_eq!(
+        call("later", vec![json!("x")]).await.unwrap(),
+        json!(["x", "1970-01-01T00:00:00.000Z"])
+    );
+    assert_eq!(call("nothing", Vec::new()).await.unwrap(), json!(null));
+    let error = call("gone", Vec::new()).await.unwrap_err();
+    assert!(error.to_string().contains("exports no function named gone"), "{error}");
+}
+
+#[tokio::test]
+async fn errors_show_the_authors_file_and_line() {
+    let world = World::new(&[(
+        "lib/deep.ts",
+        "interface Gone {\n  a: string;\n}\n\nexport enum E { A }\n\nexport function deep(x: Gone): never {\n  \
+         throw new RangeError('too ' + x);\n}\n",
+    ), (
+        "a.ts",
+        "import { deep } from './lib/deep';\ntype T = {\n  x: number;\n};\nexport async function run() {\n  \
+         await null;\n  deep({ a: 'far' } as never);\n}\n",
+    )]);
+    let Err(EngineError::Thrown(thrown)) = world.call("a.ts", "run").await else {
+        panic!("it must throw");
+    };
+    assert_eq!(thrown.name, "RangeError");
+    let stack = thrown.stack.unwrap();
+    assert!(stack.starts_with("RangeError: too "), "{stack}");
+    assert!(stack.contains(&format!("at deep ({}:8:", world.path("lib/deep.ts"))), "{stack}");
+    assert!(stack.contains(&format!("{}:7:", world.path("a.ts"))), "{stack}");
+}
+
+#[tokio::test]
+async fn a_syntax_error_names_its_place() {
+    let world = World::new(&[("bad.ts", "const a = 1;\nconst = 2;\n")]);
+    let error = world.load("bad.ts").await.unwrap_err().to_string();
+    assert!(error.contains("bad.ts:2:7"), "{error}");
+}
+
+#[tokio::test]
+async fn the_console_reaches_the_host_with_the_extension() {
+    let world = World::new(&[(
+        "a.ts",
+        "console.log('plain', 'text'); console.error('%s is %d', 'x', 3, { a: [1] });",
+    )]);
+    world.load("a.ts").await.unwrap();
+    assert_eq!(world.printed(), ["plain text", "x is 3 { a: [ 1 ] }"]);
+    let lines = world.host.lines.lock().unwrap();
+    assert_eq!(lines[0].extension.as_deref(), Some(world.path("a.ts").as_str()));
+}
+
+#[tokio::test]
+async fn the_host_answers_at_once_and_later() {
+    let world = World::with_options(
+        &[(
+            "a.ts",
+            "import { ask } from 'bridge';\nexport const run = () => ask();",
+        )],
+        |options| {
+            options.with_virtual_module(
+                "bridge",
+                "import { call, request } from 'pi:host';\n\
+                 export async function ask() {\n\
+                   let failure;\n\
+                   try { await request('fail'); } catch (error) { failure = error.message; }\n\
+                   return [call('now', { a: 1 }), await request('later', [2]), failure];\n\
+                 }",
+            )
+        },
+    );
+    let path = world.path("a.ts");
+    assert_eq!(
+        world.call("a.ts", "run").await.unwrap(),
+        json!([[path, "now", { "a": 1 }], [path, "later", [2]], "the host says no"])
+    );
+}
+
+#[tokio::test]
+async fn replacing_ends_open_calls_and_forgets_everything() {
+    let world = World::new(&[(
+        "a.ts",
+        "let count = 0;\nexport const next = () => ++count;\nexport const hang = () => new Promise(() => {});",
+    )]);
+    assert_eq!(world.call("a.ts", "next").await.unwrap(), json!(1));
+    assert_eq!(world.call("a.ts", "next").await.unwrap(), json!(2));
+    let (hang, ()) = tokio::join!(world.call("a.ts", "hang"), async {
+        tokio::task::yield_now().await;
+        world.engine.replace();
+    });
+    assert_eq!(hang.unwrap_err(), EngineError::Stopped);
+    assert_eq!(world.call("a.ts", "next").await.unwrap(), json!(1));
+}
+
+#[tokio::test]
+async fn shutdown_ends_the_thread() {
+    let world = World::new(&[("a.ts", "setInterval(() => {}, 1); export const f = () => 1;")]);
+    world.call("a.ts", "f").await.unwrap();
+    world.engine.shutdown().await.unwrap();
+    assert!(!world.engine.is_started());
+    world.engine.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_hundred_reloads_do_not_grow() {
+    let world = World::new(&[(
+        "a.ts",
+        "import { Buffer } from 'node:buffer';\nsetInterval(() => {}, 1000);\n\
+         export const f = () => Buffer.from('x').length;",
+    )]);
+    let mut sizes = Vec::new();
+    for _ in 0..100 {
+        world.call("a.ts", "f").await.unwrap();
+        sizes.push(world.engine.memory_used().await.unwrap());
+        world.engine.shutdown().await.unwrap();
+    }
+    let (first, last) = (sizes[1], sizes[99]);
+    assert!(last.abs_diff(first) < 4096, "{first} then {last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_with_its_time() {
+    let world = World::new(&[("a.ts", "export const hang = () => new Promise(() => {});")]);
+    let path = world.path("a.ts");
+    let options = CallOptions::default().within(Duration::from_secs(30));
+    let error = world.engine.call(&path, "hang", Vec::new(), options).await.unwrap_err();
+    assert_eq!(error, EngineError::TimedOut(Duration::from_secs(30)));
+}

@@ -1,0 +1,189 @@
+//! Imports of every kind.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+async fn run(files: &[(&str, &str)]) -> Value {
+    let world = World::new(files);
+    match world.call("main.ts", "run").await {
+        Ok(value) => value,
+        Err(error) => panic!("{error:#?}"),
+    }
+}
+
+#[tokio::test]
+async fn files_of_every_kind_are_imported() {
+    let value = run(&[
+        ("one.ts", "export const one: number = 1; export default class One {}"),
+        ("two.js", "export const two = 2;"),
+        ("three.mjs", "export const three = 3;"),
+        ("four.mts", "export const four: number = 4;"),
+        ("data.json", r#"{ "five": 5 }"#),
+        ("dir/index.ts", "export * from '../one.js';"),
+        (
+            "main.ts",
+            "import One, { one } from './one';\nimport { two } from './two.js';\n\
+             import { three } from './three.mjs';\nimport { four } from './four.mjs';\n\
+             import data from './data.json' with { type: 'json' };\nimport * as all from './dir';\n\
+             const { six } = await import('./six.ts');\n\
+             export const run = () => [one, two, three, four, data.five, six, all.one, One.name];",
+        ),
+        ("six.ts", "export const six = await Promise.resolve(6);"),
+    ])
+    .await;
+    assert_eq!(value, json!([1, 2, 3, 4, 5, 6, 1, "One"]));
+}
+
+#[tokio::test]
+async fn commonjs_and_es_modules_meet() {
+    let value = run(&[
+        ("node_modules/plain/package.json", r#"{"name":"plain","main":"index.js"}"#),
+        ("node_modules/plain/index.js", "exports.a = 1; exports.b = function () { return this === undefined ? 's' : 'm'; };"),
+        ("node_modules/whole/index.js", "module.exports = class Whole { static x = 1 }; module.exports.named = 2;"),
+        (
+            "node_modules/compiled/index.js",
+            "Object.defineProperty(exports, '__esModule', { value: true });\nexports.default = 'default';\n\
+             __exportStar(require('./more'), exports);\n\
+             function __exportStar(from, to) { for (const k in from) to[k] = from[k]; }",
+        ),
+        ("node_modules/compiled/more.js", "exports.more = __filename.endsWith('more.js') && __dirname.endsWith('compiled');"),
+        ("node_modules/dynamic/index.js", "const e = {}; e['hid' + 'den'] = 42; module.exports = e;"),
+        ("node_modules/cycle/index.js", "exports.early = 1; exports.other = require('./other').value;"),
+        ("node_modules/cycle/other.js", "exports.value = require('./index').early + 1;"),
+        ("node_modules/esm/package.json", r#"{"type":"module","exports":"./main.js"}"#),
+        ("node_modules/esm/main.js", "export const kind = 'esm'; export default 5;"),
+        (
+            "legacy.cjs",
+            "const esm = require('esm'); const fs = require('fs'); const data = require('./data.json');\n\
+             module.exports = { kind: esm.kind, d: esm.default, fs: typeof fs.readFileSync, n: data.n, same: require('./data.json') === data };",
+        ),
+        ("data.json", r#"{"n":7}"#),
+        (
+            "main.ts",
+            "import plain, { a, b } from 'plain';\nimport Whole, { named } from 'whole';\n\
+             import compiled, { more } from 'compiled';\nimport { hidden } from 'dynamic';\n\
+             import { other } from 'cycle';\nimport legacy from './legacy.cjs';\n\
+             export const run = () => [a, plain.a, b(), Whole.x, named, compiled, more, hidden, other, legacy];",
+        ),
+    ])
+    .await;
+    assert_eq!(
+        value,
+        json!([1, 1, "s", 1, 2, "default", true, 42, 2,
+            { "kind": "esm", "d": 5, "fs": "function", "n": 7, "same": true }])
+    );
+}
+
+#[tokio::test]
+async fn modules_know_where_they_are() {
+    let files = [
+        ("lib/helper.cjs", "module.exports = 'helped';"),
+        (
+            "main.ts",
+            "import { createRequire } from 'node:module';\nimport { fileURLToPath } from 'node:url';\n\
+             import * as path from 'node:path';\n\
+             export function run() {\n  const own = createRequire(import.meta.url);\n  return [\n\
+               fileURLToPath(import.meta.url) === import.meta.filename,\n\
+               import.meta.dirname === path.dirname(import.meta.filename),\n\
+               __dirname === import.meta.dirname && __filename === import.meta.filename,\n\
+               own('./lib/helper.cjs'), require('./lib/helper.cjs'), require.resolve('./lib/helper.cjs').endsWith('helper.cjs'),\n\
+               import.meta.resolve('./lib/helper.cjs').startsWith('file:///'),\n  ];\n}",
+        ),
+    ];
+    assert_eq!(run(&files).await, json!([true, true, true, "helped", "helped", true, true]));
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_when_it_is_used_and_not_before() {
+    let value = run(&[(
+        "main.ts",
+        "import { Worker, isMainThread } from 'node:worker_threads';\nimport cluster from 'cluster';\n\
+         import { X509Certificate, createHash } from 'node:crypto';\n\
+         const attempt = (f: () => unknown) => { try { return f(); } catch (e: any) { return e.message; } };\n\
+         export const run = () => [attempt(() => new Worker('x')), attempt(() => cluster.fork()),\n\
+           attempt(() => new X509Certificate('')), createHash('sha1').update('').digest('hex').slice(0, 8),\n\
+           typeof isMainThread, attempt(() => require('inspector').open())];",
+    )])
+    .await;
+    let unavailable = |name: &str| format!("{name} is not available to extensions in this program");
+    assert_eq!(
+        value,
+        json!([
+            unavailable("node:worker_threads.Worker"),
+            unavailable("node:cluster.fork"),
+            unavailable("node:crypto.X509Certificate"),
+            "da39a3ee",
+            "function",
+            unavailable("node:inspector.open"),
+        ])
+    );
+}
+
+#[tokio::test]
+async fn a_missing_package_says_what_to_do() {
+    let world = World::new(&[("main.ts", "import x from 'not-installed';\nx();")]);
+    let error = world.load("main.ts").await.unwrap_err().to_string();
+    assert!(error.contains("Cannot find package 'not-installed'"), "{error}");
+    assert!(error.contains("npm install"), "{error}");
+}
+
+#[tokio::test]
+async fn a_missing_export_stops_only_that_extension() {
+    let world = World::new(&[
+        ("lib.ts", "export const here = 1;"),
+        ("bad.ts", "import { gone } from './lib';\ngone();"),
+        ("good.ts", "import { here } from './lib';\nexport const f = () => here;"),
+    ]);
+    let error = world.load("bad.ts").await.unwrap_err().to_string();
+    assert!(error.contains("gone"), "{error}");
+    assert_eq!(world.call("good.ts", "f").await.unwrap(), json!(1));
+    assert!(world.load("bad.ts").await.is_err());
+}
+
+#[tokio::test]
+async fn virtual_modules_come_before_packages() {
+    let world = World::with_options(
+        &[
+            ("node_modules/typebox/index.js", "exports.who = 'package';"),
+            ("main.ts", "import { who } from 'typebox';\nexport const run = () => who;"),
+        ],
+        |options| options.with_virtual_module("typebox", "export const who = 'virtual';"),
+    );
+    assert_eq!(world.call("main.ts", "run").await.unwrap(), json!("virtual"));
+}
+
+#[tokio::test]
+async fn a_cycle_through_require_is_an_error_and_no_crash() {
+    let world = World::new(&[
+        ("good.ts", "export const f = () => 1;"),
+        ("main.ts", "import './mid.cjs';\nexport const x = 1;"),
+        ("mid.cjs", "require('./back.mjs');"),
+        ("back.mjs", "import { x } from './main.ts';\nexport const y = () => x;"),
+        ("direct.ts", "const b = require('./direct-back.mjs');\nexport const x = b;"),
+        ("direct-back.mjs", "import './direct.ts';"),
+    ]);
+    for name in ["direct.ts", "main.ts"] {
+        let error = world.load(name).await.unwrap_err().to_string();
+        assert!(error.contains("still running"), "{name}: {error}");
+    }
+    assert_eq!(world.call("good.ts", "f").await.unwrap(), json!(1));
+}
+
+#[tokio::test]
+async fn the_cache_is_used_and_survives_damage() {
+    let cache = tempfile::tempdir().unwrap();
+    let source = "type A = string;\nexport const run = (): A => 'cached';";
+    for round in 0..3 {
+        let world = World::with_options(&[("main.ts", source)], |options| {
+            options.with_cache(pi_ext::SourceCache::new(cache.path()))
+        });
+        assert_eq!(world.call("main.ts", "run").await.unwrap(), json!("cached"));
+        let entries: Vec<_> = std::fs::read_dir(cache.path()).unwrap().collect();
+        assert_eq!(entries.len(), 1, "round {round}");
+        if round == 1 {
+            crate::support::write(&entries[0].as_ref().unwrap().path(), "damaged");
+        }
+    }
+}
