@@ -224,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    fn response(value: Value) -> Option<ExtensionUiResponse> {
+    fn response(value: &Value) -> Option<ExtensionUiResponse> {
         ExtensionUiResponse::from_object(value.as_object().unwrap())
     }
 
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn replies_are_read_as_far_as_they_make_sense() {
-        let reply = |value: Value| response(value).map(|response| response.reply);
+        let reply = |value: Value| response(&value).map(|response| response.reply);
         assert_eq!(
             reply(json!({"id": "1", "value": "a"})),
             Some(DialogReply::Value("a".to_owned()))

@@ -125,6 +125,8 @@ async fn write(writer: &mut (impl AsyncWrite + Unpin), bytes: &mut Vec<u8>) -> i
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use futures_util::FutureExt as _;
     use pretty_assertions::assert_eq;
     use tokio::io::AsyncReadExt as _;
@@ -144,7 +146,7 @@ mod tests {
         let mut expected = String::new();
         for number in 0..500 {
             sink.send(number.to_string()).await.unwrap();
-            expected.push_str(&format!("{number}\n"));
+            writeln!(expected, "{number}").unwrap();
         }
         sink.flush().await.unwrap();
         drop((writer, sink));

@@ -133,12 +133,6 @@ impl Args {
         args
     }
 
-    /// Tells whether the command line cannot be obeyed.
-    pub(crate) fn has_errors(&self) -> bool {
-        let mut problems = self.problems.iter();
-        problems.any(|problem| matches!(problem, Problem::Error(_)))
-    }
-
     fn error(&mut self, message: impl Into<String>) {
         self.problems.push(Problem::Error(message.into()));
     }

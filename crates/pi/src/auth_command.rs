@@ -77,9 +77,10 @@ async fn serve(request: &AuthRequest, env: Env) -> Result<(String, Exit), Failur
     let Loaded { models, is_broken } = load_models(&env);
     match &request.task {
         Task::Check(check) => {
-            let result = match is_broken {
-                true => CheckResult::invalid(request.subject()),
-                false => check_provider(request, *check, &models, &env).await,
+            let result = if is_broken {
+                CheckResult::invalid(request.subject())
+            } else {
+                check_provider(request, *check, &models, &env).await
             };
             let exit = result.exit();
             Ok((result.text(check.json)?, exit))

@@ -123,11 +123,14 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         Ok(signals) => signals,
         Err(error) => return Failure::new(format!("cannot listen to signals: {error}")).report(),
     };
-    let form = match args.full_updates {
-        true => UpdateForm::Full,
-        false => UpdateForm::Delta,
+    let form = if args.full_updates {
+        UpdateForm::Full
+    } else {
+        UpdateForm::Delta
     };
-    let prepared = signals.guard(prepare(args, mode, env), async {}).await;
+    // Boxed, because what starts a session is large and used once.
+    let preparing = Box::pin(prepare(args, mode, env));
+    let prepared = signals.guard(preparing, async {}).await;
     let Prepared { runtime, prompts } = match prepared {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(failure)) => return failure.report(),

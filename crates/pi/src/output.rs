@@ -121,18 +121,20 @@ pub(crate) fn print(text: &str) -> Exit {
 /// Writes text that came from outside to standard output: as it is to a pipe or a file, without control
 /// characters to a terminal.
 pub(crate) fn print_foreign(text: &str) -> Exit {
-    match io::stdout().is_terminal() {
-        true => print(&inert(text)),
-        false => print(text),
+    if io::stdout().is_terminal() {
+        print(&inert(text))
+    } else {
+        print(text)
     }
 }
 
 /// Takes out everything a terminal could obey, except line ends and tabs.
 pub(crate) fn inert(text: &str) -> Cow<'_, str> {
     let steers = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
-    match text.contains(steers) {
-        true => Cow::Owned(text.replace(steers, "")),
-        false => Cow::Borrowed(text),
+    if text.contains(steers) {
+        Cow::Owned(text.replace(steers, ""))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

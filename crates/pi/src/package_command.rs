@@ -69,9 +69,10 @@ fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String, Fail
             env,
         },
         settings: &settings,
-        scope: match request.local {
-            true => Scope::Project,
-            false => Scope::User,
+        scope: if request.local {
+            Scope::Project
+        } else {
+            Scope::User
         },
     };
     if request.local && !access.is_trusted() {
@@ -173,9 +174,10 @@ impl Packages<'_> {
                 sections.push(format!("{title}{}", lines.collect::<String>()));
             }
         }
-        match sections.is_empty() {
-            true => "No packages installed.\n".to_owned(),
-            false => sections.join("\n"),
+        if sections.is_empty() {
+            "No packages installed.\n".to_owned()
+        } else {
+            sections.join("\n")
         }
     }
 

@@ -64,9 +64,10 @@ fn known<'a>(flag: Flag, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a
 
 fn unknown<'a>(word: &str, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Word {
     let Some(long) = word.strip_prefix("--") else {
-        return match word.starts_with('-') {
-            true => Word::UnknownShort(word.to_owned()),
-            false => positional(word),
+        return if word.starts_with('-') {
+            Word::UnknownShort(word.to_owned())
+        } else {
+            positional(word)
         };
     };
     let (name, value) = match long.split_once('=') {

@@ -150,7 +150,6 @@ fn what_cannot_be_obeyed_is_an_error() {
         ("-n", "--name"),
     ] {
         let args = parse(line);
-        assert!(args.has_errors(), "{line}");
         let Some(Problem::Error(message)) = args.problems.first() else {
             panic!("{line}")
         };
@@ -161,7 +160,6 @@ fn what_cannot_be_obeyed_is_an_error() {
 #[test]
 fn a_wrong_thinking_level_is_only_a_warning() {
     let args = parse("--thinking ultra -p x");
-    assert!(!args.has_errors());
     assert_eq!(args.model.thinking, None);
     assert!(
         matches!(args.problems.as_slice(), [Problem::Warning(message)] if message.contains("ultra"))

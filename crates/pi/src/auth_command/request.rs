@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::output::{Exit, Failure};
 
 /// How long a bearer token must still live if nothing else is said.
-const MINIMUM_VALIDITY: Duration = Duration::from_secs(30 * 60);
+const MINIMUM_VALIDITY: Duration = Duration::from_mins(30);
 
 /// A question about credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,9 +13,10 @@ pub(super) fn relative(path: &Path, base: &Path) -> String {
     }
     let mut relative: PathBuf = base.map(|_| "..").collect();
     relative.extend(path);
-    match relative.as_os_str().is_empty() {
-        true => ".".to_owned(),
-        false => relative.to_string_lossy().into_owned(),
+    if relative.as_os_str().is_empty() {
+        ".".to_owned()
+    } else {
+        relative.to_string_lossy().into_owned()
     }
 }
 

@@ -27,7 +27,8 @@ const streaming = new Promise((resolve) => {
 	});
 });
 const aborted = client.collectEvents();
-await client.prompt("two");
+// Long enough to be all that a compaction keeps.
+await client.prompt(`two ${"word ".repeat(200)}`);
 await streaming;
 await client.abort();
 const ends = (await aborted).filter((event) => event.type === "message_end");
