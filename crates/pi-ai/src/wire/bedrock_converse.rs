@@ -50,10 +50,7 @@ impl HttpProtocol for BedrockConverse {
         Ok(HttpExchange {
             body: request::body(request, capabilities, &endpoint.region)?,
             url: endpoint.url,
-            headers: HeaderOverrides::from([(
-                "accept".to_owned(),
-                Some("application/vnd.amazon.eventstream".to_owned()),
-            )]),
+            headers: HeaderOverrides::new(),
             encoding: BodyEncoding::Json,
         })
     }

@@ -11,7 +11,7 @@ mod tests;
 
 use std::future::{Future, ready};
 
-use super::{Decoder, HttpExchange, HttpProtocol, http_error};
+use super::{Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error};
 use crate::error::ProviderError;
 use crate::options::{ModelRequest, ResponseHead};
 
@@ -33,5 +33,10 @@ impl HttpProtocol for MistralConversations {
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
         http_error::refused(head, body)
+    }
+
+    /// As in the TypeScript pi: the agent's own retry takes care of it.
+    fn retries(&self) -> RetrySupport {
+        RetrySupport::Never
     }
 }

@@ -86,7 +86,8 @@ pub(crate) fn refused(head: &ResponseHead, body: &str) -> ProviderError {
         .ok()
         .map(|wrapped| wrapped.error.get())
         .filter(|inner| inner.starts_with('{'));
-    let mut error = http_error::refused(head, inner.unwrap_or(body));
+    let told = inner.map_or_else(|| body.to_owned(), http_error::compacted);
+    let mut error = http_error::refused(head, &told);
     let failure = inner.and_then(|inner| serde_json::from_str::<Failure>(inner).ok());
     error.class = match failure.as_ref().and_then(class_of) {
         // Only the headers know how long to wait.
