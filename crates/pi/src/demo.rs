@@ -33,9 +33,10 @@ const READING_SPEED: f64 = 90.0;
 pub(crate) async fn run(env: &Env) -> Exit {
     let is_terminal = io::stdout().is_terminal();
     let may_color = env.var("NO_COLOR").is_none_or(|value| value.is_empty());
-    let ink = match is_terminal && may_color {
-        true => Ink::Colored,
-        false => Ink::Plain,
+    let ink = if is_terminal && may_color {
+        Ink::Colored
+    } else {
+        Ink::Plain
     };
     // A reader that went away ends nothing: the session is still to be finished.
     let narrator = Narrator::new(ink, Box::new(|text| _ = print(text)));
@@ -177,9 +178,10 @@ fn conclude(narrator: &Narrator, file: &Path, answers: u64, calls: u64) {
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%".contains(character);
-    match path.chars().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
+    if path.chars().all(is_plain) {
+        path
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
     }
 }
 

@@ -3,7 +3,9 @@
 //! The tree view and the choice of what to show need no more than this; an entry's JSON is parsed
 //! in the browser when it comes into view.
 
-use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, StopReason, ToolResultMessage};
+use pi_ai::{
+    AgentMessage, AssistantBlock, AssistantMessage, InputBlock, StopReason, ToolResultMessage,
+};
 use pi_session::{Entry, EntryBody, EntryId, TreeNode};
 use serde::Serialize;
 
@@ -176,7 +178,7 @@ impl OutlineNode {
         self.kind = OutlineKind::ToolResult;
         self.failed = result.is_error;
         self.call = Some(result.tool_call_id.clone());
-        let said = result.content.iter().find_map(|block| block.as_text());
+        let said = result.content.iter().find_map(InputBlock::as_text);
         let text = said.map(|text| line(text, redaction)).unwrap_or_default();
         self.text = format!("{}: {text}", result.tool_name);
     }

@@ -78,15 +78,14 @@ impl ExportTheme {
             ("--card", self.card_background),
             ("--note", self.info_background),
         ];
-        let mut declarations = String::new();
-        for (name, color) in variables {
-            if let Some(color) = color {
-                declarations.push_str(&format!("{name}:{color};"));
-            }
-        }
+        let set = variables
+            .into_iter()
+            .filter_map(|(name, color)| Some(format!("{name}:{};", color?)));
+        let declarations: Vec<_> = set.collect();
         if declarations.is_empty() {
-            return declarations;
+            return String::new();
         }
+        let declarations = declarations.concat();
         format!(":root[data-colors=\"theme\"]{{{declarations}}}\n")
     }
 }

@@ -47,7 +47,7 @@ fn message(value: Value) -> AgentMessage {
     serde_json::from_value(value).unwrap()
 }
 
-fn answer(content: Value, more: &Value) -> AgentMessage {
+fn answer(content: &Value, more: &Value) -> AgentMessage {
     let mut answer = json!({
         "role": "assistant", "content": content, "api": "faux", "provider": "faux", "model": "m",
         "stopReason": "stop", "timestamp": 2,
@@ -77,7 +77,7 @@ fn append_everywhere(session: &mut Session, text: &str) {
         call(text, text), call("b", "bash"), call("w", "write"), call("r", "read"), {"type": text}
     ]);
     let more = json!({"errorMessage": text, "stopReason": "error", "model": text});
-    session.append(answer(content, &more)).unwrap();
+    session.append(answer(&content, &more)).unwrap();
     let result = json!({
         "role": "toolResult", "toolCallId": text, "toolName": text, "isError": true, "timestamp": 3,
         "details": {"diff": text},
@@ -130,13 +130,13 @@ fn tour(home: &TempDir) -> Session {
     let question = session.append(message(question)).unwrap().id.clone();
     let call = json!([{"type": "thinking", "thinking": "hm"},
         {"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"path": "src/lib.rs"}}]);
-    session.append(answer(call, &json!({}))).unwrap();
+    session.append(answer(&call, &json!({}))).unwrap();
     let result = json!({"role": "toolResult", "toolCallId": "c1", "toolName": "edit", "isError": false,
         "content": [{"type": "text", "text": "done"}], "details": {"diff": "-1 old\n+1 new"}, "timestamp": 3});
     session.append(message(result)).unwrap();
     let text = "## Result\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n- one\n- two\n\n[docs](https://example.com/x)";
     let content = json!([{"type": "text", "text": text}]);
-    session.append(answer(content, &json!({}))).unwrap();
+    session.append(answer(&content, &json!({}))).unwrap();
     let summary = BranchSummary {
         summary: "we tried".to_owned(),
         ..BranchSummary::default()
@@ -145,7 +145,7 @@ fn tour(home: &TempDir) -> Session {
         .branch_with_summary(Some(&question), summary)
         .unwrap();
     let content = json!([{"type": "text", "text": "the other way"}]);
-    session.append(answer(content, &json!({}))).unwrap();
+    session.append(answer(&content, &json!({}))).unwrap();
     session
         .append(LabelEntry {
             target_id: question,
@@ -230,7 +230,7 @@ fn the_policy_admits_our_script_and_style_alone() {
 fn a_page_names_no_other_address() {
     let home = TempDir::new().unwrap();
     let mut session = session(&home);
-    session.append(answer(json!([]), &json!({}))).unwrap();
+    session.append(answer(&json!([]), &json!({}))).unwrap();
     let page = fs::read_to_string(export(&session, &home, HtmlOptions::default())).unwrap();
     for (position, _) in page.match_indices("//") {
         let before = page.get(position.saturating_sub(6)..position).unwrap();
@@ -248,7 +248,7 @@ fn a_long_session_is_split_into_blocks_and_complete() {
     let filler = "x".repeat(9 << 20);
     for number in 0..3 {
         let content = json!([{"type": "text", "text": format!("{number} {filler}")}]);
-        session.append(answer(content, &json!({}))).unwrap();
+        session.append(answer(&content, &json!({}))).unwrap();
     }
     let page = fs::read_to_string(export(&session, &home, HtmlOptions::default())).unwrap();
     let blocks: Vec<Vec<Value>> = page
