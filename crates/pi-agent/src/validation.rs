@@ -6,7 +6,8 @@
 
 mod coerce;
 
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use pi_ai::Tool as ToolDeclaration;
 use pi_ai::json::JsonObject;
 use serde_json::Value;
@@ -68,9 +69,22 @@ fn faults(value: &Value, schema: &Value) -> Result<Vec<String>, String> {
             if place.is_empty() {
                 "root".clone_into(&mut place);
             }
-            format!("  - {place}: {error}")
+            format!("  - {place}: {}", fault_text(&error))
         })
         .collect())
+}
+
+/// Says what is wrong. A value of the wrong type is not repeated: it may be long, and the arguments
+/// follow below.
+fn fault_text(error: &ValidationError<'_>) -> String {
+    let ValidationErrorKind::Type { kind } = error.kind() else {
+        return error.to_string();
+    };
+    let types: Vec<String> = match kind {
+        TypeKind::Single(one) => vec![one.to_string()],
+        TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
+    };
+    format!("must be {}", types.join(" or "))
 }
 
 #[cfg(test)]
@@ -104,6 +118,20 @@ mod tests {
             "edits": {"type": "array", "items": {"type": "object", "required": ["new"],
                 "properties": {"new": {"type": "string"}}}}
         }})
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_named_and_not_repeated_in_the_fault() {
+        for (arguments, fault) in [
+            (json!({"path": ["ls"]}), "  - path: must be string"),
+            (
+                json!({"path": "a", "maybe": [1]}),
+                "  - maybe: must be null or string",
+            ),
+        ] {
+            let error = check(schema(), arguments).unwrap_err();
+            assert_eq!(error.lines().nth(1), Some(fault), "{error}");
+        }
     }
 
     #[test]

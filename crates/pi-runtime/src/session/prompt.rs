@@ -232,10 +232,17 @@ impl AgentSession {
         } else {
             format!("{text}\n\n{}", notes.join("\n"))
         };
-        let Some(claim) = self.claim_run() else {
-            // Another prompt was quicker; where its run is over already, sending again helps.
-            let entrance = Entrance::open_in_run(self).ok_or(PromptRefused::Busy)?;
-            return self.queue_prompt(entrance, text, images, delivery).await;
+        let claim = loop {
+            if let Some(claim) = self.claim_run() {
+                break claim;
+            }
+            if self.live().disposed {
+                return Err(PromptRefused::Closed);
+            }
+            // Another prompt was quicker; should its run be over by now, the claim is free again.
+            if let Some(entrance) = Entrance::open_in_run(self) {
+                return self.queue_prompt(entrance, text, images, delivery).await;
+            }
         };
         self.apply_start_changes(&changes);
         let system = self.system_update()?.map(AgentMessage::System);

@@ -87,12 +87,12 @@ async fn queue_modes_are_remembered() {
     let session = &stage.session;
     session.set_steering_mode(QueueMode::All).unwrap();
     session.set_auto_compaction(false).unwrap();
-    let state = serde_json::to_value(session.state()).unwrap();
-    assert_eq!(state["steeringMode"], "all");
-    assert_eq!(state["followUpMode"], "one-at-a-time");
-    assert_eq!(state["autoCompactionEnabled"], false);
-    assert_eq!(state["messageCount"], 0);
-    assert_eq!(state["sessionName"], json!(null));
+    let shown = serde_json::to_value(session.state()).unwrap();
+    assert_eq!(shown["steeringMode"], "all");
+    assert_eq!(shown["followUpMode"], "one-at-a-time");
+    assert_eq!(shown["autoCompactionEnabled"], false);
+    assert_eq!(shown["messageCount"], 0);
+    assert_eq!(shown["sessionName"], json!(null));
 }
 
 #[cfg(unix)]
