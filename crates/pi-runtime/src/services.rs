@@ -130,9 +130,10 @@ pub struct Services {
     pub settings: SettingsStore,
     /// The models and their credentials.
     pub models: Models,
-    /// Skills, templates, context files and the rest.
+    /// Skills, templates, context files and the rest, and what is wrong with them: that is for a
+    /// person to look at, not for the output of a script.
     pub resources: Arc<Resources>,
-    /// What the user should know.
+    /// What the user should know, whatever the front end.
     pub diagnostics: Vec<ConfigDiagnostic>,
 }
 
@@ -149,7 +150,7 @@ impl Services {
             diagnostics.extend(run_project_migrations(cwd));
         }
         diagnostics.extend(settings.take_diagnostics());
-        let mut resources = load_resources(&ResourceRequest {
+        let resources = load_resources(&ResourceRequest {
             agent_dir: options.agent_dir.clone(),
             cwd: cwd.to_owned(),
             env: options.env.clone(),
@@ -157,7 +158,6 @@ impl Services {
             project,
             flags: options.resources.clone(),
         });
-        diagnostics.append(&mut resources.diagnostics);
         let models = match &options.models {
             Some(models) => models.clone(),
             None => make_models(options, &settings, &mut diagnostics).await,

@@ -138,8 +138,8 @@ impl DocsPlaces {
             "For questions about pi itself, its settings, sessions, extensions, skills, themes or \
              SDK, and only then:{documentation}\n\
              - `pi --help` lists commands, flags and environment variables.\n\
-             - The user's files are in {}: settings.json, models.json, keybindings.json and the \
-             folders extensions, skills, prompts and themes. A project has its own in .pi.",
+             - The user's settings, models, key bindings, extensions, skills, prompts and themes \
+             are in {}. A project has its own in .pi.",
             self.agent_directory.display()
         )
     }
