@@ -16,7 +16,7 @@ use crate::model::Model;
 
 /// The result of a call that never got one.
 const RESULT_IS_MISSING: &str =
-    "This call has no result: it was interrupted, and the tool may not have run.";
+    "No result: this call was interrupted, and the tool may not have run.";
 
 /// Returns the transcript as the target model may see it.
 pub(crate) fn hand_off<'transcript>(

@@ -273,7 +273,7 @@ fn everything_as_own_history() {
     {"parts":[{"text":"and now?"}],"role":"user"}
     {"parts":[{"text":"go on"}],"role":"user"}
     {"parts":[{"functionCall":{"name":"read","args":{"path":"c"},"id":"call_3|fc_3"}}],"role":"model"}
-    {"parts":[{"functionResponse":{"name":"read","response":{"error":"This call has no result: it was interrupted, and the tool may not have run."},"id":"call_3|fc_3"}}],"role":"user"}
+    {"parts":[{"functionResponse":{"name":"read","response":{"error":"No result: this call was interrupted, and the tool may not have run."},"id":"call_3|fc_3"}}],"role":"user"}
     {"parts":[{"text":"never mind the file"}],"role":"user"}
     systemInstruction {"parts":[{"text":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}],"role":"user"}
     tools [{"functionDeclarations":[{"name":"read","description":"Reads a file.","parametersJsonSchema":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false}},{"name":"patch","description":"Applies a patch.","parametersJsonSchema":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}},{"name":"write","description":"Writes a file.","parametersJsonSchema":{"type":"object","properties":{}}}]}]
@@ -294,7 +294,7 @@ fn everything_as_a_hand_off() {
     {"parts":[{"text":"and now?"}],"role":"user"}
     {"parts":[{"text":"go on"}],"role":"user"}
     {"parts":[{"functionCall":{"name":"read","args":{"path":"c"},"id":"call_3_fc_3"}}],"role":"model"}
-    {"parts":[{"functionResponse":{"name":"read","response":{"error":"This call has no result: it was interrupted, and the tool may not have run."},"id":"call_3_fc_3"}}],"role":"user"}
+    {"parts":[{"functionResponse":{"name":"read","response":{"error":"No result: this call was interrupted, and the tool may not have run."},"id":"call_3_fc_3"}}],"role":"user"}
     {"parts":[{"text":"never mind the file"}],"role":"user"}
     systemInstruction {"parts":[{"text":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}],"role":"user"}
     tools [{"functionDeclarations":[{"name":"read","description":"Reads a file.","parametersJsonSchema":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false}},{"name":"patch","description":"Applies a patch.","parametersJsonSchema":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}},{"name":"write","description":"Writes a file.","parametersJsonSchema":{"type":"object","properties":{}}}]}]
@@ -314,7 +314,7 @@ fn older_models_get_images_in_a_turn_of_their_own() {
     {"parts":[{"text":"and now?"}],"role":"user"}
     {"parts":[{"text":"go on"}],"role":"user"}
     {"parts":[{"functionCall":{"name":"read","args":{"path":"c"}}}],"role":"model"}
-    {"parts":[{"functionResponse":{"name":"read","response":{"error":"This call has no result: it was interrupted, and the tool may not have run."}}}],"role":"user"}
+    {"parts":[{"functionResponse":{"name":"read","response":{"error":"No result: this call was interrupted, and the tool may not have run."}}}],"role":"user"}
     {"parts":[{"text":"never mind the file"}],"role":"user"}
     systemInstruction {"parts":[{"text":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}],"role":"user"}
     tools [{"functionDeclarations":[{"name":"read","description":"Reads a file.","parametersJsonSchema":{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"number"}},"required":["path"]}},{"name":"patch","description":"Applies a patch.","parametersJsonSchema":{"type":"object","properties":{"input":{"type":"string"}},"required":["input"]}},{"name":"write","description":"Writes a file.","parametersJsonSchema":{"type":"object","properties":{}}}]}]

@@ -307,7 +307,7 @@ fn everything_as_own_history() {
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","prefix":false,"tool_calls":[{"id":"call_3|fc_3","type":"function","index":0,"function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
-      {"role":"tool","tool_call_id":"call_3|fc_3","name":"read","content":[{"type":"text","text":"Error: This call has no result: it was interrupted, and the tool may not have run."}]}
+      {"role":"tool","tool_call_id":"call_3|fc_3","name":"read","content":[{"type":"text","text":"Error: No result: this call was interrupted, and the tool may not have run."}]}
       {"role":"user","content":"never mind the file"}
     tools:
       {"type":"function","function":{"name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false},"strict":true}}
@@ -335,7 +335,7 @@ fn everything_as_a_hand_off() {
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","prefix":false,"tool_calls":[{"id":"hahztvppw","type":"function","index":0,"function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
-      {"role":"tool","tool_call_id":"hahztvppw","name":"read","content":[{"type":"text","text":"Error: This call has no result: it was interrupted, and the tool may not have run."}]}
+      {"role":"tool","tool_call_id":"hahztvppw","name":"read","content":[{"type":"text","text":"Error: No result: this call was interrupted, and the tool may not have run."}]}
       {"role":"user","content":"never mind the file"}
     tools:
       {"type":"function","function":{"name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false},"strict":true}}

@@ -334,7 +334,7 @@ fn everything_as_own_history() {
       {"role":"user","content":[{"type":"input_text","text":"and now?"}]}
       {"role":"user","content":[{"type":"input_text","text":"go on"}]}
       {"type":"function_call","id":"fc_3","call_id":"call_3","name":"read","arguments":"{\"path\":\"c\"}"}
-      {"type":"function_call_output","call_id":"call_3","output":"This call has no result: it was interrupted, and the tool may not have run."}
+      {"type":"function_call_output","call_id":"call_3","output":"No result: this call was interrupted, and the tool may not have run."}
       {"role":"user","content":[{"type":"input_text","text":"never mind the file"}]}
     stream: true
     prompt_cache_key: "session-1"
@@ -366,7 +366,7 @@ fn everything_as_a_hand_off() {
       {"role":"user","content":[{"type":"input_text","text":"and now?"}]}
       {"role":"user","content":[{"type":"input_text","text":"go on"}]}
       {"type":"function_call","id":"fc_4wq66vwrhs8o","call_id":"call_3","name":"read","arguments":"{\"path\":\"c\"}"}
-      {"type":"function_call_output","call_id":"call_3","output":"This call has no result: it was interrupted, and the tool may not have run."}
+      {"type":"function_call_output","call_id":"call_3","output":"No result: this call was interrupted, and the tool may not have run."}
       {"role":"user","content":[{"type":"input_text","text":"never mind the file"}]}
     stream: true
     prompt_cache_key: "session-1"
@@ -406,7 +406,7 @@ fn everything_from_a_sibling_model_for_a_text_model() {
       {"role":"user","content":[{"type":"input_text","text":"and now?"}]}
       {"role":"user","content":[{"type":"input_text","text":"go on"}]}
       {"type":"function_call","call_id":"call_3","name":"read","arguments":"{\"path\":\"c\"}"}
-      {"type":"function_call_output","call_id":"call_3","output":"This call has no result: it was interrupted, and the tool may not have run."}
+      {"type":"function_call_output","call_id":"call_3","output":"No result: this call was interrupted, and the tool may not have run."}
       {"role":"user","content":[{"type":"input_text","text":"never mind the file"}]}
     stream: true
     prompt_cache_key: "session-1"

@@ -58,7 +58,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":[{"type":"tool_use","id":"call_3|fc_3","name":"read","input":{"path":"c"}}]}
-      {"role":"user","content":[{"type":"tool_result","tool_use_id":"call_3|fc_3","content":"This call has no result: it was interrupted, and the tool may not have run.","is_error":true}]}
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"call_3|fc_3","content":"No result: this call was interrupted, and the tool may not have run.","is_error":true}]}
       {"role":"user","content":[{"type":"text","text":"never mind the file","cache_control":{"type":"ephemeral"}}]}
     max_tokens: 8192
     stream: true
@@ -87,7 +87,7 @@ async fn a_conversation_with_everything_in_it_handed_over() {
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":[{"type":"tool_use","id":"call_3_fc_3","name":"read","input":{"path":"c"}}]}
-      {"role":"user","content":[{"type":"tool_result","tool_use_id":"call_3_fc_3","content":"This call has no result: it was interrupted, and the tool may not have run.","is_error":true}]}
+      {"role":"user","content":[{"type":"tool_result","tool_use_id":"call_3_fc_3","content":"No result: this call was interrupted, and the tool may not have run.","is_error":true}]}
       {"role":"user","content":[{"type":"text","text":"never mind the file","cache_control":{"type":"ephemeral"}}]}
     max_tokens: 8192
     stream: true

@@ -57,7 +57,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
       {"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"two reads","signature":"c2lnbmF0dXJl"}}},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1|fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2|fc_2","name":"read","input":{"path":"b","limit":2}}}]}
       {"role":"user","content":[{"toolResult":{"toolUseId":"call_1|fc_1","content":[{"text":"A"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}],"status":"success"}},{"toolResult":{"toolUseId":"call_2|fc_2","content":[{"text":"no such file"}],"status":"error"}},{"text":"and now?"},{"text":"go on"}]}
       {"role":"assistant","content":[{"toolUse":{"toolUseId":"call_3|fc_3","name":"read","input":{"path":"c"}}}]}
-      {"role":"user","content":[{"toolResult":{"toolUseId":"call_3|fc_3","content":[{"text":"This call has no result: it was interrupted, and the tool may not have run."}],"status":"error"}},{"text":"never mind the file"},{"cachePoint":{"type":"default"}}]}
+      {"role":"user","content":[{"toolResult":{"toolUseId":"call_3|fc_3","content":[{"text":"No result: this call was interrupted, and the tool may not have run."}],"status":"error"}},{"text":"never mind the file"},{"cachePoint":{"type":"default"}}]}
     system:
       {"text":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
       {"cachePoint":{"type":"default"}}
@@ -76,7 +76,7 @@ async fn a_conversation_with_everything_in_it_handed_over() {
       {"role":"assistant","content":[{"text":"two reads"},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1_fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}}]}
       {"role":"user","content":[{"toolResult":{"toolUseId":"call_1_fc_1","content":[{"text":"A"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}],"status":"success"}},{"toolResult":{"toolUseId":"call_2_fc_2","content":[{"text":"no such file"}],"status":"error"}},{"text":"and now?"},{"text":"go on"}]}
       {"role":"assistant","content":[{"toolUse":{"toolUseId":"call_3_fc_3","name":"read","input":{"path":"c"}}}]}
-      {"role":"user","content":[{"toolResult":{"toolUseId":"call_3_fc_3","content":[{"text":"This call has no result: it was interrupted, and the tool may not have run."}],"status":"error"}},{"text":"never mind the file"}]}
+      {"role":"user","content":[{"toolResult":{"toolUseId":"call_3_fc_3","content":[{"text":"No result: this call was interrupted, and the tool may not have run."}],"status":"error"}},{"text":"never mind the file"}]}
     system:
       {"text":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
     inferenceConfig: {"maxTokens":8192}

@@ -41,7 +41,7 @@ fn everything_as_own_history() {
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":null,"tool_calls":[{"id":"call_3|fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
-      {"role":"tool","content":"This call has no result: it was interrupted, and the tool may not have run.","tool_call_id":"call_3|fc_3"}
+      {"role":"tool","content":"No result: this call was interrupted, and the tool may not have run.","tool_call_id":"call_3|fc_3"}
       {"role":"user","content":"never mind the file"}
     stream: true
     stream_options: {"include_usage":true}
@@ -70,7 +70,7 @@ fn everything_as_a_hand_off() {
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":null,"tool_calls":[{"id":"call_3_fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
-      {"role":"tool","content":"This call has no result: it was interrupted, and the tool may not have run.","tool_call_id":"call_3_fc_3"}
+      {"role":"tool","content":"No result: this call was interrupted, and the tool may not have run.","tool_call_id":"call_3_fc_3"}
       {"role":"user","content":"never mind the file"}
     stream: true
     stream_options: {"include_usage":true}
@@ -105,7 +105,7 @@ fn everything_for_a_service_with_old_habits() {
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":"","reasoning_content":"","tool_calls":[{"id":"call_3|fc_3","type":"function","function":{"name":"read","arguments":"{\"path\":\"c\"}"}}]}
-      {"role":"tool","content":"This call has no result: it was interrupted, and the tool may not have run.","tool_call_id":"call_3|fc_3","name":"read"}
+      {"role":"tool","content":"No result: this call was interrupted, and the tool may not have run.","tool_call_id":"call_3|fc_3","name":"read"}
       {"role":"assistant","content":"I have seen the results."}
       {"role":"user","content":[{"type":"text","text":"never mind the file","cache_control":{"type":"ephemeral"}}]}
     stream: true
