@@ -1,4 +1,35 @@
 //! One live session, whatever the front end.
+//!
+//! A [`SessionRuntime`] goes from what a program was told ([`RuntimeOptions`]) to an
+//! [`AgentSession`] that can be prompted, and lets another take its place. Everything a session is
+//! made of can be replaced: settings, credentials, models, tools, and whoever takes part in it
+//! ([`SessionHooks`]).
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use pi_ai::{Env, FauxProvider, Models, ModelsOptions, Registration};
+//! use pi_config::{AgentDir, Settings, SettingsStore};
+//! use pi_runtime::{Prompt, RuntimeOptions, SessionChoice, SessionRuntime};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let models = Models::new(ModelsOptions::default());
+//! models.register("faux", Registration::Provider(Arc::new(FauxProvider::echo())))?;
+//! let runtime = SessionRuntime::start(RuntimeOptions {
+//!     session: SessionChoice::InMemory { id: None },
+//!     settings: Some(SettingsStore::in_memory(Settings::default())),
+//!     model_collection: Some(models),
+//!     ..RuntimeOptions::new(AgentDir::at("/tmp/agent"), "/tmp", Env::process())
+//! })
+//! .await?;
+//! let session = runtime.session();
+//! session.prompt(Prompt::text("Hello")).await?;
+//! session.wait_for_idle().await;
+//! assert_eq!(session.messages()?.len(), 3);
+//! runtime.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod attachments;
 mod commands;
@@ -32,7 +63,9 @@ pub use runtime::{
     HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, StartError,
     no_model_hints,
 };
-pub use services::{RuntimeKeys, ServiceOptions, Services, TrustMemory, TrustPrompt};
+pub use services::{
+    RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustMemory, TrustPrompt,
+};
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
     CustomSending, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,

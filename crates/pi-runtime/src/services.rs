@@ -69,8 +69,8 @@ pub struct ServiceOptions {
     pub decisions: TrustMemory,
     /// Keys that hold for this run.
     pub keys: RuntimeKeys,
-    /// The connections; made with the first services and then shared.
-    pub http: Arc<std::sync::OnceLock<HttpClient>>,
+    /// The connections that services share.
+    pub http: SharedConnections,
 }
 
 impl ServiceOptions {
@@ -87,7 +87,7 @@ impl ServiceOptions {
             models: None,
             decisions: TrustMemory::default(),
             keys: RuntimeKeys::default(),
-            http: Arc::default(),
+            http: SharedConnections::default(),
         }
     }
 }
@@ -111,6 +111,28 @@ impl TrustMemory {
     fn set(&self, cwd: &Path, access: ProjectAccess) {
         let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         decisions.insert(cwd.to_owned(), access);
+    }
+}
+
+/// The connections that services of several sessions share, as long as they go the same way.
+#[derive(Debug, Clone, Default)]
+pub struct SharedConnections(Arc<Mutex<Option<(Option<String>, HttpClient)>>>);
+
+impl SharedConnections {
+    /// Returns the connections through a proxy, or directly.
+    fn through(&self, proxy: Option<&str>) -> HttpClient {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, http)) = &*shared
+            && known.as_deref() == proxy
+        {
+            return http.clone();
+        }
+        let http = match proxy {
+            Some(proxy) => HttpClient::with_settings(HttpSettings::default().with_proxy(proxy)),
+            None => HttpClient::new(),
+        };
+        *shared = Some((proxy.map(str::to_owned), http.clone()));
+        http
     }
 }
 
@@ -305,10 +327,6 @@ async fn make_models(
 ) -> Models {
     let agent_dir = &options.agent_dir;
     let values = settings.settings();
-    let http = options.http.get_or_init(|| match values.http_proxy() {
-        Some(proxy) => HttpClient::with_settings(HttpSettings::default().with_proxy(proxy)),
-        None => HttpClient::new(),
-    });
     let stored = match &options.credentials {
         Some(credentials) => Arc::clone(credentials),
         None => {
@@ -327,7 +345,7 @@ async fn make_models(
     let models = Models::new(ModelsOptions {
         credentials: Arc::new(options.keys.over(stored)),
         store: Arc::new(ModelsStoreFile::new(agent_dir.models_store_file())),
-        http: http.clone(),
+        http: options.http.through(values.http_proxy()),
         env: options.env.clone(),
         telemetry: if is_told {
             Telemetry::On

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_config::expand_home;
 use pi_session::{
     Access, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
 };
@@ -65,7 +66,7 @@ impl SessionRuntime {
     ) -> Result<Replacement, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
-        let path = old.cwd().join(path);
+        let path = self.from_start(path);
         let target = Some(path.clone());
         if !self.may_switch(&old, StartReason::Resume, target).await {
             return Ok(Replacement::CANCELLED);
@@ -132,7 +133,7 @@ impl SessionRuntime {
     ) -> Result<Replacement, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
-        let source = old.cwd().join(path);
+        let source = self.from_start(path);
         if !source.exists() {
             return Err(ReplaceError::MissingFile(source));
         }
@@ -181,6 +182,13 @@ impl SessionRuntime {
         let active = new.toolset().carried_over(&active);
         new.set_active_tools(&active);
         Ok(())
+    }
+
+    /// Returns where a path of the user leads: it starts where the program was started.
+    fn from_start(&self, path: &Path) -> PathBuf {
+        let options = &self.0.options;
+        let expanded = path.to_str().map(|path| expand_home(path, &options.env));
+        options.cwd.join(expanded.as_deref().unwrap_or(path))
     }
 
     /// Takes the right to replace the session.
