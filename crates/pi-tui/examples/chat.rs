@@ -1,6 +1,6 @@
 //! A chat on the main screen: answers stream in, finished lines go into the terminal's scrollback.
 //!
-//! Run with `cargo run -p pi-tui --example chat [full]`. Enter sends, Ctrl+F changes the kind of
+//! Run with `cargo run -p pi-tui --example chat [full]`. Enter sends, Ctrl+T changes the kind of
 //! screen, Ctrl+Z suspends, Ctrl+C leaves.
 
 use std::any::Any;
@@ -144,7 +144,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if is_key(&key, 'z') {
                     runner.suspend().await?;
                 }
-                if is_key(&key, 'f') {
+                if is_key(&key, 't') {
                     let mode = match runner.peek().mode() {
                         ScreenMode::Main => ScreenMode::Full,
                         ScreenMode::Full => ScreenMode::Main,

@@ -37,6 +37,13 @@ fn greet(name: &str) -> String {
 $$
 x = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}
 $$
+
+```mermaid
+graph LR
+    A[Source] --> B{Known?}
+    B -->|yes| C(Diagram)
+    B -->|no| D[Code]
+```
 "#;
 
 fn theme() -> MarkdownTheme {

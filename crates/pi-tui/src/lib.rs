@@ -78,4 +78,4 @@ pub use text::{
 pub use theme::{
     ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,
 };
-pub use tui::{FrameNeed, Reaction, Tui, TuiOptions};
+pub use tui::{FrameNeed, Heard, ListenerId, Reaction, Tui, TuiOptions};

@@ -6,10 +6,10 @@
 use std::time::Instant;
 
 use crate::component::{Component, InputContext, InputOutcome};
-use crate::focus::{Focus, FocusTarget, Heir, Stage};
+use crate::focus::{Focus, FocusTarget, Stage};
 use crate::input::{InputEvent, Keybindings, TerminalReply};
 use crate::line::Line;
-use crate::overlay::{Bounds, OverlayId, OverlayOptions, OverlayStack};
+use crate::overlay::{OverlayId, OverlayStack};
 use crate::render::{
     Compose, Content, Document, Leave, MainScreen, RenderError, RenderOptions, Screen, ScreenMode,
 };
@@ -17,8 +17,12 @@ use crate::terminal::{CellSize, Size};
 
 mod flash;
 mod gesture;
+mod listener;
+mod overlays;
 mod scrolling;
 mod search_panel;
+
+pub use listener::{Heard, ListenerId};
 
 /// What a [`Tui`] starts with.
 #[derive(Clone, Debug, Default)]
@@ -97,6 +101,7 @@ pub struct Tui {
     copy_on_select: bool,
     gesture: gesture::Gesture,
     flashes: flash::Flashes,
+    listeners: listener::Listeners,
     search_overlay: Option<OverlayId>,
 }
 
@@ -128,6 +133,7 @@ impl Tui {
             copy_on_select: options.copy_on_select,
             gesture: gesture::Gesture::default(),
             flashes: flash::Flashes::default(),
+            listeners: listener::Listeners::default(),
             search_overlay: None,
         }
     }
@@ -313,11 +319,21 @@ impl Tui {
             InputEvent::Mouse(report) => self.handle_mouse(*report, now),
             InputEvent::Focus(change) => self.handle_window_focus(*change),
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Unknown(_) => {
-                if let Some(reaction) = self.handle_screen_key(event) {
-                    return reaction;
+                if self.listeners.is_empty() {
+                    return self.handle_typed(event, now);
                 }
-                self.handle_focused(event, now)
+                match self.listeners.hear(event) {
+                    Some(event) => self.handle_typed(&event, now),
+                    None => Reaction::consumed(FrameNeed::Soon),
+                }
             }
+        }
+    }
+
+    fn handle_typed(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+        match self.handle_screen_key(event) {
+            Some(reaction) => reaction,
+            None => self.handle_focused(event, now),
         }
     }
 
@@ -372,94 +388,6 @@ impl Tui {
     /// Gives the keyboard to somebody, or to nobody.
     pub fn set_focus(&mut self, target: Option<FocusTarget>) {
         self.with_focus(|focus, stage| focus.set(target, stage));
-    }
-
-    /// Shows a component over the screen.
-    pub fn show_overlay(
-        &mut self,
-        component: impl Component,
-        options: OverlayOptions,
-    ) -> OverlayId {
-        self.show_boxed_overlay(Box::new(component), options)
-    }
-
-    /// Shows a component over the screen.
-    pub fn show_boxed_overlay(
-        &mut self,
-        component: Box<dyn Component>,
-        options: OverlayOptions,
-    ) -> OverlayId {
-        let captures = options.captures_focus;
-        let id = self.overlays.push(component, options);
-        self.with_focus(|focus, stage| focus.overlay_shown(id, captures, stage));
-        id
-    }
-
-    /// Takes an overlay off the screen and returns its component.
-    pub fn remove_overlay(&mut self, id: OverlayId) -> Option<Box<dyn Component>> {
-        let mut overlay = self.overlays.remove(id)?;
-        if self.told == Some(FocusTarget::Overlay(id)) {
-            overlay.component.set_focused(false);
-            self.told = None;
-        }
-        self.with_focus(|focus, stage| focus.overlay_removed(id, stage));
-        Some(overlay.component)
-    }
-
-    /// Takes the overlay shown last off the screen.
-    pub fn remove_last_overlay(&mut self) -> Option<Box<dyn Component>> {
-        let id = self.overlays.last()?;
-        self.remove_overlay(id)
-    }
-
-    /// Hides an overlay without removing it, or shows it again.
-    pub fn set_overlay_hidden(&mut self, id: OverlayId, hidden: bool) {
-        if self.overlays.is_hidden(id) == hidden {
-            return;
-        }
-        self.overlays.set_hidden(id, hidden);
-        if hidden {
-            self.with_focus(|focus, stage| focus.overlay_hidden(id, stage));
-        } else if self
-            .overlays
-            .get(id)
-            .is_some_and(|entry| entry.options.captures_focus)
-        {
-            self.focus_overlay(id);
-        }
-    }
-
-    /// Returns whether an overlay is hidden or gone.
-    pub fn is_overlay_hidden(&self, id: OverlayId) -> bool {
-        self.overlays.is_hidden(id)
-    }
-
-    /// Brings an overlay to the front and gives it the keyboard.
-    pub fn focus_overlay(&mut self, id: OverlayId) {
-        if self.overlays.is_visible(id, self.size) {
-            self.overlays.bring_to_front(id);
-            self.set_focus(Some(FocusTarget::Overlay(id)));
-        }
-    }
-
-    /// Takes the keyboard from an overlay and gives it to its heir.
-    pub fn release_overlay(&mut self, id: OverlayId, heir: Heir) {
-        self.with_focus(|focus, stage| focus.release(id, heir, stage));
-    }
-
-    /// Returns whether an overlay is in view.
-    pub fn has_overlay(&self) -> bool {
-        self.overlays.any_visible(self.size)
-    }
-
-    /// Returns the cells an overlay covered in the last frame.
-    pub fn overlay_bounds(&self, id: OverlayId) -> Option<Bounds> {
-        self.overlays.bounds(id, self.size)
-    }
-
-    /// Returns an overlay's component to change it.
-    pub fn overlay_mut(&mut self, id: OverlayId) -> Option<&mut dyn Component> {
-        Some(self.overlays.get_mut(id)?.component.as_mut())
     }
 
     fn settle_focus(&mut self) {

@@ -10,6 +10,7 @@ use super::background::{cut, fit};
 use crate::component::Component;
 use crate::line::{Line, Lines};
 use crate::style::Painter;
+use crate::terminal::image_dimensions;
 use crate::text::sanitize;
 
 const DEFAULT_MAX_WIDTH: usize = 60;
@@ -81,7 +82,7 @@ impl Image {
     /// Returns a picture; without a painter it is shown as text.
     pub fn new(source: ImageSource, painter: Option<Arc<dyn ImagePainter>>) -> Self {
         Self {
-            source,
+            source: measured(source),
             limits: ImageLimits::default(),
             painter,
             fallback: Painter::plain(),
@@ -107,7 +108,7 @@ impl Image {
 
     /// Replaces the picture, for example by one converted to another type.
     pub fn set_source(&mut self, source: ImageSource) {
-        self.source = source;
+        self.source = measured(source);
         self.cache = None;
     }
 
@@ -147,6 +148,18 @@ impl fmt::Debug for Image {
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the picture with its size, if its data tells.
+fn measured(source: ImageSource) -> ImageSource {
+    let size = source.size.or_else(|| {
+        let size = image_dimensions(&source.base64)?;
+        Some(PixelSize {
+            width: size.width,
+            height: size.height,
+        })
+    });
+    ImageSource { size, ..source }
 }
 
 impl Component for Image {

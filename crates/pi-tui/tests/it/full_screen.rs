@@ -329,3 +329,29 @@ fn the_main_screen_goes_on_where_it_was_left() {
         .collect();
     assert_eq!(all, expected);
 }
+
+#[test]
+fn listeners_hear_keys_first() {
+    use pi_tui::{Heard, InputOutcome};
+    let mut stage = stage();
+    let field = stage.tui.dock_mut().push(Fixed::new(&[]));
+    stage.tui.set_focus(Some(FocusTarget::Dock(field)));
+    let swallow = stage.tui.add_listener(|event| match event {
+        InputEvent::Key(key) if key.text() == Some('x') => Heard::Consumed,
+        InputEvent::Key(key) if key.text() == Some('a') => {
+            Heard::Instead(InputEvent::Key(KeyEvent::typed('b')))
+        }
+        _ => Heard::Pass,
+    });
+    let type_in = |stage: &mut Stage<Avt>, character| {
+        let key = InputEvent::Key(KeyEvent::typed(character));
+        stage.tui.handle(&key, Instant::now()).outcome
+    };
+    for character in "xac".chars() {
+        assert_eq!(type_in(&mut stage, character), InputOutcome::Consumed);
+    }
+    stage.tui.remove_listener(swallow);
+    type_in(&mut stage, 'x');
+    let component: &dyn std::any::Any = stage.tui.dock().get(field).unwrap();
+    assert_eq!(component.downcast_ref::<Fixed>().unwrap().typed, "bcx");
+}
