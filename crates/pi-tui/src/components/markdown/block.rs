@@ -90,6 +90,9 @@ impl BlockRenderer<'_> {
         if let Some(diagram) = self.diagram(language, text, width) {
             return diagram;
         }
+        if text.is_empty() {
+            return [self.fence(language, width), self.fence("", width)].concat();
+        }
         let text = text.strip_suffix('\n').unwrap_or(text);
         let highlighted = self.highlights.borrow_mut().lines(
             language,

@@ -79,6 +79,9 @@ pub(super) struct Stream {
     rest: usize,
     last: Option<Kind>,
     open: Option<Open>,
+    /// A place where a block was found but could not be read in parts; it is read as a whole, lest it
+    /// is found for ever.
+    unreadable: Option<usize>,
     definitions: HashMap<String, String>,
 }
 
@@ -91,28 +94,22 @@ impl Stream {
     /// Follows the text, which may only have grown since the last time.
     pub(super) fn advance(&mut self, text: &str, page: &Page<'_>) {
         self.tail.clear();
-        // A part that cannot be read where it was found is read as a whole, lest it is found for ever.
-        let mut unreadable = None;
+        self.unreadable = None;
         loop {
-            let start = self.rest;
-            let open = match self.open.take() {
+            self.open = match self.open.take() {
                 Some(Open::Code(code)) => self.read_code(code, text, page).map(Open::Code),
                 Some(Open::List(list)) => self.read_list(list, text, page).map(Open::List),
                 Some(Open::Table(table)) => self.read_table(table, text, page).map(Open::Table),
                 None => {
-                    self.open = self.read_blocks(text, page, unreadable);
+                    self.open = self.read_blocks(text, page);
                     if self.open.is_none() {
                         return;
                     }
                     continue;
                 }
             };
-            if open.is_some() {
-                self.open = open;
+            if self.open.is_some() {
                 return;
-            }
-            if self.rest == start {
-                unreadable = Some(start);
             }
         }
     }
@@ -126,13 +123,8 @@ impl Stream {
         parse(text, reading)
     }
 
-    /// Reads blocks; returns the last one if it is to be read in parts, unless it is at `unreadable`.
-    fn read_blocks(
-        &mut self,
-        text: &str,
-        page: &Page<'_>,
-        unreadable: Option<usize>,
-    ) -> Option<Open> {
+    /// Reads blocks; returns the last one if it is to be read in parts.
+    fn read_blocks(&mut self, text: &str, page: &Page<'_>) -> Option<Open> {
         let rest = text.get(self.rest..).unwrap_or_default();
         let (blocks, definitions) = self.parse(rest, page);
         let (last, before) = blocks.split_last()?;
@@ -147,7 +139,7 @@ impl Stream {
         }
         self.definitions.extend(definitions);
         self.rest = offset + line_start(rest, last.range.start);
-        let opened = if unreadable == Some(self.rest) {
+        let opened = if self.unreadable == Some(self.rest) {
             None
         } else {
             self.open(text, last, page)

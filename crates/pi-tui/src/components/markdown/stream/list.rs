@@ -58,7 +58,10 @@ impl Stream {
     ) -> Option<OpenList> {
         let rest = text.get(self.rest..).unwrap_or_default();
         let (blocks, definitions) = self.parse(rest, page);
-        let (list, after) = first_list(&blocks)?;
+        let Some((list, after)) = first_list(&blocks) else {
+            self.unreadable = Some(self.rest);
+            return None;
+        };
         if let (Some(next), Some(last)) = (after.first(), after.last())
             && has_begun(rest, last.range.start)
         {

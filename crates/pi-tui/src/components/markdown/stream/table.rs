@@ -74,11 +74,13 @@ impl Stream {
         text: &str,
         page: &Page<'_>,
     ) -> Option<OpenTable> {
+        self.unreadable = Some(self.rest);
         let grid = grid(&open.table, page)?;
         let offset = self.rest.saturating_sub(open.head.len());
         let source = open.head.clone() + text.get(self.rest..).unwrap_or_default();
         let (blocks, definitions) = self.parse(&source, page);
         let (rows, after) = first_table(&blocks)?;
+        self.unreadable = None;
         if let (Some(next), Some(last)) = (after.first(), after.last())
             && has_begun(&source, last.range.start)
         {
