@@ -14,7 +14,7 @@ use crate::render::{Leave, RenderError, ScreenMode};
 use crate::terminal::{
     Capabilities, ColorScheme, KeyboardNegotiation, NOTIFY_COLOR_SCHEME, PendingReplies,
     ProcessTerminal, Progress, QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME,
-    Terminal as _, TerminalEnvironment, TerminalEvent, title_sequence,
+    Terminal as _, TerminalEnvironment, TerminalEvent, copy_to_clipboard, title_sequence,
 };
 use crate::tui::{FrameNeed, Tui};
 
@@ -272,6 +272,32 @@ impl Runner {
         let result = self.terminal.lend(borrower)?;
         self.enter()?;
         Ok(result)
+    }
+
+    /// Gives the terminal to something that runs beside this program, such as an editor.
+    ///
+    /// [`next`](Self::next) must not be called until [`take_back`](Self::take_back).
+    pub fn hand_over(&mut self) -> Result<(), RunnerError> {
+        self.leave(Leave::AsItWas)?;
+        let expects = expect_replies(&mut self.decoder, &mut self.pending);
+        self.terminal.close(expects);
+        Ok(())
+    }
+
+    /// Takes the terminal again and paints the screen anew.
+    pub fn take_back(&mut self) -> Result<(), RunnerError> {
+        self.terminal.reopen()?;
+        self.enter()
+    }
+
+    /// Puts text on the clipboard of the person at the terminal, also over SSH.
+    pub fn copy(&mut self, text: &str) -> Result<(), RunnerError> {
+        self.write(&copy_to_clipboard(text))
+    }
+
+    /// Asks for attention: a sound, a mark on the tab, as the user's terminal has it.
+    pub fn ring(&mut self) -> Result<(), RunnerError> {
+        self.write("\x07")
     }
 
     /// Gives the terminal back and returns the UI.

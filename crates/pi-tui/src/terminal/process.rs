@@ -134,6 +134,11 @@ impl ProcessTerminal {
         self.enter()
     }
 
+    /// Takes the terminal again after [`close`](Self::close).
+    pub fn reopen(&mut self) -> io::Result<()> {
+        self.enter()
+    }
+
     /// Runs something that needs the terminal for itself, such as an editor.
     pub fn lend<T>(&mut self, borrower: impl FnOnce() -> T) -> io::Result<T> {
         self.close(|_| false);
