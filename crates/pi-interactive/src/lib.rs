@@ -1,13 +1,129 @@
 //! The terminal application of pi: transcript, editor, dialogs and slash commands.
+//!
+//! [`run`] shows a live session until the user leaves. The layers: blocks and dialogs turn plain data
+//! into lines and keys into intents; the application joins them with the session, the settings and the
+//! terminal.
 
+mod app;
 mod block;
+mod clipboard;
+mod crash;
 mod dialog;
+mod editor_area;
+mod external_editor;
+mod failure;
 mod footer;
+mod git_branch;
 mod header;
 mod intent;
+mod interrupts;
 mod keys;
 mod look;
+mod message_text;
+mod paths;
 mod queue_view;
+mod scratch;
+mod screen;
+mod session_link;
+mod session_report;
+mod slash;
+mod startup;
+mod terminal_setup;
 mod theme_choice;
+mod theme_watch;
+mod title;
 mod transcript;
 mod working;
+
+use pi_runtime::{Prompt, SessionRuntime};
+use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
+use thiserror::Error;
+
+use app::{App, AppParts};
+use editor_area::EditorArea;
+use look::Look;
+use screen::{Dock, Screen};
+use theme_choice::ThemeChoice;
+
+/// What the application starts with beside the session.
+#[derive(Debug, Default)]
+pub struct InteractiveOptions {
+    /// The version to show.
+    pub version: String,
+    /// What is said to the model at once.
+    pub prompts: Vec<Prompt>,
+    /// Whether everything is listed at the start, whatever the settings say.
+    pub verbose: bool,
+    /// Whether the user chooses a session first.
+    pub pick_session: bool,
+    /// Whether services are asked for newer models.
+    pub refresh_catalogues: bool,
+}
+
+/// Why the application ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitReason {
+    /// The user left.
+    Quit,
+    /// The process was asked to end, or its terminal is gone.
+    Terminated,
+}
+
+/// Why the application cannot go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum InteractiveError {
+    /// The terminal cannot be used.
+    #[error(transparent)]
+    Terminal(#[from] RunnerError),
+}
+
+/// Shows a live session until the user leaves, then ends it.
+pub async fn run(
+    runtime: SessionRuntime,
+    options: InteractiveOptions,
+) -> Result<ExitReason, InteractiveError> {
+    let services = runtime.services();
+    crash::keep_records(services.agent_dir.path(), &options.version);
+    let settings = services.settings.settings();
+    let env = &services.env;
+    let capabilities = terminal_setup::capabilities(&settings, env);
+    let mode = terminal_setup::color_mode(capabilities);
+    let mut themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);
+    themes.load(&settings, &services.resources.themes);
+    let (keys, problems) = terminal_setup::read_keys(&services.agent_dir, env);
+    let chosen = themes.choose();
+    let look = Look::new(terminal_setup::appearance(
+        &settings,
+        chosen.theme,
+        keys.clone(),
+        capabilities,
+        services.cwd.clone(),
+        env.home_dir(),
+    ));
+    let mut tui = Tui::new(terminal_setup::tui_options(&settings, env, keys));
+    let editor = EditorArea::new(
+        &look,
+        EditorOptions {
+            padding: settings.editor_padding_x().into(),
+            max_completions: settings.autocomplete_max_visible().into(),
+        },
+    );
+    let dock = Dock::build(&mut tui, &look, editor);
+    let runner = Runner::start(
+        tui,
+        RunnerOptions {
+            timing: InputTiming::default(),
+            capabilities,
+        },
+    )?;
+    let mut app = App::new(AppParts {
+        options,
+        screen: Screen::new(runner, &dock),
+        look,
+        themes,
+        runtime,
+    });
+    app.note_problems(chosen.problem, problems);
+    app.run().await
+}

@@ -1,0 +1,114 @@
+//! What the session tells: the transcript follows, the working line and the footer too.
+
+use std::time::{Duration, Instant};
+
+use pi_agent::AgentEvent;
+use pi_runtime::SessionEvent;
+use pi_session::CompactionReason;
+
+use super::App;
+use crate::working::Activity;
+
+impl App {
+    pub(super) fn on_session(&mut self, event: &SessionEvent) {
+        let now = Instant::now();
+        self.with_transcript(|transcript, document| transcript.follow(document, event, now));
+        match event {
+            SessionEvent::Agent(step) => self.on_step(step, now),
+            SessionEvent::AgentEnd { .. } => self.refresh_footer(),
+            SessionEvent::AgentSettled => {
+                self.show_activity(Activity::Idle, now);
+                self.set_progress(false);
+                self.refresh_footer();
+                self.notify_done();
+            }
+            SessionEvent::QueueUpdate { .. } => self.refresh_queue(),
+            SessionEvent::EntryAppended { .. } => {}
+            SessionEvent::SessionInfoChanged { .. } => {
+                self.refresh_title();
+                self.refresh_footer();
+            }
+            SessionEvent::ThinkingLevelChanged { .. } => {
+                self.paint_border();
+                self.refresh_footer();
+            }
+            SessionEvent::CompactionStart { reason } => {
+                let automatic = *reason != CompactionReason::Manual;
+                self.show_activity(Activity::Compacting { automatic }, now);
+                self.set_progress(true);
+            }
+            SessionEvent::CompactionEnd { will_retry, .. } => {
+                self.after_interlude(now);
+                self.refresh_footer();
+                if !will_retry {
+                    self.release_held_back();
+                }
+            }
+            SessionEvent::AutoRetryStart {
+                attempt,
+                max_attempts,
+                delay_ms,
+                ..
+            }
+            | SessionEvent::SummarizationRetryScheduled {
+                attempt,
+                max_attempts,
+                delay_ms,
+                ..
+            } => {
+                let retrying = Activity::Retrying {
+                    attempt: *attempt,
+                    max_attempts: *max_attempts,
+                    until: now + Duration::from_millis(*delay_ms),
+                };
+                self.show_activity(retrying, now);
+            }
+            SessionEvent::AutoRetryEnd { .. }
+            | SessionEvent::SummarizationRetryAttemptStart { .. }
+            | SessionEvent::SummarizationRetryFinished => self.after_interlude(now),
+            SessionEvent::BashExecutionUpdate { delta, .. } => {
+                self.with_transcript(|transcript, document| {
+                    transcript.bash_printed(document, delta);
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn on_step(&mut self, step: &AgentEvent, now: Instant) {
+        match step {
+            AgentEvent::AgentStart => {
+                self.run_began.get_or_insert(now);
+                self.show_activity(Activity::Working { phase: None }, now);
+                self.set_progress(true);
+            }
+            AgentEvent::TurnStart => self.show_activity(Activity::Working { phase: None }, now),
+            AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. } => self.refresh_footer(),
+            _ => {}
+        }
+    }
+
+    /// Goes back to what was going on around a compaction or a pause.
+    fn after_interlude(&mut self, now: Instant) {
+        let activity = if self.session.is_streaming() {
+            Activity::Working { phase: None }
+        } else {
+            Activity::Idle
+        };
+        self.set_progress(activity != Activity::Idle);
+        self.show_activity(activity, now);
+    }
+
+    /// Says what is going on.
+    pub(super) fn show_activity(&mut self, activity: Activity, now: Instant) {
+        self.screen
+            .with_working(|working| working.set(activity, now));
+    }
+
+    fn set_progress(&mut self, active: bool) {
+        let wanted = self.session.settings().settings().show_terminal_progress();
+        if wanted || !active {
+            self.written(|app| app.screen.runner().set_progress(active));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Shell commands of the user: `!` and `!!`.
+
+use pi_runtime::BashRequest;
+
+use super::App;
+use crate::transcript::{BashEnd, NoticeLevel};
+
+impl App {
+    /// Runs a command; `typed` is what the user wrote.
+    pub(super) fn run_shell(&mut self, typed: &str, command: &str, excluded: bool) {
+        if self.session.is_bash_running() {
+            let stop = self.look.appearance().key(crate::keys::INTERRUPT);
+            self.tell(
+                NoticeLevel::Warning,
+                format!("A command is running already; {stop} stops it"),
+            );
+            self.set_prompt(typed);
+            return;
+        }
+        self.remember_prompt(typed);
+        self.set_prompt("");
+        self.with_transcript(|transcript, document| {
+            transcript.bash_begins(document, command, excluded);
+        });
+        let session = self.session.clone();
+        let request = BashRequest {
+            id: None,
+            command: command.to_owned(),
+            exclude_from_context: excluded,
+        };
+        let running = async move { session.bash(request).await };
+        self.spawn(running, |app, result| {
+            let end = match result {
+                Ok(result) => BashEnd {
+                    exit_code: result.exit_code.map(i64::from),
+                    cancelled: result.cancelled,
+                    truncated: result.truncated,
+                    full_output_path: result
+                        .full_output_path
+                        .map(|path| path.to_string_lossy().into_owned()),
+                    error: None,
+                },
+                Err(error) => BashEnd {
+                    exit_code: None,
+                    cancelled: false,
+                    truncated: false,
+                    full_output_path: None,
+                    error: Some(error.to_string()),
+                },
+            };
+            app.with_transcript(|transcript, document| transcript.bash_ended(document, &end));
+            app.refresh_footer();
+        });
+    }
+}

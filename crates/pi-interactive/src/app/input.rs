@@ -1,0 +1,144 @@
+//! What keys and other events of the terminal mean.
+
+use std::time::Instant;
+
+use pi_config::DoubleEscapeAction;
+use pi_runtime::{CycleDirection, Delivery, Persist};
+use pi_tui::{InputEvent, RunnerEvent};
+
+use super::App;
+use crate::ExitReason;
+use crate::editor_area::PromptEvent;
+use crate::keys;
+
+impl App {
+    pub(super) fn on_terminal(&mut self, event: RunnerEvent) {
+        match event {
+            RunnerEvent::Input { event, .. } => self.on_input(&event),
+            RunnerEvent::OpenUrl(url) => self.open_url(url),
+            RunnerEvent::ColorScheme(scheme) => self.on_color_scheme(scheme),
+            RunnerEvent::Resized => {}
+            RunnerEvent::Terminated => self.leave(ExitReason::Terminated),
+        }
+    }
+
+    fn on_input(&mut self, event: &InputEvent) {
+        if event.is_key_release() {
+            return;
+        }
+        if self.screen.has_dialog() {
+            self.settle_dialog();
+        }
+        for event in self.screen.with_editor(|editor| editor.take_events()) {
+            match event {
+                PromptEvent::Submitted(text) => self.submit(text),
+                PromptEvent::Changed => self.on_prompt_changed(),
+                PromptEvent::Action(action) => self.perform(action),
+            }
+        }
+    }
+
+    fn perform(&mut self, action: &'static str) {
+        match action {
+            keys::INTERRUPT => self.interrupt(),
+            keys::CLEAR => self.clear(),
+            keys::EXIT => self.leave(ExitReason::Quit),
+            keys::SUSPEND => self.suspend(),
+            keys::THINKING_CYCLE => self.cycle_thinking(),
+            keys::MODEL_CYCLE_FORWARD => self.cycle_model(CycleDirection::Forward),
+            keys::MODEL_CYCLE_BACKWARD => self.cycle_model(CycleDirection::Backward),
+            keys::MODEL_SELECT => self.run_command("/model"),
+            keys::TOOLS_EXPAND => self.toggle_details(),
+            keys::THINKING_TOGGLE => self.toggle_thinking(),
+            keys::EDITOR_EXTERNAL => self.edit_externally(),
+            keys::MESSAGE_COPY => self.copy_answer(),
+            keys::MESSAGE_FOLLOW_UP => self.submit_prompt(Delivery::FollowUp),
+            keys::MESSAGE_DEQUEUE => self.take_queue_back(),
+            keys::CLIPBOARD_PASTE_IMAGE => self.paste_clipboard(),
+            keys::SESSION_NEW => self.run_command("/new"),
+            keys::SESSION_TREE => self.run_command("/tree"),
+            keys::SESSION_FORK => self.run_command("/fork"),
+            keys::SESSION_RESUME => self.run_command("/resume"),
+            other => tracing::warn!(other, "an action that means nothing at the prompt"),
+        }
+    }
+
+    /// Escape: stops the innermost thing that is under way.
+    fn interrupt(&mut self) {
+        let session = &self.session;
+        if session.is_retrying() {
+            session.abort_retry();
+        } else if session.is_compacting() {
+            session.abort_compaction();
+            session.abort_branch_summary();
+        } else if session.is_streaming() {
+            self.stop_run();
+        } else if session.is_bash_running() {
+            session.abort_bash();
+        } else if self.is_bash_mode {
+            self.set_prompt("");
+        } else if self.prompt_text().trim().is_empty() && self.escape_key.press(Instant::now()) {
+            match session.settings().settings().double_escape_action() {
+                DoubleEscapeAction::Tree => self.run_command("/tree"),
+                DoubleEscapeAction::Fork => self.run_command("/fork"),
+                DoubleEscapeAction::None => {}
+            }
+        }
+    }
+
+    /// Ctrl+C: clears the prompt; pressed twice it leaves.
+    fn clear(&mut self) {
+        if self.clear_key.press(Instant::now()) {
+            self.leave(ExitReason::Quit);
+        } else {
+            self.set_prompt("");
+        }
+    }
+
+    fn cycle_thinking(&mut self) {
+        let session = self.session.clone();
+        let cycling = async move { session.cycle_thinking_level(Persist::Session).await };
+        self.spawn(cycling, |app, result| match result {
+            Ok(Some(level)) => app.status(format!("Thinking: {}", level.as_str())),
+            Ok(None) => app.status("This model does not think"),
+            Err(error) => app.error(error.describe()),
+        });
+    }
+
+    fn cycle_model(&mut self, direction: CycleDirection) {
+        let session = self.session.clone();
+        let cycling = async move { session.cycle_model(direction, Persist::Session).await };
+        self.spawn(cycling, |app, result| match result {
+            Ok(Some(cycle)) => {
+                app.model_changed();
+                app.status(format!("Model: {}", cycle.model.name));
+            }
+            Ok(None) if app.session.scoped_models().is_empty() => {
+                app.status("There is no other model");
+            }
+            Ok(None) => app.status("There is no other model in scope"),
+            Err(error) => app.error(error.describe()),
+        });
+    }
+
+    fn toggle_details(&mut self) {
+        let expanded = !self.transcript.is_expanded();
+        self.with_transcript(|transcript, document| transcript.set_expanded(document, expanded));
+        self.status(if expanded {
+            "Details are shown"
+        } else {
+            "Details are hidden"
+        });
+    }
+
+    fn toggle_thinking(&mut self) {
+        let hide = !self.look.appearance().hide_thinking;
+        self.change_look(|appearance| appearance.hide_thinking = hide);
+        self.save_setting(move |settings| settings.hide_thinking_block = Some(hide));
+        self.status(if hide {
+            "Thinking is hidden"
+        } else {
+            "Thinking is shown"
+        });
+    }
+}

@@ -1,0 +1,47 @@
+//! Moving in the session's tree.
+
+use std::time::Instant;
+
+use pi_runtime::NavigateOptions;
+use pi_session::EntryId;
+
+use super::App;
+use crate::working::Activity;
+
+impl App {
+    /// Moves to an entry; a run under way is stopped first.
+    pub(super) fn navigate(&mut self, target: EntryId, options: NavigateOptions) {
+        let session = self.session.clone();
+        if options.summarize {
+            self.show_activity(Activity::Summarizing, Instant::now());
+        }
+        let work = async move {
+            if session.is_streaming() {
+                session.abort().await;
+            }
+            let moved = session.navigate_tree(&target, options).await;
+            (target, moved)
+        };
+        self.spawn(work, |app, (target, moved)| {
+            app.show_activity(Activity::Idle, Instant::now());
+            match moved {
+                Ok(moved) if moved.aborted => {
+                    app.status("The branch was not summarized");
+                    app.open_tree(Some(target));
+                }
+                Ok(moved) if moved.cancelled => app.status("Nothing has moved"),
+                Ok(moved) => {
+                    app.show_again();
+                    if let Some(text) = moved.editor_text
+                        && app.prompt_text().trim().is_empty()
+                    {
+                        app.set_prompt(&text);
+                    }
+                    app.status("The session goes on from here");
+                    app.release_held_back();
+                }
+                Err(error) => app.error(crate::failure::describe(&error)),
+            }
+        });
+    }
+}

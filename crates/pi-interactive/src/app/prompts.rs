@@ -1,0 +1,133 @@
+//! The prompt as the application uses it: its text, its border, what comes back into it.
+
+use pi_ai::ThinkingLevel;
+use pi_runtime::QueuedTexts;
+use pi_tui::{ColorToken, FrameRequester};
+
+use super::App;
+use crate::editor_area::painter;
+
+impl App {
+    /// Returns the text at the prompt, large pastes as markers.
+    pub(super) fn prompt_text(&self) -> String {
+        let editor = self.screen.editor();
+        editor.map(|area| area.peek().text()).unwrap_or_default()
+    }
+
+    /// Replaces the text at the prompt.
+    pub(crate) fn set_prompt(&mut self, text: &str) {
+        self.screen.with_editor(|area| area.editor().set_text(text));
+        self.on_prompt_changed();
+    }
+
+    /// Puts text at the cursor.
+    pub(crate) fn insert_at_prompt(&mut self, text: &str) {
+        self.screen
+            .with_editor(|area| area.editor().insert_text(text));
+        self.on_prompt_changed();
+    }
+
+    /// Keeps a prompt for the history.
+    pub(super) fn remember_prompt(&mut self, text: &str) {
+        self.screen
+            .with_editor(|area| area.editor().add_to_history(text));
+    }
+
+    pub(super) fn on_prompt_changed(&mut self) {
+        let is_bash_mode = self.prompt_text().trim_start().starts_with('!');
+        if is_bash_mode != self.is_bash_mode {
+            self.is_bash_mode = is_bash_mode;
+            self.paint_border();
+        }
+    }
+
+    /// Shows the thinking level, or that a shell command is typed, in the border of the prompt.
+    pub(super) fn paint_border(&mut self) {
+        let token = if self.is_bash_mode {
+            ColorToken::BashMode
+        } else {
+            border_token(self.session.thinking_level())
+        };
+        let border = painter(&self.look, token);
+        self.screen
+            .with_editor(|area| area.editor().set_border(border));
+    }
+
+    /// Returns a handle with which threads ask for frames.
+    pub(super) fn frames(&mut self) -> FrameRequester {
+        self.screen.runner().requester()
+    }
+
+    /// Stops the run; what waits comes back to the prompt.
+    pub(super) fn stop_run(&mut self) {
+        let session = self.session.clone();
+        let stopping = async move {
+            let texts = session.clear_queue().await;
+            session.abort().await;
+            texts
+        };
+        let held_back = self.take_held_back();
+        self.spawn(stopping, move |app, texts| {
+            app.put_back(texts, held_back);
+        });
+    }
+
+    /// Brings what waits back to the prompt.
+    pub(super) fn take_queue_back(&mut self) {
+        let session = self.session.clone();
+        let taking = async move { session.clear_queue().await };
+        let held_back = self.take_held_back();
+        self.spawn(taking, move |app, texts| {
+            let count = app.put_back(texts, held_back);
+            app.status(match count {
+                0 => "No message waits".to_owned(),
+                1 => "The message that waited is back at the prompt".to_owned(),
+                _ => format!("The {count} messages that waited are back at the prompt"),
+            });
+        });
+    }
+
+    fn take_held_back(&mut self) -> Vec<String> {
+        let held_back = std::mem::take(&mut self.held_back);
+        held_back.into_iter().map(|(text, _)| text).collect()
+    }
+
+    fn put_back(&mut self, queued: QueuedTexts, held_back: Vec<String>) -> usize {
+        let mut texts = queued.steering;
+        texts.extend(queued.follow_up);
+        texts.extend(held_back);
+        let count = texts.len();
+        if count > 0 {
+            texts.push(self.prompt_text());
+            texts.retain(|text| !text.trim().is_empty());
+            self.set_prompt(&texts.join("\n\n"));
+        }
+        self.refresh_queue();
+        count
+    }
+
+    /// Shows what waits.
+    pub(super) fn refresh_queue(&mut self) {
+        let mut waiting = self.session.queued_texts();
+        for (text, delivery) in &self.held_back {
+            match delivery {
+                pi_runtime::Delivery::Steer => waiting.steering.push(text.clone()),
+                pi_runtime::Delivery::FollowUp => waiting.follow_up.push(text.clone()),
+            }
+        }
+        self.screen.with_queue(|queue| queue.set(waiting));
+    }
+}
+
+/// Returns the colour of a thinking level.
+pub(crate) fn border_token(level: ThinkingLevel) -> ColorToken {
+    match level {
+        ThinkingLevel::Off => ColorToken::ThinkingOff,
+        ThinkingLevel::Minimal => ColorToken::ThinkingMinimal,
+        ThinkingLevel::Low => ColorToken::ThinkingLow,
+        ThinkingLevel::Medium => ColorToken::ThinkingMedium,
+        ThinkingLevel::High => ColorToken::ThinkingHigh,
+        ThinkingLevel::Xhigh => ColorToken::ThinkingXhigh,
+        ThinkingLevel::Max => ColorToken::ThinkingMax,
+    }
+}

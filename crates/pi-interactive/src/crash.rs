@@ -1,0 +1,74 @@
+//! What is left of a crash: a record that the next start mentions.
+//!
+//! The terminal restores itself when the program panics; the session file has everything that was
+//! acknowledged. The record says where it happened, and holds no text of the conversation.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The record, until it has been mentioned.
+const RECORD: &str = "pi-crash.log";
+
+/// The record, after that.
+const MENTIONED: &str = "pi-crash-mentioned.log";
+
+static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+
+/// Writes a record whenever this program panics from now on.
+pub(crate) fn keep_records(directory: &Path, version: &str) {
+    if DIRECTORY.set(directory.to_owned()).is_err() {
+        return;
+    }
+    let version = version.to_owned();
+    let earlier = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // What restores the terminal comes first.
+        earlier(panic);
+        let mut text = format!("pi {version}\n");
+        if let Some(place) = panic.location() {
+            writeln!(text, "at {place}").unwrap_or_default();
+        }
+        writeln!(
+            text,
+            "{panic}\n{}",
+            std::backtrace::Backtrace::force_capture()
+        )
+        .unwrap_or_default();
+        if let Some(directory) = DIRECTORY.get() {
+            write_record(directory, &text);
+        }
+    }));
+}
+
+fn write_record(directory: &Path, text: &str) {
+    let path = directory.join(RECORD);
+    // The newest crash counts.
+    drop(std::fs::remove_file(&path));
+    if let Err(error) = crate::scratch::write_private(&path, text.as_bytes()) {
+        tracing::error!(%error, "no crash record could be written");
+    }
+}
+
+/// Returns where the record of the last crash is, once.
+pub(crate) fn take_record(directory: &Path) -> Option<PathBuf> {
+    let mentioned = directory.join(MENTIONED);
+    std::fs::rename(directory.join(RECORD), &mentioned).ok()?;
+    Some(mentioned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_mentioned_once() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(take_record(directory.path()), None);
+        write_record(directory.path(), "first");
+        write_record(directory.path(), "second");
+        let record = take_record(directory.path()).unwrap();
+        assert_eq!(std::fs::read_to_string(record).unwrap(), "second");
+        assert_eq!(take_record(directory.path()), None);
+    }
+}

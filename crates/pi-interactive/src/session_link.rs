@@ -1,0 +1,62 @@
+//! The way of events from the live session to the screen.
+//!
+//! The session waits for its listeners. A bounded channel keeps the two apart: a burst of deltas is
+//! taken in one go, and a screen that falls behind slows the session down instead of filling memory.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_runtime::{AgentSession, SessionEvent, SessionListener, SessionSubscription};
+use tokio::sync::mpsc;
+
+/// Events on their way: more than a frame's worth of deltas, far less than a burst could hold.
+const CAPACITY: usize = 256;
+
+/// A subscription to one session.
+pub(crate) struct SessionLink {
+    events: mpsc::Receiver<SessionEvent>,
+    _subscription: SessionSubscription,
+}
+
+impl SessionLink {
+    /// Begins to hear of a session.
+    pub(crate) fn to(session: &AgentSession) -> Self {
+        let (sender, events) = mpsc::channel(CAPACITY);
+        Self {
+            events,
+            _subscription: session.subscribe(Arc::new(Relay(sender))),
+        }
+    }
+
+    /// Waits for the next event; never returns once the session is gone.
+    pub(crate) async fn next(&mut self) -> SessionEvent {
+        match self.events.recv().await {
+            Some(event) => event,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns the next event if it is there.
+    pub(crate) fn ready(&mut self) -> Option<SessionEvent> {
+        self.events.try_recv().ok()
+    }
+}
+
+impl std::fmt::Debug for SessionLink {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("SessionLink")
+    }
+}
+
+struct Relay(mpsc::Sender<SessionEvent>);
+
+impl SessionListener for Relay {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        let event = event.clone();
+        Box::pin(async move {
+            if self.0.send(event).await.is_err() {
+                tracing::debug!("the screen has turned to another session");
+            }
+        })
+    }
+}

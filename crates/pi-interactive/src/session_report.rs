@@ -1,0 +1,111 @@
+//! Facts about a session, as `/session` lists them.
+
+use std::fmt::Write as _;
+
+use pi_runtime::AgentSession;
+use pi_session::{SessionError, SessionTotals};
+
+/// Returns the facts, one a line.
+pub(crate) fn session_report(
+    session: &AgentSession,
+    version: &str,
+) -> Result<String, SessionError> {
+    let stats = session.stats()?;
+    let totals = session.with_session(|session| {
+        let mut totals = SessionTotals::default();
+        for entry in session.entries() {
+            totals.add(&*entry?);
+        }
+        Ok::<_, SessionError>(totals)
+    })?;
+    let mut report = String::from("Session\n");
+    let mut fact = |label: &str, value: String| {
+        // Writing to a string cannot fail.
+        writeln!(report, "  {label:<10} {value}").unwrap_or_default();
+    };
+    let name = session.session_name();
+    fact(
+        "name",
+        name.unwrap_or_else(|| "none, /name gives it one".to_owned()),
+    );
+    let file = stats.session_file.as_ref();
+    fact(
+        "file",
+        file.map_or("in memory".to_owned(), |path| path.display().to_string()),
+    );
+    fact("id", stats.session_id.clone());
+    fact("pi", version.to_owned());
+    fact(
+        "messages",
+        format!(
+            "{} ({} from you, {} answers, {} tool calls, {} results)",
+            grouped(stats.total_messages),
+            grouped(stats.user_messages),
+            grouped(stats.assistant_messages),
+            grouped(stats.tool_calls),
+            grouped(stats.tool_results),
+        ),
+    );
+    let tokens = &stats.tokens;
+    fact(
+        "tokens",
+        format!(
+            "{} ({} input, {} output, {} cache read, {} cache write)",
+            grouped(tokens.total),
+            grouped(tokens.input),
+            grouped(tokens.output),
+            grouped(tokens.cache_read),
+            grouped(tokens.cache_write),
+        ),
+    );
+    if let Some(context) = stats.context_usage {
+        let used = context.tokens.map_or("unknown".to_owned(), grouped);
+        let percent = context
+            .percent
+            .map_or(String::new(), |share| format!(" ({share:.1}%)"));
+        fact(
+            "context",
+            format!("{used} of {}{percent}", grouped(context.context_window)),
+        );
+    }
+    if stats.cost > 0.0 {
+        fact("cost", format!("${:.4}", stats.cost));
+        for model in totals.by_model() {
+            fact(
+                "",
+                format!(
+                    "{}: {} tokens, ${:.4}",
+                    model.name,
+                    grouped(model.tokens),
+                    model.cost
+                ),
+            );
+        }
+    }
+    Ok(report.trim_end().to_owned())
+}
+
+/// Returns a number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(1234), "1,234");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+}

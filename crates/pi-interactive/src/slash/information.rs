@@ -1,0 +1,58 @@
+//! Commands that show something.
+
+use crate::app::App;
+use crate::session_report::session_report;
+use crate::transcript::NoticeLevel;
+
+/// `/name [name]`
+pub(super) fn name(app: &mut App, argument: &str) {
+    let name = argument
+        .split(['\r', '\n'])
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let name = name.trim().to_owned();
+    if name.is_empty() {
+        match app.session.session_name() {
+            Some(name) => app.tell(NoticeLevel::Info, format!("The session's name: {name}")),
+            None => app.tell(
+                NoticeLevel::Info,
+                "The session has no name; /name followed by one gives it one",
+            ),
+        }
+        return;
+    }
+    let session = app.session.clone();
+    let work = async move { session.set_session_name(&name).await.map(|()| name) };
+    app.spawn(work, |app, result| match result {
+        Ok(name) => {
+            app.refresh_title();
+            app.refresh_footer();
+            app.status(format!("The session is now called {name}"));
+        }
+        Err(error) => app.error(crate::failure::describe(&error)),
+    });
+}
+
+/// `/session`
+pub(super) fn session(app: &mut App, _argument: &str) {
+    let session = app.session.clone();
+    let version = app.options.version.clone();
+    app.spawn_blocking(
+        move || session_report(&session, &version),
+        |app, report| match report {
+            Ok(report) => app.tell(NoticeLevel::Info, report),
+            Err(error) => app.error(crate::failure::describe(&error)),
+        },
+    );
+}
+
+/// `/changelog`
+pub(super) fn changelog(app: &mut App, _argument: &str) {
+    app.open_changelog();
+}
+
+/// `/hotkeys`
+pub(super) fn hotkeys(app: &mut App, _argument: &str) {
+    app.open_hotkeys();
+}

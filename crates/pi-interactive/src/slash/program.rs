@@ -1,0 +1,108 @@
+//! Commands about the program and what leaves it.
+
+use std::path::PathBuf;
+
+use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl};
+
+use crate::ExitReason;
+use crate::app::App;
+
+/// `/quit`
+pub(super) fn quit(app: &mut App, _argument: &str) {
+    app.leave(ExitReason::Quit);
+}
+
+/// `/copy`
+pub(super) fn copy(app: &mut App, _argument: &str) {
+    app.copy_answer();
+}
+
+/// `/export [file]`
+pub(super) fn export(app: &mut App, argument: &str) {
+    let services = app.runtime.services();
+    let output = path_argument(argument).map(|path| {
+        services
+            .cwd
+            .join(pi_config::expand_home(&path, &services.env))
+    });
+    let is_jsonl = output.as_ref().is_some_and(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "jsonl")
+    });
+    let session = app.session.clone();
+    let env = services.env.clone();
+    let system_prompt = session.system_prompt();
+    app.spawn_blocking(
+        move || {
+            session.with_session(|session| {
+                if is_jsonl {
+                    let options = JsonlOptions {
+                        output,
+                        env,
+                        ..JsonlOptions::default()
+                    };
+                    return export_jsonl(session, &options);
+                }
+                let options = HtmlOptions {
+                    output,
+                    env,
+                    system_prompt: Some(system_prompt),
+                    ..HtmlOptions::default()
+                };
+                export_html(session, &options)
+            })
+        },
+        |app, result| match result {
+            Ok(path) => app.status(format!("The session is in {}", path.display())),
+            Err(error) => app.error(crate::failure::describe(&error)),
+        },
+    );
+}
+
+/// `/import <file>`
+pub(super) fn import(app: &mut App, argument: &str) {
+    match path_argument(argument) {
+        Some(path) => app.ask_import(PathBuf::from(path)),
+        None => app.error("Name the file: /import <file.jsonl>"),
+    }
+}
+
+/// `/share`
+pub(super) fn share(app: &mut App, _argument: &str) {
+    app.error("Sharing is not part of this build; /export writes a page you can send");
+}
+
+/// `/bug [what happened]`
+pub(super) fn bug(app: &mut App, _argument: &str) {
+    app.error("Reports are not part of this build; /export writes the session to a file");
+}
+
+/// `/debug`
+pub(super) fn debug(app: &mut App, _argument: &str) {
+    app.write_debug_record();
+}
+
+/// Returns a path that stands alone or in quotes.
+fn path_argument(argument: &str) -> Option<String> {
+    let argument = argument.trim();
+    for quote in ['"', '\''] {
+        if let Some(rest) = argument.strip_prefix(quote) {
+            return rest.split_once(quote).map(|(path, _)| path.to_owned());
+        }
+    }
+    argument.split_whitespace().next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_ends_at_a_space_unless_it_is_quoted() {
+        assert_eq!(path_argument("a.html and more").as_deref(), Some("a.html"));
+        assert_eq!(path_argument("\"a b.html\" x").as_deref(), Some("a b.html"));
+        assert_eq!(path_argument("'a b'").as_deref(), Some("a b"));
+        assert_eq!(path_argument("\"open"), None);
+        assert_eq!(path_argument("  "), None);
+    }
+}

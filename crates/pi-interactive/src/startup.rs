@@ -1,0 +1,170 @@
+//! What the user sees first: the header, what was loaded, what is wrong.
+
+use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
+use pi_runtime::Prompt;
+
+use crate::app::App;
+use crate::block::BlockView;
+use crate::header::{Header, HeaderFacts, HeaderSection};
+use crate::paths::with_tilde;
+use crate::transcript::NoticeLevel;
+
+/// Shows the header and what there is to say about how the session was made.
+pub(crate) fn greet(app: &mut App) {
+    let services = app.runtime.services();
+    let settings = services.settings.settings();
+    let home = app.look.appearance().home.clone();
+    let display = |path: &std::path::Path| with_tilde(path, home.as_deref());
+    let facts = HeaderFacts {
+        version: app.options.version.clone(),
+        quiet: (settings.quiet_startup() || settings.hide_startup_header()) && !app.options.verbose,
+        sections: if settings.quiet_startup() && !app.options.verbose {
+            Vec::new()
+        } else {
+            sections(&services.resources, &display)
+        },
+    };
+    let header = BlockView::new(Header::new(facts), app.look.clone());
+    app.with_transcript(|transcript, document| transcript.append(document, header));
+    let mut diagnostics = app.runtime.diagnostics();
+    diagnostics.extend(services.settings.take_diagnostics());
+    for diagnostic in diagnostics {
+        app.tell_diagnostic(&diagnostic);
+    }
+    if let Some(fallback) = app.runtime.model_fallback() {
+        app.tell(NoticeLevel::Warning, fallback);
+    }
+    if app.session.model().is_none() {
+        let hints = pi_runtime::no_model_hints().join("\n");
+        app.tell(
+            NoticeLevel::Warning,
+            format!("No model can be asked yet.\n{hints}"),
+        );
+    }
+    app.tell_theme_problem();
+    app.tell_key_problems();
+}
+
+fn sections(
+    resources: &Resources,
+    display: &dyn Fn(&std::path::Path) -> String,
+) -> Vec<HeaderSection> {
+    let context = HeaderSection {
+        title: "Context".to_owned(),
+        names: resources
+            .context_files
+            .iter()
+            .map(|file| display(&file.path))
+            .collect(),
+        details: resources
+            .context_files
+            .iter()
+            .map(|file| display(&file.path))
+            .collect(),
+        is_problem: false,
+    };
+    let skills = HeaderSection {
+        title: "Skills".to_owned(),
+        names: resources
+            .skills
+            .iter()
+            .map(|skill| skill.name.clone())
+            .collect(),
+        details: resources
+            .skills
+            .iter()
+            .map(|skill| format!("{}  {}", skill.name, display(&skill.file_path)))
+            .collect(),
+        is_problem: false,
+    };
+    let prompts = HeaderSection {
+        title: "Prompts".to_owned(),
+        names: resources
+            .prompt_templates
+            .iter()
+            .map(|template| format!("/{}", template.name))
+            .collect(),
+        details: resources
+            .prompt_templates
+            .iter()
+            .map(|template| format!("/{}  {}", template.name, display(&template.file_path)))
+            .collect(),
+        is_problem: false,
+    };
+    let extensions = HeaderSection {
+        title: "Extensions".to_owned(),
+        names: resources
+            .extensions
+            .iter()
+            .map(|extension| {
+                let name = extension.path.file_name();
+                name.map(|name| name.to_string_lossy().into_owned())
+                    .unwrap_or_default()
+            })
+            .collect(),
+        details: resources
+            .extensions
+            .iter()
+            .map(|extension| display(&extension.path))
+            .collect(),
+        is_problem: false,
+    };
+    let themes = HeaderSection {
+        title: "Themes".to_owned(),
+        names: resources
+            .themes
+            .iter()
+            .map(|theme| theme.name.clone())
+            .collect(),
+        details: resources
+            .themes
+            .iter()
+            .map(|theme| format!("{}  {}", theme.name, display(&theme.path)))
+            .collect(),
+        is_problem: false,
+    };
+    [context, skills, prompts, extensions, themes]
+        .into_iter()
+        .filter(|section| !section.names.is_empty())
+        .collect()
+}
+
+/// Does what can wait until something is on the screen.
+pub(crate) fn after_first_frame(app: &mut App) {
+    app.probe_terminal();
+    app.watch_theme_files();
+    app.mention_crash();
+    if app.options.refresh_catalogues {
+        app.runtime.refresh_catalogues();
+    }
+    if app.options.pick_session {
+        app.open_resume();
+    }
+    let prompts: Vec<Prompt> = std::mem::take(&mut app.options.prompts);
+    app.say_in_turn(prompts);
+}
+
+impl App {
+    /// Says what is wrong with the user's keys.
+    fn tell_key_problems(&mut self) {
+        for problem in self.take_key_problems() {
+            self.tell_diagnostic(&problem);
+        }
+    }
+
+    /// Says what is wrong with a file of the user.
+    pub(crate) fn tell_diagnostic(&mut self, diagnostic: &ConfigDiagnostic) {
+        let level = match diagnostic.level {
+            DiagnosticLevel::Info => NoticeLevel::Info,
+            DiagnosticLevel::Warning => NoticeLevel::Warning,
+            DiagnosticLevel::Error => NoticeLevel::Error,
+        };
+        let text = match &diagnostic.path {
+            Some(path) if !diagnostic.message.contains(&*path.to_string_lossy()) => {
+                format!("{}: {}", path.display(), diagnostic.message)
+            }
+            _ => diagnostic.message.clone(),
+        };
+        self.tell(level, text);
+    }
+}

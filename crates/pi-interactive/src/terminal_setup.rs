@@ -1,0 +1,170 @@
+//! The terminal before the first frame: what it can show, which keys it has, what the screen is like.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pi_ai::Env;
+use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel, Settings, TuiMode, read_keybindings};
+use pi_tui::{
+    Capabilities, CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol,
+    Keybindings, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
+    TerminalEnvironment, Theme, TuiOptions, UserBindings,
+};
+
+use crate::keys::{self, APP_ACTIONS};
+use crate::look::Appearance;
+
+/// Lines a turn of the wheel scrolls where nobody says otherwise.
+const WHEEL_LINES: u16 = 3;
+
+/// Reads the user's keys, and what is wrong with them.
+pub(crate) fn read_keys(agent_dir: &AgentDir, env: &Env) -> (Keybindings, Vec<ConfigDiagnostic>) {
+    let file = agent_dir.keybindings_file();
+    let known: Vec<&str> = pi_tui::TUI_ACTIONS
+        .iter()
+        .chain(APP_ACTIONS)
+        .map(|definition| definition.id)
+        .collect();
+    let read = read_keybindings(&file, &known);
+    let mut user = UserBindings::default();
+    for (action, names) in &read.keys {
+        user.bind(action, names.iter().map(String::as_str));
+    }
+    let mut problems = read.diagnostics;
+    problems.extend(user.invalid().iter().map(|invalid| ConfigDiagnostic {
+        level: DiagnosticLevel::Warning,
+        message: format!(
+            "keybindings file {}: {} has no key \"{}\": {}",
+            file.display(),
+            invalid.action,
+            invalid.key,
+            invalid.error
+        ),
+        path: Some(file.clone()),
+    }));
+    let platform = Platform::current(|name| env.var(name));
+    (keys::keybindings(platform, &user), problems)
+}
+
+/// Returns what the terminal can show; links inside tmux are found out later.
+pub(crate) fn capabilities(settings: &Settings, env: &Env) -> Capabilities {
+    let lookup = |name: &str| env.var(name);
+    Capabilities::resolve(
+        TerminalEnvironment::new(&lookup),
+        overrides(settings),
+        || false,
+    )
+}
+
+/// Returns what the settings say about the terminal.
+pub(crate) fn overrides(settings: &Settings) -> CapabilityOverrides {
+    CapabilityOverrides {
+        images: settings.image_protocol().and_then(image_protocol),
+        true_color: settings.true_color(),
+        hyperlinks: settings.hyperlinks(),
+    }
+}
+
+fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProtocol>> {
+    use pi_config::ImageProtocolName;
+    match setting {
+        pi_config::ImageProtocol::Named(ImageProtocolName::Kitty) => {
+            Some(Some(ImageProtocol::Kitty))
+        }
+        pi_config::ImageProtocol::Named(ImageProtocolName::Iterm2) => {
+            Some(Some(ImageProtocol::ITerm2))
+        }
+        pi_config::ImageProtocol::Shown(false) => Some(None),
+        _ => None,
+    }
+}
+
+/// Returns how many colours themes are resolved for.
+pub(crate) fn color_mode(capabilities: Capabilities) -> ColorMode {
+    if capabilities.true_color {
+        ColorMode::TrueColor
+    } else {
+        ColorMode::Palette
+    }
+}
+
+/// Guesses the terminal's background until it says what it is.
+pub(crate) fn color_scheme(env: &Env) -> ColorScheme {
+    env.var("COLORFGBG")
+        .and_then(|value| ColorScheme::from_colorfgbg(&value))
+        .unwrap_or(ColorScheme::Dark)
+}
+
+/// Returns where the settings want the UI drawn.
+pub(crate) fn screen_mode(settings: &Settings) -> ScreenMode {
+    match settings.tui_mode() {
+        TuiMode::Regular => ScreenMode::Main,
+        TuiMode::Fullscreen => ScreenMode::Full,
+    }
+}
+
+/// Returns what the UI starts with.
+pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindings) -> TuiOptions {
+    let lookup = |name: &str| env.var(name);
+    TuiOptions {
+        mode: screen_mode(settings),
+        render: RenderOptions {
+            shrink: if settings.clear_on_shrink(env) {
+                ShrinkPolicy::PullBack
+            } else {
+                ShrinkPolicy::LeaveEmpty
+            },
+            show_cursor: settings.show_hardware_cursor(env),
+            scrollbar: match settings.fullscreen_scrollbar() {
+                pi_config::FullscreenScrollbar::Auto => ScrollbarPolicy::Auto,
+                pi_config::FullscreenScrollbar::Always => ScrollbarPolicy::Always,
+                pi_config::FullscreenScrollbar::Hidden => ScrollbarPolicy::Hidden,
+            },
+            mouse: TerminalEnvironment::new(&lookup).mouse_tracking(),
+            ..RenderOptions::default()
+        },
+        keybindings,
+        wheel_lines: settings
+            .fullscreen_wheel_scroll_lines()
+            .unwrap_or(WHEEL_LINES)
+            .into(),
+        copy_on_select: settings.fullscreen_copy_on_select(),
+    }
+}
+
+/// Returns the first appearance.
+pub(crate) fn appearance(
+    settings: &Settings,
+    theme: Theme,
+    keys: Keybindings,
+    capabilities: Capabilities,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+) -> Appearance {
+    let mut appearance = Appearance {
+        theme: Arc::new(theme),
+        keys: Arc::new(keys),
+        capabilities,
+        cell_size: CellSize::default(),
+        hide_thinking: false,
+        output_padding: 1,
+        code_indent: String::new(),
+        show_images: true,
+        image_width: 60,
+        cwd,
+        home,
+    };
+    appearance.apply(settings);
+    appearance
+}
+
+impl Appearance {
+    /// Takes what the settings say about showing things.
+    pub(crate) fn apply(&mut self, settings: &Settings) {
+        self.hide_thinking = settings.hide_thinking_block();
+        self.output_padding = usize::from(settings.output_pad());
+        self.code_indent = settings.code_block_indent().to_owned();
+        self.show_images = settings.show_images();
+        self.image_width = usize::from(settings.image_width_cells());
+    }
+}
