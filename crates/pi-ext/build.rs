@@ -3,7 +3,10 @@
 //! `js/internal/x.js` becomes the module `pi:x`, `js/web/x.js` becomes `pi:web/x`,
 //! `js/node/a/b.js` becomes `node:a/b`. A syntax error in one of them fails the build.
 
-#![expect(clippy::print_stdout, reason = "the build reads its instructions from standard output")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the build reads its instructions from standard output"
+)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -116,7 +119,10 @@ fn compile(
     context.with(|ctx| {
         Module::declare(ctx.clone(), name, source)
             .and_then(|module| {
-                module.write(WriteOptions { strip_source: true, ..WriteOptions::default() })
+                module.write(WriteOptions {
+                    strip_source: true,
+                    ..WriteOptions::default()
+                })
             })
             .catch(&ctx)
             .map_err(|error| error.to_string().replace('\n', " "))
@@ -147,7 +153,13 @@ fn exported_names(source: &str) -> Vec<String> {
             Some("async") => names.extend(words.nth(1).map(str::to_owned)),
             Some("const") if rest.starts_with("const {") => {
                 let list = rest.split(['{', '}']).nth(1).unwrap_or_default();
-                let name = |item: &str| item.rsplit(':').next().unwrap_or_default().trim().to_owned();
+                let name = |item: &str| {
+                    item.rsplit(':')
+                        .next()
+                        .unwrap_or_default()
+                        .trim()
+                        .to_owned()
+                };
                 names.extend(list.split(',').map(name).filter(|name| !name.is_empty()));
             }
             Some("const" | "let" | "var" | "function" | "class") => {

@@ -27,7 +27,9 @@ pub struct SourceCache {
 impl SourceCache {
     /// Creates a cache in a folder, which is made when the first entry is written.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: Some(folder.into()) }
+        Self {
+            folder: Some(folder.into()),
+        }
     }
 
     /// Creates a cache that remembers nothing.
@@ -126,11 +128,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = SourceCache::new(folder.path().join("sub"));
         let path = Path::new("/x/a.ts");
-        let first = cache.prepare(path, "export const a: number = 1;", SourceFormat::Module).unwrap();
+        let first = cache
+            .prepare(path, "export const a: number = 1;", SourceFormat::Module)
+            .unwrap();
         let entry = only_entry(&folder.path().join("sub"));
-        let changed = PreparedSource { code: "changed".to_owned(), ..first.clone() };
+        let changed = PreparedSource {
+            code: "changed".to_owned(),
+            ..first.clone()
+        };
         write(&entry, &changed).unwrap();
-        let second = cache.prepare(path, "export const a: number = 1;", SourceFormat::Module).unwrap();
+        let second = cache
+            .prepare(path, "export const a: number = 1;", SourceFormat::Module)
+            .unwrap();
         assert_eq!(second.code, "changed");
         assert_ne!(first.code, second.code);
     }
@@ -144,8 +153,14 @@ mod tests {
         let first = cache.prepare(path, source, SourceFormat::Module).unwrap();
         let entry = only_entry(folder.path());
         for damage in ["", "zzz", "deadbeef\n{}"] {
-            std::fs::File::create(&entry).unwrap().write_all(damage.as_bytes()).unwrap();
-            assert_eq!(cache.prepare(path, source, SourceFormat::Module).unwrap(), first);
+            std::fs::File::create(&entry)
+                .unwrap()
+                .write_all(damage.as_bytes())
+                .unwrap();
+            assert_eq!(
+                cache.prepare(path, source, SourceFormat::Module).unwrap(),
+                first
+            );
         }
     }
 
@@ -155,6 +170,10 @@ mod tests {
         let file = folder.path().join("file");
         std::fs::File::create(&file).unwrap();
         let cache = SourceCache::new(file.join("below"));
-        assert!(cache.prepare(Path::new("a.ts"), "1", SourceFormat::Module).is_ok());
+        assert!(
+            cache
+                .prepare(Path::new("a.ts"), "1", SourceFormat::Module)
+                .is_ok()
+        );
     }
 }

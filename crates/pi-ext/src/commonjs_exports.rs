@@ -5,8 +5,8 @@
 //! re-exports. What is missed here is added by what importers ask for.
 
 use oxc_ast::ast::{
-    Argument, AssignmentExpression, AssignmentTarget, CallExpression, Expression,
-    ObjectExpression, ObjectPropertyKind, Program,
+    Argument, AssignmentExpression, AssignmentTarget, CallExpression, Expression, ObjectExpression,
+    ObjectPropertyKind, Program,
 };
 use oxc_ast_visit::{Visit, walk};
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,8 @@ impl<'a> Visit<'a> for Finder {
             AssignmentTarget::StaticMemberExpression(member) => {
                 if is_exports(&member.object) {
                     self.add(&member.property.name);
-                } else if is_identifier(&member.object, "module") && member.property.name == "exports"
+                } else if is_identifier(&member.object, "module")
+                    && member.property.name == "exports"
                 {
                     match &assignment.right {
                         Expression::ObjectExpression(object) => self.add_keys(object),
@@ -92,8 +93,11 @@ impl<'a> Visit<'a> for Finder {
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        let arguments: Vec<&Expression<'_>> =
-            call.arguments.iter().filter_map(Argument::as_expression).collect();
+        let arguments: Vec<&Expression<'_>> = call
+            .arguments
+            .iter()
+            .filter_map(Argument::as_expression)
+            .collect();
         match (callee_name(&call.callee), arguments.as_slice()) {
             // Object.defineProperty(exports, "name", …)
             (Some("defineProperty"), [target, Expression::StringLiteral(name), ..])

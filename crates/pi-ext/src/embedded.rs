@@ -18,13 +18,18 @@ static MODULES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"))
 
 /// Returns a module of ours.
 pub(crate) fn find(name: &str) -> Option<&'static Embedded> {
-    let position = MODULES.binary_search_by(|module| module.name.cmp(name)).ok()?;
+    let position = MODULES
+        .binary_search_by(|module| module.name.cmp(name))
+        .ok()?;
     MODULES.get(position)
 }
 
 impl Embedded {
     /// Declares the module in a context.
-    #[expect(unsafe_code, reason = "bytecode can only be read by an unsafe function")]
+    #[expect(
+        unsafe_code,
+        reason = "bytecode can only be read by an unsafe function"
+    )]
     pub(crate) fn declare<'js>(&self, ctx: &Ctx<'js>) -> Result<Module<'js>> {
         // SAFETY: the bytes were written by the same version of the engine in our own build.
         unsafe { Module::load(ctx.clone(), self.bytecode) }
@@ -42,7 +47,8 @@ pub(crate) fn evaluate(ctx: &Ctx<'_>, name: &str) -> Result<()> {
 pub(crate) fn namespace<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> {
     let quoted = serde_json::Value::String(name.to_owned()).to_string();
     let source = format!("export * as module from {quoted};");
-    let (bridge, promise) = Module::declare(ctx.clone(), format!("bridge:{name}"), source)?.eval()?;
+    let (bridge, promise) =
+        Module::declare(ctx.clone(), format!("bridge:{name}"), source)?.eval()?;
     match promise.state() {
         PromiseState::Resolved => bridge.get("module"),
         PromiseState::Rejected => {
@@ -51,7 +57,10 @@ pub(crate) fn namespace<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Object<'js>> 
                 rquickjs::function::This(promise.clone()),
                 rquickjs::Function::new(ctx.clone(), || {})?,
             ))?;
-            Err(promise.result::<()>().and_then(std::result::Result::err).unwrap_or(Error::Unknown))
+            Err(promise
+                .result::<()>()
+                .and_then(std::result::Result::err)
+                .unwrap_or(Error::Unknown))
         }
         PromiseState::Pending => Err(Exception::throw_message(
             ctx,

@@ -106,7 +106,10 @@ impl EngineOptions {
         name: impl Into<String>,
         source: impl Into<String>,
     ) -> Self {
-        self.virtual_modules.push(VirtualModule { name: name.into(), source: source.into() });
+        self.virtual_modules.push(VirtualModule {
+            name: name.into(),
+            source: source.into(),
+        });
         self
     }
 }
@@ -125,7 +128,10 @@ pub struct CallOptions {
 impl CallOptions {
     /// Charges a call to an extension.
     pub fn charged_to(extension: impl Into<String>) -> Self {
-        Self { extension: Some(extension.into()), ..Self::default() }
+        Self {
+            extension: Some(extension.into()),
+            ..Self::default()
+        }
     }
 
     /// Limits the call, waiting included.
@@ -167,14 +173,18 @@ impl Engine {
 
     /// Tells whether the JavaScript thread runs.
     pub fn is_started(&self) -> bool {
-        self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 
     /// Imports a file as an extension's entry point, running its top level.
     pub async fn load(&self, path: &Path) -> Result<(), EngineError> {
         let name = path.to_string_lossy().into_owned();
         let options = CallOptions::charged_to(name.clone());
-        self.call("pi:host", "load", vec![Value::String(name)], options).await?;
+        self.call("pi:host", "load", vec![Value::String(name)], options)
+            .await?;
         Ok(())
     }
 
@@ -222,7 +232,9 @@ impl Engine {
         let patience = slice.max(self.options.budgets.slice) + self.options.budgets.grace;
         let deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
         loop {
-            let left = patience.saturating_sub(thread.pulse.running_for()).max(SHORTEST_LOOK);
+            let left = patience
+                .saturating_sub(thread.pulse.running_for())
+                .max(SHORTEST_LOOK);
             let next_look = Instant::now() + left;
             let until = deadline.map_or(next_look, |(deadline, _)| deadline.min(next_look));
             match tokio::time::timeout_at(until, &mut answer).await {
@@ -264,7 +276,11 @@ impl Engine {
     /// Running code is interrupted; a thread that hangs in native code is left to itself and
     /// heard no more. Open calls fail with [`EngineError::Stopped`]. Nothing loaded survives.
     pub fn replace(&self) {
-        let old = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let old = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(old) = old {
             old.pulse.stop();
         }
@@ -272,7 +288,11 @@ impl Engine {
 
     /// Stops the thread and waits for its end.
     pub async fn shutdown(&self) -> Result<(), EngineError> {
-        let old = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let old = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let Some(old) = old else {
             return Ok(());
         };

@@ -75,7 +75,10 @@ pub struct HostError {
 impl HostError {
     /// Creates an error from its message.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), code: None }
+        Self {
+            message: message.into(),
+            code: None,
+        }
     }
 }
 

@@ -63,7 +63,9 @@ impl ModuleTable {
 
     /// Notes that everything loaded so far has run.
     pub(crate) fn finish(&self) {
-        self.finished.borrow_mut().extend(self.prepared.borrow().keys().cloned());
+        self.finished
+            .borrow_mut()
+            .extend(self.prepared.borrow().keys().cloned());
     }
 
     /// Returns the file on the stack that `require` of an ES module would run again while it
@@ -119,7 +121,11 @@ impl ModuleTable {
             Target::File(path) => {
                 let name = path.to_string_lossy().into_owned();
                 if !asked.is_empty() {
-                    self.requested.borrow_mut().entry(name.clone()).or_default().extend(asked);
+                    self.requested
+                        .borrow_mut()
+                        .entry(name.clone())
+                        .or_default()
+                        .extend(asked);
                 }
                 name
             }
@@ -133,7 +139,10 @@ impl ModuleTable {
         }
         let source = std::fs::read_to_string(path)
             .map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
-        if path.extension().is_some_and(|extension| extension == "node") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "node")
+        {
             return Err(format!(
                 "{} is native code for Node, which extensions cannot load here",
                 path.display()
@@ -156,9 +165,14 @@ impl ModuleTable {
         }
         let mut asked = self.asked.borrow_mut();
         for (specifier, names) in &prepared.imports {
-            asked.insert((name.clone().into_owned(), specifier.clone()), names.clone());
+            asked.insert(
+                (name.clone().into_owned(), specifier.clone()),
+                names.clone(),
+            );
         }
-        self.prepared.borrow_mut().insert(path.to_path_buf(), Rc::clone(prepared));
+        self.prepared
+            .borrow_mut()
+            .insert(path.to_path_buf(), Rc::clone(prepared));
     }
 
     /// Returns the names a CommonJS file exports, those of files it passes on included.
@@ -172,7 +186,9 @@ impl ModuleTable {
         }
         let importer = path.to_string_lossy();
         for specifier in &prepared.exports.reexports {
-            let target = self.resolver.resolve(specifier, &importer, ImportKind::Require);
+            let target = self
+                .resolver
+                .resolve(specifier, &importer, ImportKind::Require);
             if let Ok(Target::File(file)) = target {
                 self.commonjs_names(&file, depth + 1, names);
             }
@@ -193,13 +209,23 @@ impl ModuleTable {
             return Module::declare(ctx.clone(), name, stand_in_source(rest));
         }
         let path = Path::new(name);
-        if path.extension().is_some_and(|extension| extension == "json") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
             return declare_json(ctx, name, path);
         }
-        let prepared = self.prepare(path).map_err(|message| Exception::throw_syntax(ctx, &message))?;
+        let prepared = self
+            .prepare(path)
+            .map_err(|message| Exception::throw_syntax(ctx, &message))?;
         match prepared.format {
             SourceFormat::CommonJs => {
-                let mut names = self.requested.borrow().get(name).cloned().unwrap_or_default();
+                let mut names = self
+                    .requested
+                    .borrow()
+                    .get(name)
+                    .cloned()
+                    .unwrap_or_default();
                 self.commonjs_names(path, 0, &mut names);
                 Module::declare(ctx.clone(), name, commonjs_wrapper(name, &names))
             }
@@ -214,7 +240,9 @@ impl ModuleTable {
 
 /// Our own modules import by full name.
 fn is_internal(importer: &str) -> bool {
-    ["pi:", "node:", "bridge:", STAND_IN].iter().any(|prefix| importer.starts_with(prefix))
+    ["pi:", "node:", "bridge:", STAND_IN]
+        .iter()
+        .any(|prefix| importer.starts_with(prefix))
 }
 
 /// Returns the builtin, or a stand-in where it lacks something that was asked for.
@@ -277,11 +305,14 @@ fn declare_json<'js>(ctx: &Ctx<'js>, name: &str, path: &Path) -> Result<Module<'
     let text = std::fs::read_to_string(path).map_err(|error| {
         Exception::throw_message(ctx, &format!("Cannot read {}: {error}", path.display()))
     })?;
-    let json: Json = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
-        Exception::throw_syntax(ctx, &format!("{}: {error}", path.display()))
-    })?;
+    let json: Json = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+        .map_err(|error| Exception::throw_syntax(ctx, &format!("{}: {error}", path.display())))?;
     let text = quoted(&json.to_string());
-    Module::declare(ctx.clone(), name, format!("export default JSON.parse({text});"))
+    Module::declare(
+        ctx.clone(),
+        name,
+        format!("export default JSON.parse({text});"),
+    )
 }
 
 /// The engine's question "what does this import mean?".

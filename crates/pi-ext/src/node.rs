@@ -40,7 +40,8 @@ impl Request {
     /// Reads the arguments as what the operation takes.
     fn read<T: DeserializeOwned>(&self) -> Result<T, NativeError> {
         serde_json::from_value(self.arguments.clone()).map_err(|error| {
-            NativeError::new(format!("{}: {error}", self.operation)).with_code("ERR_INVALID_ARG_TYPE")
+            NativeError::new(format!("{}: {error}", self.operation))
+                .with_code("ERR_INVALID_ARG_TYPE")
         })
     }
 
@@ -52,7 +53,11 @@ impl Request {
 type NativeFuture = Pin<Box<dyn Future<Output = Result<Reply, NativeError>>>>;
 
 /// Performs an operation at once.
-pub(crate) fn call(realm: &Rc<Realm>, module: &str, request: Request) -> Result<Reply, NativeError> {
+pub(crate) fn call(
+    realm: &Rc<Realm>,
+    module: &str,
+    request: Request,
+) -> Result<Reply, NativeError> {
     match module {
         "fs" => files::run(&realm.resources.files, &request),
         "child" => child_process::call(realm, &request),

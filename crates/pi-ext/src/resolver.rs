@@ -17,15 +17,68 @@ use crate::typescript::SourceFormat;
 
 /// Every module name Node reserves, whether we have it or not.
 const NODE_BUILTINS: [&str; 62] = [
-    "assert", "assert/strict", "async_hooks", "buffer", "child_process", "cluster", "console",
-    "constants", "crypto", "dgram", "diagnostics_channel", "dns", "dns/promises", "domain",
-    "events", "fs", "fs/promises", "http", "http2", "https", "inspector", "inspector/promises",
-    "module", "net", "os", "path", "path/posix", "path/win32", "perf_hooks", "process",
-    "punycode", "querystring", "readline", "readline/promises", "repl", "sea", "sqlite", "stream",
-    "stream/consumers", "stream/promises", "stream/web", "string_decoder", "sys", "test",
-    "test/reporters", "timers", "timers/promises", "tls", "trace_events", "tty", "url", "util",
-    "util/types", "v8", "vm", "wasi", "worker_threads", "zlib", "_http_agent", "_http_common",
-    "_stream_wrap", "_tls_wrap",
+    "assert",
+    "assert/strict",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "dns/promises",
+    "domain",
+    "events",
+    "fs",
+    "fs/promises",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "inspector/promises",
+    "module",
+    "net",
+    "os",
+    "path",
+    "path/posix",
+    "path/win32",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "readline/promises",
+    "repl",
+    "sea",
+    "sqlite",
+    "stream",
+    "stream/consumers",
+    "stream/promises",
+    "stream/web",
+    "string_decoder",
+    "sys",
+    "test",
+    "test/reporters",
+    "timers",
+    "timers/promises",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "util/types",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+    "_http_agent",
+    "_http_common",
+    "_stream_wrap",
+    "_tls_wrap",
 ];
 
 /// Builtins that exist only with the `node:` prefix.
@@ -35,8 +88,12 @@ const PREFIX_ONLY: [&str; 4] = ["sea", "sqlite", "test", "test/reporters"];
 const EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "mjs", "cjs", "json"];
 
 /// The TypeScript file that an import of a JavaScript file may mean.
-const TYPESCRIPT_TWINS: [(&str, &[&str]); 4] =
-    [("js", &["ts", "tsx"]), ("mjs", &["mts"]), ("cjs", &["cts"]), ("jsx", &["tsx"])];
+const TYPESCRIPT_TWINS: [(&str, &[&str]); 4] = [
+    ("js", &["ts", "tsx"]),
+    ("mjs", &["mts"]),
+    ("cjs", &["cts"]),
+    ("jsx", &["tsx"]),
+];
 
 /// What an import leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +154,9 @@ pub enum ResolveError {
         importer: String,
     },
     /// The package is there but does not offer this path.
-    #[error("Package '{package}' has no entry for '{subpath}' in its exports, imported from {importer}")]
+    #[error(
+        "Package '{package}' has no entry for '{subpath}' in its exports, imported from {importer}"
+    )]
     NotExported {
         /// The package.
         package: String,
@@ -126,7 +185,10 @@ pub struct Resolver {
 impl Resolver {
     /// Creates a resolver that knows these virtual modules.
     pub fn new(virtual_names: impl IntoIterator<Item = String>) -> Self {
-        Self { virtual_names: virtual_names.into_iter().collect(), manifests: RefCell::default() }
+        Self {
+            virtual_names: virtual_names.into_iter().collect(),
+            manifests: RefCell::default(),
+        }
     }
 
     /// Finds what `specifier` means to the file `importer`.
@@ -155,7 +217,10 @@ impl Resolver {
                     specifier: specifier.to_owned(),
                     importer: importer.to_owned(),
                 })?;
-            return self.file_or_folder(&path, kind).map(Target::File).ok_or_else(not_found);
+            return self
+                .file_or_folder(&path, kind)
+                .map(Target::File)
+                .ok_or_else(not_found);
         }
         let folder = Path::new(importer).parent().unwrap_or(Path::new("/"));
         let is_relative = matches!(specifier, "." | "..")
@@ -163,7 +228,10 @@ impl Resolver {
             || specifier.starts_with("../");
         if is_relative || Path::new(specifier).is_absolute() {
             let path = normalize(&folder.join(specifier));
-            return self.file_or_folder(&path, kind).map(Target::File).ok_or_else(not_found);
+            return self
+                .file_or_folder(&path, kind)
+                .map(Target::File)
+                .ok_or_else(not_found);
         }
         if specifier.starts_with('#') {
             return self.private_import(specifier, importer, kind);
@@ -195,9 +263,9 @@ impl Resolver {
             .import_target(specifier, kind.conditions())
             .or_else(|| manifest.import_target(specifier, kind.other().conditions()));
         match target {
-            Some(target) if target.starts_with("./") => {
-                self.file_or_folder(&root.join(target), kind).map(Target::File)
-            }
+            Some(target) if target.starts_with("./") => self
+                .file_or_folder(&root.join(target), kind)
+                .map(Target::File),
             Some(target) => return self.resolve(&target, importer, kind),
             None => None,
         }
@@ -230,7 +298,10 @@ impl Resolver {
                 .ok_or_else(not_exported);
         }
         for folder in Path::new(importer).ancestors().skip(1) {
-            if folder.file_name().is_some_and(|name| name == "node_modules") {
+            if folder
+                .file_name()
+                .is_some_and(|name| name == "node_modules")
+            {
                 continue;
             }
             let root = folder.join("node_modules").join(package);
@@ -312,7 +383,9 @@ impl Resolver {
             return known.clone();
         }
         let manifest = PackageJson::read(&folder.join("package.json")).map(Rc::new);
-        self.manifests.borrow_mut().insert(folder.to_path_buf(), manifest.clone());
+        self.manifests
+            .borrow_mut()
+            .insert(folder.to_path_buf(), manifest.clone());
         manifest
     }
 }
@@ -337,9 +410,14 @@ fn file(path: &Path) -> Option<PathBuf> {
         return real(path);
     }
     let extension = path.extension().and_then(|extension| extension.to_str());
-    let twins = TYPESCRIPT_TWINS.iter().find(|(from, _)| Some(*from) == extension);
+    let twins = TYPESCRIPT_TWINS
+        .iter()
+        .find(|(from, _)| Some(*from) == extension);
     if let Some((_, twins)) = twins {
-        let twin = twins.iter().map(|twin| path.with_extension(twin)).find(|twin| twin.is_file());
+        let twin = twins
+            .iter()
+            .map(|twin| path.with_extension(twin))
+            .find(|twin| twin.is_file());
         if let Some(twin) = twin {
             return real(&twin);
         }
@@ -365,7 +443,9 @@ fn real(path: &Path) -> Option<PathBuf> {
 }
 
 fn climbs(path: &str) -> bool {
-    Path::new(path).components().any(|part| matches!(part, Component::ParentDir))
+    Path::new(path)
+        .components()
+        .any(|part| matches!(part, Component::ParentDir))
 }
 
 /// Removes `.` and `..` by the text of the path.
@@ -391,7 +471,11 @@ fn split_package(specifier: &str) -> (&str, String) {
         .nth(slashes - 1)
         .map_or(specifier.len(), |(position, _)| position);
     let (package, rest) = specifier.split_at(end);
-    let subpath = if rest.is_empty() { ".".to_owned() } else { format!(".{rest}") };
+    let subpath = if rest.is_empty() {
+        ".".to_owned()
+    } else {
+        format!(".{rest}")
+    };
     (package, subpath)
 }
 

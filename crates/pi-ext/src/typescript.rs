@@ -101,7 +101,11 @@ pub fn prepare(
         SourceFormat::Module => CommonJsExports::default(),
     };
     let semantic = SemanticBuilder::new()
-        .with_excess_capacity(if source_type.is_typescript() { 2.0 } else { 0.0 })
+        .with_excess_capacity(if source_type.is_typescript() {
+            2.0
+        } else {
+            0.0
+        })
         .with_enum_eval(true)
         .build(&program);
     let scoping = semantic.semantic.into_scoping();
@@ -111,7 +115,13 @@ pub fn prepare(
     };
     if !source_type.is_typescript() && !source_type.is_jsx() {
         let code = format!("{prologue}{}", without_hashbang(source));
-        return Ok(PreparedSource { format, code, map: None, exports, imports });
+        return Ok(PreparedSource {
+            format,
+            code,
+            map: None,
+            exports,
+            imports,
+        });
     }
     let (code, map) = strip_types(path, source, &allocator, scoping, &mut program)?;
     Ok(PreparedSource {
@@ -173,7 +183,10 @@ fn syntax_error(
     SyntaxError {
         path: path.to_path_buf(),
         line: before.matches('\n').count() + 1,
-        column: before.get(line_start..).map_or(0, |text| text.chars().count()) + 1,
+        column: before
+            .get(line_start..)
+            .map_or(0, |text| text.chars().count())
+            + 1,
         message: diagnostic.message.to_string(),
     }
 }

@@ -84,7 +84,8 @@ export class ClientRequest extends Writable {
   #timer = undefined;
 
   constructor(scheme, args) {
-    super();
+    // A request is done when its answer is, not when it is written.
+    super({ autoDestroy: false });
     const { url, options, listener } = readArguments(scheme, args);
     this.address = url;
     this.method = (options.method ?? "GET").toUpperCase();
@@ -166,9 +167,6 @@ export class ClientRequest extends Writable {
     done(error ?? (this.res ? null : Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })));
   }
 }
-// A request is done when its answer is, not when it is written.
-Object.defineProperty(ClientRequest.prototype, "_lifecycle", { get: () => ({ autoDestroy: false, emitClose: true }), set() {}, configurable: true });
-
 export function makeRequest(scheme) {
   const request = (...args) => new ClientRequest(scheme, args);
   const get = (...args) => {

@@ -353,7 +353,7 @@ export const ftruncateSync = sync.ftruncate;
 export const fchmodSync = sync.fchmod;
 callback.realpath.native = callback.realpath;
 
-export const { readFile, writeFile, appendFile, access, stat, lstat, readdir, mkdir, mkdtemp, rm, rmdir, unlink, rename, copyFile, cp, realpath, readlink, symlink, link, chmod, chown, lchown, utimes, truncate, open, close, fstat, fsync, fdatasync, ftruncate, fchmod } = callback;
+export const { readFile, writeFile, appendFile, access, stat, lstat, readdir, mkdir, mkdtemp, rm, rmdir, unlink, rename, copyFile, cp, realpath, readlink, symlink, link, chmod, chown, lchown, utimes, lutimes, truncate, open, close, fstat, fsync, fdatasync, ftruncate, fchmod } = callback;
 export const { F_OK, R_OK, W_OK, X_OK } = constants;
 export { constants, promises, Stats, BigIntStats, Dirent, Dir };
 

@@ -25,10 +25,27 @@ use crate::typescript::SourceFormat;
 use crate::{embedded, node};
 
 const EXPORTS: [&str; 21] = [
-    "abort", "begin", "builtinNames", "call", "compile", "cycle", "decodeUtf8", "encodeUtf8",
-    "finish", "hostCall",
-    "mapPosition", "now", "prepare", "print", "processInfo", "register", "requireModule",
-    "resolve", "settle", "startTimer", "stopTimer",
+    "abort",
+    "begin",
+    "builtinNames",
+    "call",
+    "compile",
+    "cycle",
+    "decodeUtf8",
+    "encodeUtf8",
+    "finish",
+    "hostCall",
+    "mapPosition",
+    "now",
+    "prepare",
+    "print",
+    "processInfo",
+    "register",
+    "requireModule",
+    "resolve",
+    "settle",
+    "startTimer",
+    "stopTimer",
 ];
 
 /// The module `pi:native`.
@@ -51,7 +68,10 @@ impl ModuleDef for NativeModule {
         exports
             .export("abort", Func::from(abort))?
             .export("begin", Func::from(begin))?
-            .export("builtinNames", Func::from(|| builtin_names().collect::<Vec<_>>()))?
+            .export(
+                "builtinNames",
+                Func::from(|| builtin_names().collect::<Vec<_>>()),
+            )?
             .export("call", Func::from(call))?
             .export("compile", Func::from(compile))?
             .export("cycle", Func::from(cycle))?
@@ -135,7 +155,11 @@ fn request<'js>(
         None => serde_json::Value::Null,
     };
     let bytes = bytes.0.as_ref().and_then(bytes_of);
-    Ok(node::Request { operation, arguments, bytes })
+    Ok(node::Request {
+        operation,
+        arguments,
+        bytes,
+    })
 }
 
 fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> Result<Value<'js>> {
@@ -144,7 +168,11 @@ fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> 
         Some(value) => value_to_json(&ctx, value)?,
         None => serde_json::Value::Null,
     };
-    let answer = realm.options.host.0.call(realm.owner().as_deref(), &method, arguments);
+    let answer = realm
+        .options
+        .host
+        .0
+        .call(realm.owner().as_deref(), &method, arguments);
     match answer {
         Ok(value) => json_to_value(&ctx, &value),
         Err(error) => {
@@ -172,7 +200,11 @@ fn settle<'js>(ctx: Ctx<'js>, id: u64, is_fulfilled: bool, value: Value<'js>) ->
 }
 
 fn start_timer(id: u64, milliseconds: f64, repeats: bool) -> Result<()> {
-    let repetition = if repeats { Repetition::Forever } else { Repetition::Once };
+    let repetition = if repeats {
+        Repetition::Forever
+    } else {
+        Repetition::Once
+    };
     Timers::start(&Realm::current()?, id, milliseconds, repetition);
     Ok(())
 }
@@ -226,7 +258,9 @@ fn map_position(file: String, line: u32, column: u32) -> Result<Option<Vec<u32>>
     if !maps.contains(&file) {
         return Ok(None);
     }
-    Ok(maps.position(&file, line, column).map(|(line, column)| vec![line, column]))
+    Ok(maps
+        .position(&file, line, column)
+        .map(|(line, column)| vec![line, column]))
 }
 
 /// Reads a file for `require`: its format and code.
@@ -254,7 +288,11 @@ fn compile<'js>(ctx: Ctx<'js>, code: String, filename: String) -> Result<Functio
 }
 
 fn resolve(ctx: Ctx<'_>, specifier: String, importer: String, kind: String) -> Result<String> {
-    let kind = if kind == "require" { ImportKind::Require } else { ImportKind::Import };
+    let kind = if kind == "require" {
+        ImportKind::Require
+    } else {
+        ImportKind::Import
+    };
     Realm::current()?
         .modules
         .resolve(&specifier, &importer, kind)
@@ -282,7 +320,11 @@ fn process_info<'js>(ctx: Ctx<'js>) -> Result<Value<'js>> {
 }
 
 /// Fills `import.meta` of a file.
-pub(crate) fn set_import_meta<'js>(ctx: &Ctx<'js>, module: &Module<'js>, path: &Path) -> Result<()> {
+pub(crate) fn set_import_meta<'js>(
+    ctx: &Ctx<'js>,
+    module: &Module<'js>,
+    path: &Path,
+) -> Result<()> {
     let meta = module.meta()?;
     let name = path.to_string_lossy().into_owned();
     if let Ok(url) = url::Url::from_file_path(path) {
@@ -297,7 +339,9 @@ pub(crate) fn set_import_meta<'js>(ctx: &Ctx<'js>, module: &Module<'js>, path: &
         "resolve",
         Function::new(ctx.clone(), move |ctx: Ctx<'js>, specifier: String| {
             let realm = Realm::current()?;
-            let found = realm.modules.resolve(&specifier, &importer, ImportKind::Import);
+            let found = realm
+                .modules
+                .resolve(&specifier, &importer, ImportKind::Import);
             let found =
                 found.map_err(|message| throw_with_code(&ctx, &message, "ERR_MODULE_NOT_FOUND"))?;
             let address = url::Url::from_file_path(&found);
@@ -307,7 +351,9 @@ pub(crate) fn set_import_meta<'js>(ctx: &Ctx<'js>, module: &Module<'js>, path: &
     // Evaluated when the code asks, since nothing may run while modules are linked.
     let getter = move |ctx: Ctx<'js>| -> Result<Value<'js>> {
         let commonjs = embedded::namespace(&ctx, "pi:commonjs")?;
-        commonjs.get::<_, Function<'js>>("scopeOf")?.call((name.clone(),))
+        commonjs
+            .get::<_, Function<'js>>("scopeOf")?
+            .call((name.clone(),))
     };
     meta.prop("commonjs", Accessor::from(getter))
 }

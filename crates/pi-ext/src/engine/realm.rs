@@ -116,14 +116,18 @@ impl Realm {
         });
         CURRENT.with(|current| *current.borrow_mut() = Rc::downgrade(&realm));
         realm
-            .enter(None, realm.budgets().slice, |ctx| embedded::evaluate(ctx, "pi:bootstrap"))
+            .enter(None, realm.budgets().slice, |ctx| {
+                embedded::evaluate(ctx, "pi:bootstrap")
+            })
             .map_err(|error| EngineError::Start(error.to_string()))?;
         Ok(realm)
     }
 
     /// Returns the realm of this thread.
     pub(crate) fn current() -> Result<Rc<Self>, Error> {
-        CURRENT.with(|current| current.borrow().upgrade()).ok_or(Error::Unknown)
+        CURRENT
+            .with(|current| current.borrow().upgrade())
+            .ok_or(Error::Unknown)
     }
 
     pub(crate) fn budgets(&self) -> Budgets {
@@ -135,7 +139,11 @@ impl Realm {
         self.owner.borrow().clone()
     }
 
-    pub(crate) fn set_entry_points<'js>(&self, ctx: &Ctx<'js>, object: &Object<'js>) -> rquickjs::Result<()> {
+    pub(crate) fn set_entry_points<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        object: &Object<'js>,
+    ) -> rquickjs::Result<()> {
         let function = |name: &str| -> rquickjs::Result<Persistent<Function<'static>>> {
             Ok(Persistent::save(ctx, object.get::<_, Function<'js>>(name)?))
         };
@@ -157,9 +165,12 @@ impl Realm {
     ) -> Result<T, EngineError> {
         *self.owner.borrow_mut() = owner;
         self.watchdog.arm(slice);
-        let outcome = self
-            .context
-            .with(|ctx| work(&ctx).map_err(|error| self.classify(values::take_thrown(&ctx, &error), slice)));
+        let outcome = self.context.with(|ctx| {
+            work(&ctx).map_err(|error| self.classify(values::take_thrown(&ctx, &error), slice))
+        });
+        if outcome.is_ok() {
+            self.notice_swallowed_stop(slice);
+        }
         self.run_jobs();
         self.report_rejections();
         self.watchdog.disarm();
@@ -180,6 +191,16 @@ impl Realm {
         }
     }
 
+    /// Reports a stop that left no exception: the engine drops one inside of a dynamic import,
+    /// whose promise is then never settled.
+    fn notice_swallowed_stop(&self, slice: Duration) {
+        if self.watchdog.has_fired() {
+            let error = EngineError::Runaway(slice);
+            self.report(&error, FaultKind::Runaway);
+            self.fail_calls(&error);
+        }
+    }
+
     /// Runs promise jobs until there are none, or until they have had their share.
     fn run_jobs(self: &Rc<Self>) {
         let slice = self.budgets().slice;
@@ -187,15 +208,15 @@ impl Realm {
         loop {
             self.watchdog.arm(slice);
             match self.runtime.execute_pending_job() {
-                Ok(true) => {}
+                Ok(true) => self.notice_swallowed_stop(slice),
                 Ok(false) => {
                     self.flooding.set(false);
                     return;
                 }
                 Err(failed) => {
-                    let error = failed.0.with(|ctx| {
-                        self.classify(values::thrown_from_value(&ctx.catch()), slice)
-                    });
+                    let error = failed
+                        .0
+                        .with(|ctx| self.classify(values::thrown_from_value(&ctx.catch()), slice));
                     self.report(&error, FaultKind::Uncaught);
                     // An async function that was stopped never settles its promise.
                     if !matches!(error, EngineError::Thrown(_)) {
@@ -236,7 +257,12 @@ impl Realm {
 
     fn report_rejections(&self) {
         let rejections = self.rejections.take();
-        for Rejection { reason, owner, promise } in rejections {
+        for Rejection {
+            reason,
+            owner,
+            promise,
+        } in rejections
+        {
             drop(promise);
             if self.pulse.is_stopping() {
                 continue;
@@ -276,14 +302,32 @@ impl Realm {
     pub(crate) fn print(&self, level: ConsoleLevel, text: String) {
         if !self.pulse.is_stopping() {
             let extension = self.owner().as_deref().map(str::to_owned);
-            self.options.host.0.console(ConsoleLine { extension, level, text });
+            self.options.host.0.console(ConsoleLine {
+                extension,
+                level,
+                text,
+            });
         }
     }
 
     /// Calls an exported function and sends its value, or what its promise becomes.
-    pub(crate) fn invoke(self: &Rc<Self>, invocation: Invocation, reply: oneshot::Sender<CallResult>) {
-        let Invocation { id, owner, module, export, arguments, slice } = invocation;
-        let pending = PendingCall { owner: owner.clone(), reply };
+    pub(crate) fn invoke(
+        self: &Rc<Self>,
+        invocation: Invocation,
+        reply: oneshot::Sender<CallResult>,
+    ) {
+        let Invocation {
+            id,
+            owner,
+            module,
+            export,
+            arguments,
+            slice,
+        } = invocation;
+        let pending = PendingCall {
+            owner: owner.clone(),
+            reply,
+        };
         self.calls.borrow_mut().insert(id, pending);
         let outcome = self.enter(owner, slice, |ctx| {
             let invoke = self.entry_point(ctx, |points| &points.invoke)?;
@@ -312,8 +356,11 @@ impl Realm {
     fn fail_calls(&self, error: &EngineError) {
         let owner = self.owner();
         let mut calls = self.calls.borrow_mut();
-        let ids: Vec<u64> =
-            calls.iter().filter(|(_, call)| call.owner == owner).map(|(id, _)| *id).collect();
+        let ids: Vec<u64> = calls
+            .iter()
+            .filter(|(_, call)| call.owner == owner)
+            .map(|(id, _)| *id)
+            .collect();
         for id in ids {
             if let Some(call) = calls.remove(&id) {
                 drop(call.reply.send(Err(error.clone())));
@@ -322,7 +369,12 @@ impl Realm {
     }
 
     /// Hands the result of a native operation to JavaScript.
-    pub(crate) fn complete(self: &Rc<Self>, owner: Owner, id: u64, result: Result<Reply, NativeError>) {
+    pub(crate) fn complete(
+        self: &Rc<Self>,
+        owner: Owner,
+        id: u64,
+        result: Result<Reply, NativeError>,
+    ) {
         let slice = self.budgets().slice;
         let outcome = self.enter(owner.clone(), slice, |ctx| {
             let complete = self.entry_point(ctx, |points| &points.complete)?;
@@ -338,7 +390,8 @@ impl Realm {
     pub(crate) fn fire(self: &Rc<Self>, owner: Owner, id: u64) {
         let slice = self.budgets().slice;
         let outcome = self.enter(owner.clone(), slice, |ctx| {
-            self.entry_point(ctx, |points| &points.fire)?.call::<_, ()>((id,))
+            self.entry_point(ctx, |points| &points.fire)?
+                .call::<_, ()>((id,))
         });
         self.report_as(owner, outcome);
     }
@@ -384,7 +437,11 @@ fn track_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, 
     };
     if is_handled {
         realm.rejections.borrow_mut().retain(|rejection| {
-            rejection.promise.clone().restore(&ctx).map_or(true, |known| known != promise)
+            rejection
+                .promise
+                .clone()
+                .restore(&ctx)
+                .map_or(true, |known| known != promise)
         });
         return;
     }

@@ -26,7 +26,11 @@ pub(crate) enum Repetition {
 impl Timers {
     /// Starts a timer on behalf of the extension that runs now.
     pub(crate) fn start(realm: &Rc<Realm>, id: u64, milliseconds: f64, repetition: Repetition) {
-        let delay = if milliseconds.is_finite() { milliseconds.clamp(1.0, LONGEST) } else { 1.0 };
+        let delay = if milliseconds.is_finite() {
+            milliseconds.clamp(1.0, LONGEST)
+        } else {
+            1.0
+        };
         let delay = Duration::from_secs_f64(delay / 1000.0);
         let owner = realm.owner();
         let weak = Rc::downgrade(realm);

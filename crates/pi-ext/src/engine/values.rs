@@ -3,7 +3,9 @@
 //! Everything but bytes crosses as JSON text, which the engine parses and prints in native code.
 //! Bytes are copied; nothing on either side keeps a view into the other's memory.
 
-use rquickjs::{Array, ArrayBuffer, Ctx, Error, Exception, IntoJs as _, Object, Result, TypedArray, Value};
+use rquickjs::{
+    Array, ArrayBuffer, Ctx, Error, Exception, IntoJs as _, Object, Result, TypedArray, Value,
+};
 
 use crate::error::Thrown;
 
@@ -48,10 +50,7 @@ pub(crate) fn json_to_value<'js>(ctx: &Ctx<'js>, json: &serde_json::Value) -> Re
 }
 
 /// Converts a JavaScript value into JSON; what JSON cannot say (`undefined`) becomes `null`.
-pub(crate) fn value_to_json<'js>(
-    ctx: &Ctx<'js>,
-    value: Value<'js>,
-) -> Result<serde_json::Value> {
+pub(crate) fn value_to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<serde_json::Value> {
     if value.is_undefined() || value.is_null() {
         return Ok(serde_json::Value::Null);
     }
@@ -85,7 +84,11 @@ fn replace_lone_surrogates(text: &str) -> String {
             None => escape.chars().take(2).map(char::len_utf8).sum(),
         };
         let (escape, after) = escape.split_at(length.min(escape.len()));
-        result.push_str(if unit.is_some() && length == 6 { "\\ufffd" } else { escape });
+        result.push_str(if unit.is_some() && length == 6 {
+            "\\ufffd"
+        } else {
+            escape
+        });
         rest = after;
     }
     result.push_str(rest);
@@ -105,7 +108,10 @@ pub(crate) fn bytes_to_value<'js>(ctx: &Ctx<'js>, bytes: &[u8]) -> Result<Value<
 }
 
 /// Copies the bytes of a `Uint8Array` (or `Buffer`) or an `ArrayBuffer`.
-#[expect(unsafe_code, reason = "the engine offers no safe view of a buffer's bytes")]
+#[expect(
+    unsafe_code,
+    reason = "the engine offers no safe view of a buffer's bytes"
+)]
 pub(crate) fn bytes_of(value: &Value<'_>) -> Option<Vec<u8>> {
     if let Ok(array) = TypedArray::<u8>::from_value(value.clone()) {
         // SAFETY: the bytes are copied before any JavaScript runs that could detach or change
@@ -124,11 +130,16 @@ pub(crate) fn thrown_from_value(value: &Value<'_>) -> Thrown {
             Some(Ok(text)) => text,
             _ => describe_primitive(value),
         };
-        return Thrown { message, ..Thrown::default() };
+        return Thrown {
+            message,
+            ..Thrown::default()
+        };
     };
     let message = text_property(object, "message").unwrap_or_else(|| {
-        value_to_json(object.ctx(), value.clone())
-            .map_or_else(|_| "an object was thrown".to_owned(), |json| json.to_string())
+        value_to_json(object.ctx(), value.clone()).map_or_else(
+            |_| "an object was thrown".to_owned(),
+            |json| json.to_string(),
+        )
     });
     Thrown {
         name: text_property(object, "name").unwrap_or_default(),
@@ -164,7 +175,10 @@ pub(crate) fn take_thrown(ctx: &Ctx<'_>, error: &Error) -> Thrown {
     if matches!(error, Error::Exception) || ctx.has_exception() {
         thrown_from_value(&ctx.catch())
     } else {
-        Thrown { message: error.to_string(), ..Thrown::default() }
+        Thrown {
+            message: error.to_string(),
+            ..Thrown::default()
+        }
     }
 }
 
@@ -174,9 +188,18 @@ mod tests {
 
     #[test]
     fn half_a_pair_is_replaced_and_whole_ones_stay() {
-        assert_eq!(replace_lone_surrogates(r#""\ud83d\ude00\\ud83d""#), r#""\ud83d\ude00\\ud83d""#);
-        assert_eq!(replace_lone_surrogates(r#""a\ud83d b\udc00\n""#), r#""a\ufffd b\ufffd\n""#);
-        assert_eq!(replace_lone_surrogates(r#""\ud83d\ud83d\ude00""#), r#""\ufffd\ud83d\ude00""#);
+        assert_eq!(
+            replace_lone_surrogates(r#""\ud83d\ude00\\ud83d""#),
+            r#""\ud83d\ude00\\ud83d""#
+        );
+        assert_eq!(
+            replace_lone_surrogates(r#""a\ud83d b\udc00\n""#),
+            r#""a\ufffd b\ufffd\n""#
+        );
+        assert_eq!(
+            replace_lone_surrogates(r#""\ud83d\ud83d\ude00""#),
+            r#""\ufffd\ud83d\ude00""#
+        );
         assert_eq!(replace_lone_surrogates("\\"), "\\");
     }
 }

@@ -109,7 +109,11 @@ pub(crate) struct Watchdog {
 
 impl Watchdog {
     pub(crate) fn new(pulse: Arc<Pulse>) -> Rc<Self> {
-        Rc::new(Self { pulse, deadline: Cell::new(None), fired: Cell::new(false) })
+        Rc::new(Self {
+            pulse,
+            deadline: Cell::new(None),
+            fired: Cell::new(false),
+        })
     }
 
     /// Begins a run, or its next part.
@@ -133,7 +137,8 @@ impl Watchdog {
         let result = wait();
         self.pulse.begin();
         let deadline = self.deadline.get();
-        self.deadline.set(deadline.and_then(|deadline| deadline.checked_add(began.elapsed())));
+        self.deadline
+            .set(deadline.and_then(|deadline| deadline.checked_add(began.elapsed())));
         result
     }
 

@@ -83,8 +83,16 @@ pub(super) fn call(realm: &Rc<Realm>, request: &Request) -> Result<Reply, Native
             realm.watchdog.pause(|| run_to_end(&spawn, input))
         }
         "kill" => {
-            let pid = request.arguments.get("pid").and_then(Value::as_i64).unwrap_or_default();
-            let signal = request.arguments.get("signal").and_then(Value::as_str).unwrap_or("SIGTERM");
+            let pid = request
+                .arguments
+                .get("pid")
+                .and_then(Value::as_i64)
+                .unwrap_or_default();
+            let signal = request
+                .arguments
+                .get("signal")
+                .and_then(Value::as_str)
+                .unwrap_or("SIGTERM");
             kill(pid, signal)
         }
         "release" => {
@@ -96,7 +104,11 @@ pub(super) fn call(realm: &Rc<Realm>, request: &Request) -> Result<Reply, Native
 }
 
 fn id_of(request: &Request) -> u32 {
-    let id = request.arguments.get("id").and_then(Value::as_u64).unwrap_or_default();
+    let id = request
+        .arguments
+        .get("id")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
     u32::try_from(id).unwrap_or_default()
 }
 
@@ -123,7 +135,9 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                         stdin.write_all(&bytes).await?;
                         stdin.flush().await
                     };
-                    written.await.map_err(|error| NativeError::from_io(&error, "write", None))?;
+                    written
+                        .await
+                        .map_err(|error| NativeError::from_io(&error, "write", None))?;
                 }
                 Ok(Reply::Nothing)
             }
@@ -158,7 +172,9 @@ async fn read(source: &Mutex<Option<Box<dyn AsyncRead + Unpin>>>) -> Result<Repl
 
 fn spawn(realm: &Rc<Realm>, spawn: &Spawn) -> Result<Reply, NativeError> {
     let mut command = Command::from(command(spawn));
-    let mut child = command.spawn().map_err(|error| spawn_error(&error, spawn))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
@@ -209,7 +225,9 @@ fn spawn_error(error: &std::io::Error, spawn: &Spawn) -> NativeError {
 /// Runs a child to its end, feeding it and keeping its output.
 fn run_to_end(spawn: &Spawn, input: Option<Vec<u8>>) -> Result<Reply, NativeError> {
     let began = Instant::now();
-    let mut child = command(spawn).spawn().map_err(|error| spawn_error(&error, spawn))?;
+    let mut child = command(spawn)
+        .spawn()
+        .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();
     let limit = spawn.max_buffer.unwrap_or(usize::MAX);
     let stdin = child.stdin.take();
@@ -308,15 +326,14 @@ fn kill(pid: i64, signal: &str) -> Result<Reply, NativeError> {
     use rustix::process::{
         Pid, Signal, kill_process, kill_process_group, test_kill_process, test_kill_process_group,
     };
-    let failed =
-        |error: rustix::io::Errno| {
-            let (code, text) = match error {
-                rustix::io::Errno::SRCH => ("ESRCH", "no such process"),
-                rustix::io::Errno::PERM => ("EPERM", "operation not permitted"),
-                _ => ("EINVAL", "invalid argument"),
-            };
-            NativeError::new(format!("kill {code}: {text}")).with_code(code)
+    let failed = |error: rustix::io::Errno| {
+        let (code, text) = match error {
+            rustix::io::Errno::SRCH => ("ESRCH", "no such process"),
+            rustix::io::Errno::PERM => ("EPERM", "operation not permitted"),
+            _ => ("EINVAL", "invalid argument"),
         };
+        NativeError::new(format!("kill {code}: {text}")).with_code(code)
+    };
     let number = i32::try_from(pid.unsigned_abs()).ok();
     let target = number.and_then(Pid::from_raw).ok_or_else(|| {
         NativeError::new(format!("kill EINVAL: {pid} is no process")).with_code("EINVAL")

@@ -40,13 +40,17 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
             derive(&algorithm, password, salt, &arguments).map(Reply::Bytes)
         }
         "random" => random(arguments.length).map(Reply::Bytes),
-        "hashes" => Ok(Reply::Json(json!(["md5", "sha1", "sha224", "sha256", "sha384", "sha512"]))),
+        "hashes" => Ok(Reply::Json(json!([
+            "md5", "sha1", "sha224", "sha256", "sha384", "sha512"
+        ]))),
         _ => Err(request.unknown("crypto")),
     }
 }
 
 fn split(bytes: &[u8], position: usize) -> Result<(&[u8], &[u8]), NativeError> {
-    bytes.split_at_checked(position).ok_or_else(|| NativeError::new("the key is cut short"))
+    bytes
+        .split_at_checked(position)
+        .ok_or_else(|| NativeError::new("the key is cut short"))
 }
 
 fn unsupported(algorithm: &str) -> NativeError {
@@ -80,7 +84,9 @@ fn keyed_hash(algorithm: &str, key: &[u8], message: &[u8]) -> Result<Vec<u8>, Na
         "sha512" => hmac::HMAC_SHA512,
         other => return Err(unsupported(other)),
     };
-    Ok(hmac::sign(&hmac::Key::new(algorithm, key), message).as_ref().to_vec())
+    Ok(hmac::sign(&hmac::Key::new(algorithm, key), message)
+        .as_ref()
+        .to_vec())
 }
 
 fn derive(
@@ -105,8 +111,10 @@ fn derive(
 
 fn random(length: usize) -> Result<Vec<u8>, NativeError> {
     if length > MOST_RANDOM {
-        return Err(NativeError::new(format!("at most {MOST_RANDOM} random bytes at a time"))
-            .with_code("ERR_OUT_OF_RANGE"));
+        return Err(
+            NativeError::new(format!("at most {MOST_RANDOM} random bytes at a time"))
+                .with_code("ERR_OUT_OF_RANGE"),
+        );
     }
     let mut bytes = vec![0; length];
     aws_lc_rs::rand::fill(&mut bytes)
@@ -127,13 +135,26 @@ mod tests {
         for (algorithm, expected) in [
             ("md5", "900150983cd24fb0d6963f7d28e17f72"),
             ("sha1", "a9993e364706816aba3e25717850c26c9cd0d89d"),
-            ("sha256", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            (
+                "sha256",
+                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+            ),
         ] {
-            assert_eq!(hex(&hash(algorithm, b"abc").unwrap()), expected, "{algorithm}");
+            assert_eq!(
+                hex(&hash(algorithm, b"abc").unwrap()),
+                expected,
+                "{algorithm}"
+            );
         }
         let long = vec![b'a'; 1000];
-        assert_eq!(hex(&hash("md5", &long).unwrap()), "cabe45dcc9ae5b66ba86600cca6b8ba8");
-        assert_eq!(hex(&hash("md5", b"").unwrap()), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(
+            hex(&hash("md5", &long).unwrap()),
+            "cabe45dcc9ae5b66ba86600cca6b8ba8"
+        );
+        assert_eq!(
+            hex(&hash("md5", b"").unwrap()),
+            "d41d8cd98f00b204e9800998ecf8427e"
+        );
         assert!(hash("whirlpool", b"").is_err());
     }
 

@@ -38,7 +38,10 @@ fn default_interval() -> u64 {
 /// Waits for the next change below a path: `next` gives `[kind, name]`.
 pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
     let arguments: Result<Arguments, NativeError> = request.read();
-    let known = request.arguments.get("watcher").and_then(serde_json::Value::as_u64);
+    let known = request
+        .arguments
+        .get("watcher")
+        .and_then(serde_json::Value::as_u64);
     let weak = Rc::downgrade(realm);
     Box::pin(async move {
         let arguments = arguments?;
@@ -53,7 +56,9 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                 Ok(Reply::Json(json!(watcher)))
             }
             "next" => {
-                let watcher = known.and_then(|id| u32::try_from(id).ok()).unwrap_or_default();
+                let watcher = known
+                    .and_then(|id| u32::try_from(id).ok())
+                    .unwrap_or_default();
                 loop {
                     tokio::time::sleep(Duration::from_millis(arguments.interval.max(50))).await;
                     let Some(realm) = weak.upgrade() else {
@@ -80,7 +85,10 @@ fn look_at(path: &Path, recursive: bool) -> std::io::Result<BTreeMap<PathBuf, Lo
     let mut files = BTreeMap::new();
     let metadata = fs::metadata(path)?;
     if !metadata.is_dir() {
-        files.insert(path.to_path_buf(), (metadata.modified().ok(), metadata.len()));
+        files.insert(
+            path.to_path_buf(),
+            (metadata.modified().ok(), metadata.len()),
+        );
         return Ok(files);
     }
     let mut folders = vec![path.to_path_buf()];
@@ -111,9 +119,11 @@ fn changes(
     after: &BTreeMap<PathBuf, Look>,
 ) -> Vec<(&'static str, String)> {
     let name = |path: &Path| match path.strip_prefix(root) {
-        Ok(inner) if inner.as_os_str().is_empty() => {
-            path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-        }
+        Ok(inner) if inner.as_os_str().is_empty() => path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         Ok(inner) => inner.to_string_lossy().into_owned(),
         Err(_) => path.to_string_lossy().into_owned(),
     };

@@ -56,7 +56,11 @@ pub(super) fn run(files: &OpenFiles, request: &Request) -> Result<Reply, NativeE
         "readFile" => read_file(path).map_err(failed("open")),
         "writeFile" => {
             let bytes = request.bytes.as_deref().unwrap_or_default();
-            let flag = if arguments.flag.is_empty() { "w" } else { &arguments.flag };
+            let flag = if arguments.flag.is_empty() {
+                "w"
+            } else {
+                &arguments.flag
+            };
             descriptors::open_with(path, flag, arguments.mode)
                 .and_then(|mut file| file.write_all(bytes))
                 .map_err(failed("open"))?;
@@ -66,17 +70,23 @@ pub(super) fn run(files: &OpenFiles, request: &Request) -> Result<Reply, NativeE
         "access" => metadata::access(path, arguments.mode.unwrap_or(0))
             .map(|()| Reply::Nothing)
             .map_err(failed("access")),
-        "stat" => fs::metadata(path).map(|it| metadata::describe(&it)).map_err(failed("stat")),
-        "lstat" => {
-            fs::symlink_metadata(path).map(|it| metadata::describe(&it)).map_err(failed("lstat"))
-        }
+        "stat" => fs::metadata(path)
+            .map(|it| metadata::describe(&it))
+            .map_err(failed("stat")),
+        "lstat" => fs::symlink_metadata(path)
+            .map(|it| metadata::describe(&it))
+            .map_err(failed("lstat")),
         "readdir" => trees::list(path, arguments.recursive).map_err(failed("scandir")),
         "mkdir" => trees::make(path, arguments.recursive, arguments.mode).map_err(failed("mkdir")),
         "mkdtemp" => trees::make_temporary(&arguments.prefix)
             .map_err(|error| NativeError::from_io(&error, "mkdtemp", Some(&arguments.prefix))),
         "rm" => trees::remove(path, arguments.recursive, arguments.force).map_err(failed("rm")),
-        "rmdir" => fs::remove_dir(path).map(|()| Reply::Nothing).map_err(failed("rmdir")),
-        "unlink" => fs::remove_file(path).map(|()| Reply::Nothing).map_err(failed("unlink")),
+        "rmdir" => fs::remove_dir(path)
+            .map(|()| Reply::Nothing)
+            .map_err(failed("rmdir")),
+        "unlink" => fs::remove_file(path)
+            .map(|()| Reply::Nothing)
+            .map_err(failed("unlink")),
         "realpath" => fs::canonicalize(path)
             .map(|found| Reply::Text(found.to_string_lossy().into_owned()))
             .map_err(failed("realpath")),
@@ -113,8 +123,14 @@ fn run_on_two(
     let destination = Path::new(&arguments.destination);
     let (system_call, outcome) = match operation {
         "rename" => ("rename", fs::rename(path, destination)),
-        "copyFile" => ("copyfile", copy_file(path, destination, arguments.exclusive)),
-        "cp" => ("cp", trees::copy(path, destination, arguments.recursive, arguments.force)),
+        "copyFile" => (
+            "copyfile",
+            copy_file(path, destination, arguments.exclusive),
+        ),
+        "cp" => (
+            "cp",
+            trees::copy(path, destination, arguments.recursive, arguments.force),
+        ),
         "link" => ("link", fs::hard_link(path, destination)),
         "symlink" => ("symlink", metadata::make_link(path, destination)),
         _ => return None,
@@ -127,7 +143,9 @@ fn run_on_two(
 fn read_file(path: &Path) -> std::io::Result<Reply> {
     let size = fs::metadata(path)?.len();
     if size > LARGEST_READ {
-        return Err(std::io::Error::other("the file is too large to be read in one piece"));
+        return Err(std::io::Error::other(
+            "the file is too large to be read in one piece",
+        ));
     }
     fs::read(path).map(Reply::Bytes)
 }
@@ -145,6 +163,8 @@ fn set_times(path: &Path, accessed: f64, modified: f64) -> std::io::Result<()> {
             .checked_add(Duration::try_from_secs_f64(seconds).unwrap_or_default())
             .unwrap_or(SystemTime::UNIX_EPOCH)
     };
-    let times = fs::FileTimes::new().set_accessed(at(accessed)).set_modified(at(modified));
+    let times = fs::FileTimes::new()
+        .set_accessed(at(accessed))
+        .set_modified(at(modified));
     fs::File::open(path)?.set_times(times)
 }

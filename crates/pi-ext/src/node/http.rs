@@ -44,7 +44,11 @@ thread_local! {
 
 /// Begins an operation.
 pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
-    let id = request.arguments.get("id").and_then(Value::as_u64).unwrap_or_default();
+    let id = request
+        .arguments
+        .get("id")
+        .and_then(Value::as_u64)
+        .unwrap_or_default();
     let id = u32::try_from(id).unwrap_or_default();
     let realm = Rc::clone(realm);
     Box::pin(async move {
@@ -70,7 +74,9 @@ async fn fetch(
         .map_err(|error| NativeError::new(error.to_string()))?;
     let mut headers = HeaderMap::new();
     for (name, value) in &fetch.headers {
-        let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .ok()
+            .zip(HeaderValue::from_str(value).ok());
         let (name, value) =
             header.ok_or_else(|| NativeError::new(format!("the header {name} is not valid")))?;
         headers.append(name, value);
@@ -79,7 +85,10 @@ async fn fetch(
     if let Some(body) = body {
         builder = builder.body(body);
     }
-    let response = builder.send().await.map_err(|error| network_error(&error))?;
+    let response = builder
+        .send()
+        .await
+        .map_err(|error| network_error(&error))?;
     if fetch.redirect == "error" && response.status().is_redirection() {
         return Err(NativeError::new("the server answered with a redirect"));
     }
@@ -87,13 +96,20 @@ async fn fetch(
         .headers()
         .iter()
         .map(|(name, value)| {
-            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
         })
         .collect();
     let status = response.status();
     let url = response.url().to_string();
-    let chunks = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec()));
-    let body = realm.resources.keep(Body(RefCell::new(Some(Box::pin(chunks)))));
+    let chunks = response
+        .bytes_stream()
+        .map(|chunk| chunk.map(|bytes| bytes.to_vec()));
+    let body = realm
+        .resources
+        .keep(Body(RefCell::new(Some(Box::pin(chunks)))));
     Ok(Reply::Json(json!({
         "status": status.as_u16(),
         "statusText": status.canonical_reason().unwrap_or_default(),
@@ -106,7 +122,10 @@ async fn fetch(
 fn client(redirect: &str) -> Result<reqwest::Client, NativeError> {
     CLIENTS.with(|clients| {
         let (slot, policy) = match redirect {
-            "follow" => (&clients.following, reqwest::redirect::Policy::limited(MOST_REDIRECTS)),
+            "follow" => (
+                &clients.following,
+                reqwest::redirect::Policy::limited(MOST_REDIRECTS),
+            ),
             _ => (&clients.staying, reqwest::redirect::Policy::none()),
         };
         if let Some(client) = &*slot.borrow() {

@@ -17,7 +17,10 @@ pub(crate) struct NativeError {
 
 impl NativeError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), ..Self::default() }
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn with_code(mut self, code: &str) -> Self {
@@ -69,7 +72,11 @@ impl NativeError {
 
 impl From<HostError> for NativeError {
     fn from(error: HostError) -> Self {
-        Self { message: error.message, code: error.code, ..Self::default() }
+        Self {
+            message: error.message,
+            code: error.code,
+            ..Self::default()
+        }
     }
 }
 

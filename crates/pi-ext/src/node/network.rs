@@ -99,7 +99,9 @@ fn keep(realm: &Rc<Realm>, reader: Reader, writer: Writer) -> u32 {
 
 fn keep_tcp(realm: &Rc<Realm>, stream: TcpStream) -> Value {
     let address = |address: std::io::Result<std::net::SocketAddr>| {
-        address.ok().map(|address| (address.ip().to_string(), address.port()))
+        address
+            .ok()
+            .map(|address| (address.ip().to_string(), address.port()))
     };
     let local = address(stream.local_addr());
     let remote = address(stream.peer_addr());
@@ -137,17 +139,26 @@ async fn listen(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, Nativ
         let listener = tokio::net::UnixListener::bind(path)
             .map_err(|error| NativeError::from_io(&error, "listen", Some(path)))?;
         let path = RefCell::new(Some(path.clone()));
-        let id = realm.resources.keep(Server { listener: Listener::Unix(listener), closed, path });
+        let id = realm.resources.keep(Server {
+            listener: Listener::Unix(listener),
+            closed,
+            path,
+        });
         return Ok(Reply::Json(json!({ "id": id })));
     }
     let failed = |error: std::io::Error| {
         let place = format!("{}:{}", arguments.host, arguments.port);
         NativeError::from_io(&error, "listen", Some(&place))
     };
-    let listener =
-        TcpListener::bind((arguments.host.as_str(), arguments.port)).await.map_err(failed)?;
+    let listener = TcpListener::bind((arguments.host.as_str(), arguments.port))
+        .await
+        .map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let server = Server { listener: Listener::Tcp(listener), closed, path: RefCell::new(None) };
+    let server = Server {
+        listener: Listener::Tcp(listener),
+        closed,
+        path: RefCell::new(None),
+    };
     let id = realm.resources.keep(server);
     let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
     Ok(Reply::Json(json!({
@@ -162,13 +173,15 @@ async fn accept(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
     };
     let accepted = async {
         match &server.listener {
-            Listener::Tcp(listener) => {
-                listener.accept().await.map(|(stream, _)| keep_tcp(realm, stream))
-            }
+            Listener::Tcp(listener) => listener
+                .accept()
+                .await
+                .map(|(stream, _)| keep_tcp(realm, stream)),
             #[cfg(unix)]
-            Listener::Unix(listener) => {
-                listener.accept().await.map(|(stream, _)| keep_unix(realm, stream))
-            }
+            Listener::Unix(listener) => listener
+                .accept()
+                .await
+                .map(|(stream, _)| keep_unix(realm, stream)),
         }
     };
     match server.closed.run_until_cancelled(accepted).await {
@@ -185,7 +198,11 @@ async fn read(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
     };
     let mut reader = socket.reader.lock().await;
     let mut buffer = vec![0; CHUNK];
-    match socket.closed.run_until_cancelled(reader.read(&mut buffer)).await {
+    match socket
+        .closed
+        .run_until_cancelled(reader.read(&mut buffer))
+        .await
+    {
         None | Some(Ok(0)) => Ok(Reply::Nothing),
         Some(Ok(count)) => {
             buffer.truncate(count);

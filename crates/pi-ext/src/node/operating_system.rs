@@ -48,16 +48,21 @@ pub(super) fn user_ids() -> Value {
 pub(super) fn run(process: &ProcessInfo, request: &Request) -> Result<Reply, NativeError> {
     let variable = |name: &str| {
         let found = process.environment.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+        found
+            .map(|(_, value)| value.clone())
+            .filter(|value| !value.is_empty())
     };
     match request.operation.as_str() {
         "info" => {
             let home = variable("HOME").or_else(|| variable("USERPROFILE"));
-            let home = home.or_else(|| {
-                std::env::home_dir().map(|path| path.to_string_lossy().into_owned())
-            });
+            let home = home
+                .or_else(|| std::env::home_dir().map(|path| path.to_string_lossy().into_owned()));
             let temporary = ["TMPDIR", "TMP", "TEMP"].into_iter().find_map(variable);
-            let default = if cfg!(windows) { "C:\\Windows\\Temp" } else { "/tmp" };
+            let default = if cfg!(windows) {
+                "C:\\Windows\\Temp"
+            } else {
+                "/tmp"
+            };
             let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
             let mut info = json!({
                 "homedir": home,
@@ -92,7 +97,10 @@ fn system() -> Value {
 }
 
 #[cfg(target_os = "linux")]
-#[expect(clippy::cast_precision_loss, reason = "JavaScript's numbers are doubles")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "JavaScript's numbers are doubles"
+)]
 fn load() -> Value {
     let info = rustix::system::sysinfo();
     let unit = f64::from(info.mem_unit);

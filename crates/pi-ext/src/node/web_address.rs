@@ -26,8 +26,11 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
                 Some(base) => Some(Url::parse(base).map_err(|_| invalid(base))?),
                 None => None,
             };
-            let url = Url::options().base_url(base.as_ref()).parse(&arguments.href);
-            url.map(|url| describe(&url)).map_err(|_| invalid(&arguments.href))
+            let url = Url::options()
+                .base_url(base.as_ref())
+                .parse(&arguments.href);
+            url.map(|url| describe(&url))
+                .map_err(|_| invalid(&arguments.href))
         }
         "set" => {
             let mut url = Url::parse(&arguments.href).map_err(|_| invalid(&arguments.href))?;

@@ -31,7 +31,9 @@ impl PackageJson {
             is_module: text_field("type").as_deref() == Some("module"),
             main: text_field("main"),
             module: text_field("module"),
-            exports: fields.remove("exports").filter(|exports| !exports.is_null()),
+            exports: fields
+                .remove("exports")
+                .filter(|exports| !exports.is_null()),
             imports: match fields.remove("imports") {
                 Some(Value::Object(imports)) => Some(imports),
                 _ => None,
@@ -87,9 +89,9 @@ fn pick(target: &Value, matched: Option<&str>, conditions: &[&str]) -> Option<St
             Some(matched) if path.ends_with('/') => format!("{path}{matched}"),
             _ => path.clone(),
         }),
-        Value::Array(choices) => {
-            choices.iter().find_map(|choice| pick(choice, matched, conditions))
-        }
+        Value::Array(choices) => choices
+            .iter()
+            .find_map(|choice| pick(choice, matched, conditions)),
         Value::Object(branches) => branches
             .iter()
             .filter(|(condition, _)| conditions.contains(&condition.as_str()))

@@ -12,7 +12,8 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     for (name, content) in files {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::io::Write::write_all(&mut fs::File::create(path).unwrap(), content.as_bytes()).unwrap();
+        std::io::Write::write_all(&mut fs::File::create(path).unwrap(), content.as_bytes())
+            .unwrap();
     }
     folder
 }
@@ -21,7 +22,12 @@ fn found(folder: &TempDir, specifier: &str, kind: ImportKind) -> String {
     let root = fs::canonicalize(folder.path()).unwrap();
     let importer = root.join("ext/main.ts");
     match Resolver::default().resolve(specifier, importer.to_str().unwrap(), kind) {
-        Ok(Target::File(path)) => path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned(),
+        Ok(Target::File(path)) => path
+            .strip_prefix(&root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned(),
         Ok(other) => format!("{other:?}"),
         Err(error) => format!("{error}").replace(root.to_str().unwrap(), ""),
     }
@@ -46,9 +52,16 @@ fn files_are_found_with_and_without_extension() {
         ("./dir/", "ext/dir/index.ts"),
         ("../ext/data.json", "ext/data.json"),
         ("./dotted.name", "ext/dotted.name.ts"),
-        ("./gone", "Cannot find module './gone' imported from /ext/main.ts"),
+        (
+            "./gone",
+            "Cannot find module './gone' imported from /ext/main.ts",
+        ),
     ] {
-        assert_eq!(found(&folder, specifier, ImportKind::Import), expected, "{specifier}");
+        assert_eq!(
+            found(&folder, specifier, ImportKind::Import),
+            expected,
+            "{specifier}"
+        );
     }
 }
 
@@ -82,7 +95,11 @@ fn packages_follow_their_manifest() {
         ("@s/map", Require, "node_modules/@s/map/cjs.cjs"),
         ("@s/map/only", Import, "node_modules/@s/map/cjs.cjs"),
         ("@s/map/f/one", Import, "node_modules/@s/map/files/one.js"),
-        ("@s/map/f/one.js", Import, "node_modules/@s/map/files/one.js"),
+        (
+            "@s/map/f/one.js",
+            Import,
+            "node_modules/@s/map/files/one.js",
+        ),
         (
             "@s/map/f/private/two",
             Import,
@@ -100,11 +117,17 @@ fn packages_follow_their_manifest() {
     let inside = folder.path().join("node_modules/@s/map/files/one.js");
     let inside = fs::canonicalize(inside).unwrap();
     let resolver = Resolver::default();
-    for (specifier, expected) in
-        [("#in", "map/esm.mjs"), ("#dep", "plain/lib/index.js"), ("@s/map/f/one", "files/one.js")]
-    {
-        let target = resolver.resolve(specifier, inside.to_str().unwrap(), Import).unwrap();
-        let Target::File(path) = target else { panic!("{target:?}") };
+    for (specifier, expected) in [
+        ("#in", "map/esm.mjs"),
+        ("#dep", "plain/lib/index.js"),
+        ("@s/map/f/one", "files/one.js"),
+    ] {
+        let target = resolver
+            .resolve(specifier, inside.to_str().unwrap(), Import)
+            .unwrap();
+        let Target::File(path) = target else {
+            panic!("{target:?}")
+        };
         assert!(path.ends_with(expected), "{specifier}: {}", path.display());
     }
 }
@@ -113,10 +136,28 @@ fn packages_follow_their_manifest() {
 fn builtins_virtual_modules_and_addresses() {
     let resolver = Resolver::new(["typebox".to_owned()]);
     let resolve = |specifier| resolver.resolve(specifier, "/x/main.ts", ImportKind::Import);
-    assert_eq!(resolve("fs").unwrap(), Target::Builtin("node:fs".to_owned()));
-    assert_eq!(resolve("node:sqlite").unwrap(), Target::Builtin("node:sqlite".to_owned()));
-    assert_eq!(resolve("typebox").unwrap(), Target::Virtual("typebox".to_owned()));
-    assert!(matches!(resolve("sqlite"), Err(ResolveError::NoPackage { .. })));
-    assert!(matches!(resolve("https://a/b.js"), Err(ResolveError::UnsupportedScheme { .. })));
-    assert!(matches!(resolve("file:///gone.js"), Err(ResolveError::NotFound { .. })));
+    assert_eq!(
+        resolve("fs").unwrap(),
+        Target::Builtin("node:fs".to_owned())
+    );
+    assert_eq!(
+        resolve("node:sqlite").unwrap(),
+        Target::Builtin("node:sqlite".to_owned())
+    );
+    assert_eq!(
+        resolve("typebox").unwrap(),
+        Target::Virtual("typebox".to_owned())
+    );
+    assert!(matches!(
+        resolve("sqlite"),
+        Err(ResolveError::NoPackage { .. })
+    ));
+    assert!(matches!(
+        resolve("https://a/b.js"),
+        Err(ResolveError::UnsupportedScheme { .. })
+    ));
+    assert!(matches!(
+        resolve("file:///gone.js"),
+        Err(ResolveError::NotFound { .. })
+    ));
 }

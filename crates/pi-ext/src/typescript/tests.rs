@@ -34,7 +34,10 @@ fn enums_parameter_properties_and_namespaces_become_javascript() {
 #[test]
 fn commonjs_names_are_bound_only_when_nothing_declares_them() {
     let used = module("a.ts", "export const d = __dirname;\n").code;
-    assert!(used.starts_with("const { __dirname } = import.meta.commonjs; export"), "{used}");
+    assert!(
+        used.starts_with("const { __dirname } = import.meta.commonjs; export"),
+        "{used}"
+    );
     let own = "const __dirname = 'x';\nexport const d = __dirname;\n";
     assert_eq!(module("a.mjs", own).code, own);
 }
@@ -68,7 +71,9 @@ fn commonjs_exports_are_found() {
         0 && (module.exports = { e, f: 1, ...require('./spread') });\n\
         (0, tslib_1.__exportStar)(require('./other'), exports);\n\
         __export(all, { g: () => g, default: () => h });";
-    let exports = prepare(Path::new("a.js"), source, SourceFormat::CommonJs).unwrap().exports;
+    let exports = prepare(Path::new("a.js"), source, SourceFormat::CommonJs)
+        .unwrap()
+        .exports;
     assert_eq!(exports.names, ["a", "b", "c", "d", "e", "f", "g"]);
     assert_eq!(exports.reexports, ["./star", "./spread", "./other"]);
 }
@@ -80,13 +85,20 @@ fn requested_names_are_listed() {
         "import d, { a, b as c } from 'x'; export { e } from 'x'; import * as n from 'y';",
     );
     let names = ["a", "b", "e"].map(str::to_owned).to_vec();
-    assert_eq!(prepared.imports, [("x".to_owned(), names), ("y".to_owned(), Vec::new())]);
+    assert_eq!(
+        prepared.imports,
+        [("x".to_owned(), names), ("y".to_owned(), Vec::new())]
+    );
 }
 
 #[test]
 fn an_error_names_file_line_and_column() {
-    let error = prepare(Path::new("/e/bad.ts"), "let a = 1;\nlet ä = ;\n", SourceFormat::Module)
-        .unwrap_err();
+    let error = prepare(
+        Path::new("/e/bad.ts"),
+        "let a = 1;\nlet ä = ;\n",
+        SourceFormat::Module,
+    )
+    .unwrap_err();
     assert_eq!((error.line, error.column), (2, 9));
     assert!(error.to_string().starts_with("/e/bad.ts:2:9: "), "{error}");
 }

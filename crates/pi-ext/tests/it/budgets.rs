@@ -26,7 +26,13 @@ async fn others_go_on(world: &World) {
 #[tokio::test]
 async fn an_endless_loop_is_stopped() {
     let world = World::with_budgets(
-        &[GOOD, ("bad.ts", "export function spin() { try { for (;;) {} } catch { return 'caught'; } }")],
+        &[
+            GOOD,
+            (
+                "bad.ts",
+                "export function spin() { try { for (;;) {} } catch { return 'caught'; } }",
+            ),
+        ],
         short(),
     );
     let error = world.call("bad.ts", "spin").await.unwrap_err();
@@ -45,7 +51,13 @@ async fn an_endless_loop_at_the_top_level_fails_the_load() {
 #[tokio::test]
 async fn an_endless_loop_after_an_await_fails_the_call() {
     let mut world = World::with_budgets(
-        &[GOOD, ("bad.ts", "export async function spin() { await null; for (;;) {} }")],
+        &[
+            GOOD,
+            (
+                "bad.ts",
+                "export async function spin() { await null; for (;;) {} }",
+            ),
+        ],
         short(),
     );
     let error = world.call("bad.ts", "spin").await.unwrap_err();
@@ -67,9 +79,15 @@ async fn a_slow_regular_expression_is_stopped() {
 
 #[tokio::test]
 async fn a_promise_that_never_settles_is_given_up() {
-    let budgets = Budgets { call: Some(Duration::from_millis(100)), ..short() };
+    let budgets = Budgets {
+        call: Some(Duration::from_millis(100)),
+        ..short()
+    };
     let world = World::with_budgets(
-        &[GOOD, ("bad.ts", "export const hang = () => new Promise(() => {});")],
+        &[
+            GOOD,
+            ("bad.ts", "export const hang = () => new Promise(() => {});"),
+        ],
         budgets,
     );
     let error = world.call("bad.ts", "hang").await.unwrap_err();
@@ -82,7 +100,13 @@ async fn a_gigabyte_is_refused() {
     let source = "export const bytes = () => new Uint8Array(1024 * 1024 * 1024).length;\n\
         export function text() { let s = 'x'; for (;;) s += s + 'y'; }\n\
         export function list() { const all = []; for (;;) all.push(new Array(1000).fill({})); }";
-    let world = World::with_budgets(&[GOOD, ("bad.ts", source)], Budgets { slice: Duration::from_secs(20), ..short() });
+    let world = World::with_budgets(
+        &[GOOD, ("bad.ts", source)],
+        Budgets {
+            slice: Duration::from_secs(20),
+            ..short()
+        },
+    );
     for export in ["bytes", "list"] {
         let error = world.call("bad.ts", export).await.unwrap_err();
         assert_eq!(error, EngineError::OutOfMemory(64), "{export}");
@@ -106,12 +130,21 @@ async fn a_deep_recursion_throws() {
 #[tokio::test]
 async fn a_throw_in_a_timer_is_reported_with_the_extension() {
     let mut world = World::with_budgets(
-        &[GOOD, ("bad.ts", "\nsetTimeout(() => { throw new TypeError('late'); }, 1);\n")],
+        &[
+            GOOD,
+            (
+                "bad.ts",
+                "\nsetTimeout(() => { throw new TypeError('late'); }, 1);\n",
+            ),
+        ],
         short(),
     );
     world.load("bad.ts").await.unwrap();
     let fault = world.faults.recv().await.unwrap();
-    assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Uncaught, "TypeError: late"));
+    assert_eq!(
+        (fault.kind, fault.message.as_str()),
+        (FaultKind::Uncaught, "TypeError: late")
+    );
     assert_eq!(fault.extension, Some(world.path("bad.ts")));
     assert!(fault.stack.unwrap().contains("bad.ts:2:"));
     others_go_on(&world).await;
@@ -119,8 +152,10 @@ async fn a_throw_in_a_timer_is_reported_with_the_extension() {
 
 #[tokio::test]
 async fn an_endless_loop_in_a_timer_is_reported() {
-    let mut world =
-        World::with_budgets(&[GOOD, ("bad.ts", "setTimeout(() => { for (;;) {} }, 1);")], short());
+    let mut world = World::with_budgets(
+        &[GOOD, ("bad.ts", "setTimeout(() => { for (;;) {} }, 1);")],
+        short(),
+    );
     world.load("bad.ts").await.unwrap();
     let fault = world.faults.recv().await.unwrap();
     assert_eq!(fault.kind, FaultKind::Runaway);
@@ -145,7 +180,10 @@ async fn an_unhandled_rejection_is_reported_once() {
     );
     world.load("bad.ts").await.unwrap();
     let first = world.faults.recv().await.unwrap();
-    assert_eq!((first.kind, first.message.as_str()), (FaultKind::UnhandledRejection, "nobody looks"));
+    assert_eq!(
+        (first.kind, first.message.as_str()),
+        (FaultKind::UnhandledRejection, "nobody looks")
+    );
     assert_eq!(first.extension, Some(world.path("bad.ts")));
     let second = world.faults.recv().await.unwrap();
     assert_eq!(second.message, "text");
@@ -156,7 +194,13 @@ async fn an_unhandled_rejection_is_reported_once() {
 #[tokio::test]
 async fn a_flood_of_jobs_lets_the_others_in() {
     let mut world = World::with_budgets(
-        &[GOOD, ("bad.ts", "function flood() { Promise.resolve().then(flood); }\nflood();")],
+        &[
+            GOOD,
+            (
+                "bad.ts",
+                "function flood() { Promise.resolve().then(flood); }\nflood();",
+            ),
+        ],
         short(),
     );
     world.load("good.ts").await.unwrap();
@@ -168,7 +212,7 @@ async fn a_flood_of_jobs_lets_the_others_in() {
 
 #[tokio::test]
 async fn a_thread_stuck_in_native_code_is_replaced() {
-    let source = "export const stick = () => Array.prototype.lastIndexOf.call({ length: 1e9 }, 1);";
+    let source = "export const stick = () => 'a'.repeat(1e6).indexOf('a'.repeat(5e5) + 'b');";
     let world = World::with_budgets(&[GOOD, ("bad.ts", source)], short());
     world.load("good.ts").await.unwrap();
     let error = world.call("bad.ts", "stick").await.unwrap_err();

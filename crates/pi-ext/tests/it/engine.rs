@@ -26,37 +26,56 @@ async fn exported_functions_are_called_with_json() {
     )]);
     let path = world.path("a.ts");
     let call = |export: &'static str, arguments| {
-        world.engine.call(&path, export, arguments, CallOptions::default())
+        world
+            .engine
+            .call(&path, export, arguments, CallOptions::default())
     };
-    assert_eq!(call("add", vec![json!(1), json!({ "c": 2 })]).await.unwrap(), json!({ "sum": 3 }));
+    assert_eq!(
+        call("add", vec![json!(1), json!({ "c": 2 })])
+            .await
+            .unwrap(),
+        json!({ "sum": 3 })
+    );
     assert_eq!(
         call("later", vec![json!("x")]).await.unwrap(),
         json!(["x", "1970-01-01T00:00:00.000Z"])
     );
     assert_eq!(call("nothing", Vec::new()).await.unwrap(), json!(null));
     let error = call("gone", Vec::new()).await.unwrap_err();
-    assert!(error.to_string().contains("exports no function named gone"), "{error}");
+    assert!(
+        error.to_string().contains("exports no function named gone"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn errors_show_the_authors_file_and_line() {
-    let world = World::new(&[(
-        "lib/deep.ts",
-        "interface Gone {\n  a: string;\n}\n\nexport enum E { A }\n\nexport function deep(x: Gone): never {\n  \
+    let world = World::new(&[
+        (
+            "lib/deep.ts",
+            "interface Gone {\n  a: string;\n}\n\nexport enum E { A }\n\nexport function deep(x: Gone): never {\n  \
          throw new RangeError('too ' + x);\n}\n",
-    ), (
-        "a.ts",
-        "import { deep } from './lib/deep';\ntype T = {\n  x: number;\n};\nexport async function run() {\n  \
+        ),
+        (
+            "a.ts",
+            "import { deep } from './lib/deep';\ntype T = {\n  x: number;\n};\nexport async function run() {\n  \
          await null;\n  deep({ a: 'far' } as never);\n}\n",
-    )]);
+        ),
+    ]);
     let Err(EngineError::Thrown(thrown)) = world.call("a.ts", "run").await else {
         panic!("it must throw");
     };
     assert_eq!(thrown.name, "RangeError");
     let stack = thrown.stack.unwrap();
     assert!(stack.starts_with("RangeError: too "), "{stack}");
-    assert!(stack.contains(&format!("at deep ({}:8:", world.path("lib/deep.ts"))), "{stack}");
-    assert!(stack.contains(&format!("{}:7:", world.path("a.ts"))), "{stack}");
+    assert!(
+        stack.contains(&format!("at deep ({}:8:", world.path("lib/deep.ts"))),
+        "{stack}"
+    );
+    assert!(
+        stack.contains(&format!("{}:7:", world.path("a.ts"))),
+        "{stack}"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +94,10 @@ async fn the_console_reaches_the_host_with_the_extension() {
     world.load("a.ts").await.unwrap();
     assert_eq!(world.printed(), ["plain text", "x is 3 { a: [ 1 ] }"]);
     let lines = world.host.lines.lock().unwrap();
-    assert_eq!(lines[0].extension.as_deref(), Some(world.path("a.ts").as_str()));
+    assert_eq!(
+        lines[0].extension.as_deref(),
+        Some(world.path("a.ts").as_str())
+    );
 }
 
 #[tokio::test]
@@ -122,7 +144,10 @@ async fn replacing_ends_open_calls_and_forgets_everything() {
 
 #[tokio::test]
 async fn shutdown_ends_the_thread() {
-    let world = World::new(&[("a.ts", "setInterval(() => {}, 1); export const f = () => 1;")]);
+    let world = World::new(&[(
+        "a.ts",
+        "setInterval(() => {}, 1); export const f = () => 1;",
+    )]);
     world.call("a.ts", "f").await.unwrap();
     world.engine.shutdown().await.unwrap();
     assert!(!world.engine.is_started());
@@ -151,6 +176,10 @@ async fn a_call_ends_with_its_time() {
     let world = World::new(&[("a.ts", "export const hang = () => new Promise(() => {});")]);
     let path = world.path("a.ts");
     let options = CallOptions::default().within(Duration::from_secs(30));
-    let error = world.engine.call(&path, "hang", Vec::new(), options).await.unwrap_err();
+    let error = world
+        .engine
+        .call(&path, "hang", Vec::new(), options)
+        .await
+        .unwrap_err();
     assert_eq!(error, EngineError::TimedOut(Duration::from_secs(30)));
 }

@@ -34,7 +34,10 @@ async fn timers_fire_in_order_and_can_be_stopped() {
          return [seen, n, typeof setTimeout(() => {}, 1).unref];",
     )
     .await;
-    assert_eq!(value, json!([["micro", "tick", "immediate", "late"], 3, "function"]));
+    assert_eq!(
+        value,
+        json!([["micro", "tick", "immediate", "late"], 3, "function"])
+    );
 }
 
 #[tokio::test]
@@ -48,7 +51,10 @@ async fn text_and_bytes() {
            new TextDecoder('utf-16le').decode(Uint8Array.of(104, 0, 105, 0)), new TextEncoder().encode('\\ud83d').length];",
     )
     .await;
-    assert_eq!(value, json!([7, "hé😀", "TypeError", "aGVsbG8=", "hello", "hi", 3]));
+    assert_eq!(
+        value,
+        json!([7, "hé😀", "TypeError", "aGVsbG8=", "hello", "hi", 3])
+    );
 }
 
 #[tokio::test]
@@ -65,8 +71,12 @@ async fn addresses() {
         value,
         json!([
             "https://user:pw@example.com/new%20path?x=1&y=a+b&z=%C3%BC%26#h",
-            "example.com", "a b", "q=1+2", [["q", "1 2"]],
-            ["TypeError", "ERR_INVALID_URL", "Invalid URL"], true,
+            "example.com",
+            "a b",
+            "q=1+2",
+            [["q", "1 2"]],
+            ["TypeError", "ERR_INVALID_URL", "Invalid URL"],
+            true,
             "{\"url\":\"https://user:pw@example.com/new%20path?x=1&y=a+b&z=%C3%BC%26#h\"}"
         ])
     );
@@ -86,7 +96,18 @@ async fn abort_signals_and_events() {
          return [seen, any.aborted, c.signal.reason.name, t.reason.name, got, thrown, AbortSignal.abort('r').reason];",
     )
     .await;
-    assert_eq!(value, json!([["any", "own"], true, "AbortError", "TimeoutError", 9, "AbortError", "r"]));
+    assert_eq!(
+        value,
+        json!([
+            ["any", "own"],
+            true,
+            "AbortError",
+            "TimeoutError",
+            9,
+            "AbortError",
+            "r"
+        ])
+    );
 }
 
 #[tokio::test]
@@ -97,7 +118,20 @@ async fn structured_clone_copies_what_can_be_copied() {
          return [b !== a, b.self === b, b.d.getTime(), b.m.get(1).has(2), [...b.b], b.e instanceof TypeError, b.e.message, 1 in b.n, bad];",
     )
     .await;
-    assert_eq!(value, json!([true, true, 5, true, [1, 2], true, "x", false, "DataCloneError"]));
+    assert_eq!(
+        value,
+        json!([
+            true,
+            true,
+            5,
+            true,
+            [1, 2],
+            true,
+            "x",
+            false,
+            "DataCloneError"
+        ])
+    );
 }
 
 #[tokio::test]
@@ -114,7 +148,10 @@ async fn streams() {
          return [all, both, failed, text];",
     )
     .await;
-    assert_eq!(value, json!([["A", "B", "!"], [[1, 2], [1, 2]], "pull", "xyz"]));
+    assert_eq!(
+        value,
+        json!([["A", "B", "!"], [[1, 2], [1, 2]], "pull", "xyz"])
+    );
 }
 
 #[tokio::test]
@@ -145,9 +182,18 @@ async fn numbers_dates_and_segments_in_english() {
     assert_eq!(
         value,
         json!([
-            "1,234,567.891", "26%", "$1,234.50", "1.2M", "2:07:09 PM", "Mar 5, 2024",
-            "3/5/2024, 2:07:09 PM", "14:07", ["é", "👨‍👩‍👧", "🇩🇪", "a"], ["a", "ä", "b", "C"],
-            ["x9", "x10"], "2.5"
+            "1,234,567.891",
+            "26%",
+            "$1,234.50",
+            "1.2M",
+            "2:07:09 PM",
+            "Mar 5, 2024",
+            "3/5/2024, 2:07:09 PM",
+            "14:07",
+            ["é", "👨‍👩‍👧", "🇩🇪", "a"],
+            ["a", "ä", "b", "C"],
+            ["x9", "x10"],
+            "2.5"
         ])
     );
 }
@@ -165,7 +211,15 @@ async fn process_tells_what_it_was_given() {
     assert_eq!(
         value,
         json!([
-            world.root, "hello", "x", ["--print"], "/usr/bin/pi", true, true, true, 3,
+            world.root,
+            "hello",
+            "x",
+            ["--print"],
+            "/usr/bin/pi",
+            true,
+            true,
+            true,
+            3,
             "process.exit() is not available to extensions: it would end the whole program"
         ])
     );
@@ -192,19 +246,22 @@ async fn fetch_streams_and_aborts() {
                 }
                 let request = String::from_utf8_lossy(&request).into_owned();
                 let reply = match request.split(' ').nth(1).unwrap_or_default() {
-                    "/json" => "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 7\r\nx-a: 1\r\n\r\n{\"a\":1}".to_owned(),
-                    "/moved" => "HTTP/1.1 302 Found\r\nlocation: /json\r\ncontent-length: 0\r\n\r\n".to_owned(),
+                    "/json" => "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 7\r\nx-a: 1\r\n\r\n{\"a\":1}".to_owned(),
+                    "/moved" => "HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: /json\r\ncontent-length: 0\r\n\r\n".to_owned(),
                     "/echo" => {
                         let head = request.to_lowercase();
                         let has_type = head.contains("content-type: application/x-www-form-urlencoded");
                         let body = request.split("\r\n\r\n").nth(1).unwrap_or_default();
                         let text = format!("{has_type} {body}");
-                        format!("HTTP/1.1 201 Created\r\ncontent-length: {}\r\n\r\n{text}", text.len())
+                        format!("HTTP/1.1 201 Created\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}", text.len())
                     }
                     // A chunk, and then nothing for ever.
                     _ => "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n".to_owned(),
                 };
                 stream.write_all(reply.as_bytes()).await.unwrap();
+                if reply.contains("connection: close") {
+                    return;
+                }
                 while stream.read(&mut buffer).await.unwrap_or(0) > 0 {}
             });
         }

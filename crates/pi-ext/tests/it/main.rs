@@ -19,6 +19,9 @@ fn no_file_of_this_folder_is_forgotten() {
             continue;
         }
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(name == "main" || main.contains(&format!("mod {name};")), "{name} is not listed");
+        assert!(
+            name == "main" || main.contains(&format!("mod {name};")),
+            "{name} is not listed"
+        );
     }
 }

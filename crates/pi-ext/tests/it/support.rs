@@ -58,8 +58,11 @@ pub(crate) struct World {
 
 pub(crate) fn write(path: &Path, content: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), content.as_bytes())
-        .unwrap();
+    std::io::Write::write_all(
+        &mut std::fs::File::create(path).unwrap(),
+        content.as_bytes(),
+    )
+    .unwrap();
 }
 
 impl World {
@@ -81,10 +84,13 @@ impl World {
             write(&root.join(name), content);
         }
         let (sender, faults) = mpsc::unbounded_channel();
-        let host = Arc::new(Recorder { lines: Mutex::default(), faults: sender });
+        let host = Arc::new(Recorder {
+            lines: Mutex::default(),
+            faults: sender,
+        });
         let path = std::env::var("PATH").unwrap_or_default();
-        let options = EngineOptions::new(Arc::clone(&host) as Arc<dyn Host>).with_process(
-            ProcessInfo {
+        let options =
+            EngineOptions::new(Arc::clone(&host) as Arc<dyn Host>).with_process(ProcessInfo {
                 working_directory: root.clone(),
                 environment: vec![
                     ("PATH".to_owned(), path),
@@ -93,9 +99,14 @@ impl World {
                 ],
                 arguments: vec!["pi".to_owned(), "--print".to_owned()],
                 executable: PathBuf::from("/usr/bin/pi"),
-            },
-        );
-        Self { engine: Engine::new(change(options)), host, faults, root, _folder: folder }
+            });
+        Self {
+            engine: Engine::new(change(options)),
+            host,
+            faults,
+            root,
+            _folder: folder,
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
@@ -114,7 +125,13 @@ impl World {
     }
 
     pub(crate) fn printed(&self) -> Vec<String> {
-        self.host.lines.lock().unwrap().iter().map(|line| line.text.clone()).collect()
+        self.host
+            .lines
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|line| line.text.clone())
+            .collect()
     }
 }
 
@@ -124,7 +141,9 @@ pub(crate) async fn evaluate(body: &str) -> Value {
     let world = World::new(&[("main.ts", &source)]);
     match world.call("main.ts", "run").await {
         Ok(value) => value,
-        Err(EngineError::Thrown(thrown)) => panic!("{thrown}\n{}", thrown.stack.as_deref().unwrap_or_default()),
+        Err(EngineError::Thrown(thrown)) => {
+            panic!("{thrown}\n{}", thrown.stack.as_deref().unwrap_or_default())
+        }
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,9 +1,17 @@
 //! MD5 (RFC 1321), which extensions use to name cache files; never for anything secret.
 
-const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+const SHIFTS: [[u32; 4]; 4] = [
+    [7, 12, 17, 22],
+    [5, 9, 14, 20],
+    [4, 11, 16, 23],
+    [6, 10, 15, 21],
+];
 
 /// Returns the digest of the bytes.
-#[expect(clippy::many_single_char_names, reason = "the letters are those of the standard")]
+#[expect(
+    clippy::many_single_char_names,
+    reason = "the letters are those of the standard"
+)]
 pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     let mut message = bytes.to_vec();
     message.push(0x80);
@@ -17,8 +25,12 @@ pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     message.extend_from_slice(&bits);
     let mut state = [0x6745_2301_u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
     for block in message.as_chunks::<64>().0 {
-        let words: Vec<u32> =
-            block.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let words: Vec<u32> = block
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|word| u32::from_le_bytes(*word))
+            .collect();
         let [mut a, mut b, mut c, mut d] = state;
         for step in 0..64_u32 {
             let round = step / 16;
@@ -34,7 +46,10 @@ pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
                 .and_then(|shifts| shifts.get(step as usize % 4))
                 .copied()
                 .unwrap_or_default();
-            let sum = a.wrapping_add(mix).wrapping_add(constant(step)).wrapping_add(word);
+            let sum = a
+                .wrapping_add(mix)
+                .wrapping_add(constant(step))
+                .wrapping_add(word);
             (a, d, c, b) = (d, c, b, b.wrapping_add(sum.rotate_left(shift)));
         }
         for (value, add) in state.iter_mut().zip([a, b, c, d]) {
@@ -42,7 +57,10 @@ pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
         }
     }
     let mut digest = [0; 16];
-    for (target, byte) in digest.iter_mut().zip(state.iter().flat_map(|word| word.to_le_bytes())) {
+    for (target, byte) in digest
+        .iter_mut()
+        .zip(state.iter().flat_map(|word| word.to_le_bytes()))
+    {
         *target = byte;
     }
     digest

@@ -39,12 +39,20 @@ impl OpenFiles {
 
     fn get(&self, number: i32, system_call: &str) -> Result<Arc<File>, NativeError> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.files.get(&number).cloned().ok_or_else(|| bad_descriptor(system_call))
+        table
+            .files
+            .get(&number)
+            .cloned()
+            .ok_or_else(|| bad_descriptor(system_call))
     }
 
     fn close(&self, number: i32) -> Result<(), NativeError> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.files.remove(&number).map(drop).ok_or_else(|| bad_descriptor("close"))
+        table
+            .files
+            .remove(&number)
+            .map(drop)
+            .ok_or_else(|| bad_descriptor("close"))
     }
 }
 
@@ -98,15 +106,21 @@ pub(super) fn run(
             .map(|file| Reply::Json(json!(files.add(file))))
             .map_err(|error| NativeError::from_io(&error, "open", Some(&arguments.path))),
         "close" => files.close(number).map(|()| Reply::Nothing),
-        "read" => with("read", &|file| read(file, arguments.length, arguments.position)),
+        "read" => with("read", &|file| {
+            read(file, arguments.length, arguments.position)
+        }),
         "write" => with("write", &|file| {
-            write(file, request.bytes.as_deref().unwrap_or_default(), arguments.position)
+            write(
+                file,
+                request.bytes.as_deref().unwrap_or_default(),
+                arguments.position,
+            )
         }),
         "fstat" => with("fstat", &|file| Ok(metadata::describe(&file.metadata()?))),
         "fsync" => with("fsync", &|file| file.sync_all().map(|()| Reply::Nothing)),
-        "ftruncate" => {
-            with("ftruncate", &|file| file.set_len(arguments.length).map(|()| Reply::Nothing))
-        }
+        "ftruncate" => with("ftruncate", &|file| {
+            file.set_len(arguments.length).map(|()| Reply::Nothing)
+        }),
         "fchmod" => with("fchmod", &|file| {
             metadata::set_file_mode(file, arguments.mode.unwrap_or(0o666)).map(|()| Reply::Nothing)
         }),

@@ -28,7 +28,10 @@ pub(super) fn describe(metadata: &Metadata) -> Reply {
 }
 
 #[cfg(unix)]
-#[expect(clippy::cast_precision_loss, reason = "JavaScript's numbers are doubles")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "JavaScript's numbers are doubles"
+)]
 fn add_system_fields(fields: &mut Value, metadata: &Metadata) {
     use std::os::unix::fs::MetadataExt as _;
     let changed = metadata.ctime() as f64 * 1000.0 + metadata.ctime_nsec() as f64 / 1e6;

@@ -31,7 +31,11 @@ pub(super) fn list(path: &Path, recursive: bool) -> io::Result<Reply> {
     }
     entries.sort_by(|left, right| (&left.1, &left.0).cmp(&(&right.1, &right.0)));
     let entries = entries.into_iter().map(|(name, parent, kind)| {
-        json!([name.to_string_lossy(), parent.to_string_lossy(), kind_of(kind)])
+        json!([
+            name.to_string_lossy(),
+            parent.to_string_lossy(),
+            kind_of(kind)
+        ])
     });
     Ok(Reply::Json(Value::Array(entries.collect())))
 }
@@ -78,9 +82,15 @@ pub(super) fn make(path: &Path, recursive: bool, mode: Option<u32>) -> io::Resul
     if !recursive {
         return builder.create(path).map(|()| Reply::Nothing);
     }
-    let first = path.ancestors().take_while(|folder| !folder.exists()).last().map(PathBuf::from);
+    let first = path
+        .ancestors()
+        .take_while(|folder| !folder.exists())
+        .last()
+        .map(PathBuf::from);
     builder.recursive(true).create(path)?;
-    Ok(first.map_or(Reply::Nothing, |first| Reply::Text(first.to_string_lossy().into_owned())))
+    Ok(first.map_or(Reply::Nothing, |first| {
+        Reply::Text(first.to_string_lossy().into_owned())
+    }))
 }
 
 /// Makes a directory with a random end of its name.
