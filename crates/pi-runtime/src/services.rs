@@ -116,23 +116,30 @@ impl TrustMemory {
 
 /// The connections that services of several sessions share, as long as they go the same way.
 #[derive(Debug, Clone, Default)]
-pub struct SharedConnections(Arc<Mutex<Option<(Option<String>, HttpClient)>>>);
+pub struct SharedConnections(Arc<Mutex<Connections>>);
+
+#[derive(Debug, Default)]
+struct Connections {
+    proxy: Option<String>,
+    http: HttpClient,
+}
 
 impl SharedConnections {
     /// Returns the connections through a proxy, or directly.
     fn through(&self, proxy: Option<&str>) -> HttpClient {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, http)) = &*shared
-            && known.as_deref() == proxy
-        {
-            return http.clone();
+        if shared.proxy.as_deref() != proxy {
+            *shared = Connections {
+                proxy: proxy.map(str::to_owned),
+                http: match proxy {
+                    Some(proxy) => {
+                        HttpClient::with_settings(HttpSettings::default().with_proxy(proxy))
+                    }
+                    None => HttpClient::new(),
+                },
+            };
         }
-        let http = match proxy {
-            Some(proxy) => HttpClient::with_settings(HttpSettings::default().with_proxy(proxy)),
-            None => HttpClient::new(),
-        };
-        *shared = Some((proxy.map(str::to_owned), http.clone()));
-        http
+        shared.http.clone()
     }
 }
 

@@ -66,7 +66,7 @@ impl SessionRuntime {
     ) -> Result<Replacement, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
-        let path = self.from_start(path);
+        let path = self.resolve_path(path);
         let target = Some(path.clone());
         if !self.may_switch(&old, StartReason::Resume, target).await {
             return Ok(Replacement::CANCELLED);
@@ -133,7 +133,7 @@ impl SessionRuntime {
     ) -> Result<Replacement, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
-        let source = self.from_start(path);
+        let source = self.resolve_path(path);
         if !source.exists() {
             return Err(ReplaceError::MissingFile(source));
         }
@@ -185,7 +185,7 @@ impl SessionRuntime {
     }
 
     /// Returns where a path of the user leads: it starts where the program was started.
-    fn from_start(&self, path: &Path) -> PathBuf {
+    fn resolve_path(&self, path: &Path) -> PathBuf {
         let options = &self.0.options;
         let expanded = path.to_str().map(|path| expand_home(path, &options.env));
         options.cwd.join(expanded.as_deref().unwrap_or(path))
