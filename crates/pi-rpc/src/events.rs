@@ -53,3 +53,33 @@ impl SessionListener for JsonEvents {
         .boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::task::unconstrained;
+
+    use super::*;
+    use crate::line_sink::LineWriter;
+
+    #[tokio::test]
+    async fn a_session_waits_for_the_reader_until_it_is_let_go() {
+        let (near, _far) = tokio::io::duplex(1);
+        let writer = LineWriter::start(near);
+        let events = JsonEvents::new(writer.sink(), UpdateForm::Delta);
+        let event = SessionEvent::AgentSettled;
+        let mut taken = 0;
+        let mut waiting = loop {
+            let mut hearing = events.on_event(&event);
+            if unconstrained(&mut hearing).now_or_never().is_none() {
+                break hearing;
+            }
+            taken += 1;
+            tokio::task::yield_now().await;
+            assert!(taken < 1000, "nothing holds the session back");
+        };
+        events.mute();
+        assert!((&mut waiting).now_or_never().is_some());
+        assert!(events.on_event(&event).now_or_never().is_some());
+    }
+}

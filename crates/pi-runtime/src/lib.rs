@@ -58,7 +58,9 @@ pub use hooks::{
     SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved, TreeProposal, TreeVerdict,
     TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
-pub use model_choice::{ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, choose_model};
+pub use model_choice::{
+    ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, ask_local_server, choose_model,
+};
 pub use runtime::{
     HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, StartError,
     no_model_hints,

@@ -147,7 +147,11 @@ pub async fn choose_model(
     Ok(chosen)
 }
 
-async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
+/// Asks the user's own server, where one is configured, for its models; returns what went wrong.
+pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
+    if !models.is_authenticated(LOCAL_SERVER) {
+        return None;
+    }
     let cancel = CancellationToken::new();
     let deadline = cancel.clone().drop_guard();
     let refresh = models.refresh(RefreshOptions {

@@ -1,9 +1,10 @@
 //! Says the prompts of a command line to a session, one after the other.
 
-use pi_runtime::{AgentSession, InputSource, Prompt, SessionRuntime};
+use pi_runtime::{AgentSession, InputSource, Prompt, PromptRefused, SessionRuntime};
 
 use crate::output::Failure;
 use crate::prompt_input::Prompts;
+use crate::startup::no_model;
 
 /// Says every prompt and waits for its run to end. `meet` sees the session before each prompt, because a
 /// prompt may have put another session in its place.
@@ -23,7 +24,13 @@ pub(crate) async fn converse(
             expand: true,
             source: InputSource::Interactive,
         };
-        session.prompt(prompt).await?;
+        session
+            .prompt(prompt)
+            .await
+            .map_err(|refused| match refused {
+                PromptRefused::NoModel => no_model(),
+                other => other.into(),
+            })?;
         session.wait_for_idle().await;
     }
     Ok(())

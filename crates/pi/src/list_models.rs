@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pi_ai::{Env, Modality, Model};
 use pi_config::{AgentDir, DiagnosticLevel};
-use pi_runtime::{ServiceOptions, Services};
+use pi_runtime::{ServiceOptions, Services, ask_local_server};
 use pi_tui::FuzzyQuery;
 
 use crate::args::{Args, ListModels};
@@ -29,7 +29,8 @@ pub(crate) async fn run(args: &Args, wanted: &ListModels, env: Env) -> Exit {
         ..ServiceOptions::new(AgentDir::from_env(&env), env)
     };
     let services = Services::load(&options, &cwd).await;
-    for diagnostic in &services.diagnostics {
+    let trouble = ask_local_server(&services.models).await;
+    for diagnostic in services.diagnostics.iter().chain(&trouble) {
         if diagnostic.level > DiagnosticLevel::Info {
             warn(&diagnostic.message);
         }

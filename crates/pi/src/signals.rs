@@ -12,6 +12,7 @@ pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
     /// Asked to end.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]
     Terminate,
     /// The terminal is gone.
     #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]

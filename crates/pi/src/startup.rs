@@ -53,15 +53,6 @@ async fn gather(
     };
     let attached = read_attachments(files, cwd, env).await?;
     report(&runtime.diagnostics())?;
-    // A client of the line protocol asks for the model, and may choose one first.
-    if mode != Mode::Rpc {
-        if let Some(fallback) = runtime.model_fallback() {
-            warn(&fallback);
-        }
-        if runtime.session().model().is_none() {
-            return Err(no_model());
-        }
-    }
     let piped = piped.as_deref();
     Ok(Prompts::assemble(
         piped,

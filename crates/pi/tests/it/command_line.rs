@@ -126,3 +126,54 @@ async fn auth_check_answers_scripts() {
     assert_eq!(run.code, Some(2));
     assert!(run.stdout.contains("invalid_state"));
 }
+
+#[tokio::test]
+async fn local_packages_are_named_in_the_settings() {
+    let world = World::new([]).await;
+    world
+        .home
+        .write("project/pkg/prompts/greet.md", "Say hello\n");
+    let run = world.run(&["list"]).await;
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (Some(0), "No packages installed.\n")
+    );
+    let run = world.run(&["install", "./pkg"]).await;
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (Some(0), "Installed ./pkg\n"),
+        "{run:?}"
+    );
+    let settings = world.home.read("agent/settings.json");
+    assert!(settings.contains("\"../project/pkg\""), "{settings}");
+    let run = world.run(&["list"]).await;
+    assert!(
+        run.stdout
+            .starts_with("User packages:\n  ../project/pkg\n    "),
+        "{run:?}"
+    );
+    for (arguments, part) in [
+        (vec!["install", "npm:thing"], "npm:thing"),
+        (vec!["install", "./missing"], "missing"),
+        (vec!["remove", "./other"], "./other"),
+        (vec!["update"], "update"),
+    ] {
+        let run = world.run(&arguments).await;
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (Some(1), ""),
+            "{arguments:?}"
+        );
+        assert!(run.stderr.contains(part), "{arguments:?}: {}", run.stderr);
+    }
+    let run = world.run(&["remove", "pkg"]).await;
+    assert_eq!(
+        (run.code, run.stdout.as_str()),
+        (Some(0), "Removed pkg\n"),
+        "{run:?}"
+    );
+    assert_eq!(
+        world.run(&["list"]).await.stdout,
+        "No packages installed.\n"
+    );
+}

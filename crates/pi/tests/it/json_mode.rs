@@ -3,8 +3,9 @@
 use pi_test_support::Reply;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::process::{Finished, World, answer};
+use crate::process::{Finished, LIMIT, World, answer, begin};
 
 fn kinds(run: &Finished) -> Vec<String> {
     let records = run.records();
@@ -82,4 +83,23 @@ async fn without_a_prompt_there_is_only_the_header() {
         .await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(kinds(&run), ["session"]);
+}
+
+#[tokio::test]
+async fn a_reader_that_goes_away_ends_the_run_without_complaint() {
+    let world = World::new([begin("start").gate("g").stall()]).await;
+    let arguments = ["--model", "mock/alpha", "--mode", "json", "hello"];
+    let mut child = world.command(&arguments).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("text_delta") {
+        line.clear();
+        assert!(stdout.read_line(&mut line).await.unwrap() > 0);
+    }
+    drop(stdout);
+    // The connection breaks, and the event of that finds the pipe closed.
+    drop(world);
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await;
+    let run = Finished::new(output.unwrap().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
 }

@@ -108,7 +108,7 @@ async fn tools_run_in_the_project() {
 #[tokio::test]
 async fn without_any_model_the_user_learns_how_to_get_one() {
     let world = World::new([]).await;
-    world.home.write("agent/models.json", "{}");
+    world.home.write("agent/models.json", "{\"providers\": {}}");
     let run = world.run(&["-p", "hi"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert!(run.stderr.contains("--demo"), "{}", run.stderr);

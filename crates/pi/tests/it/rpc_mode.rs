@@ -183,3 +183,15 @@ async fn the_end_of_the_input_ends_the_process() {
         .unwrap();
     assert_eq!(output.status.code(), Some(0));
 }
+
+#[tokio::test]
+async fn without_a_model_a_client_can_still_look_around() {
+    let world = World::new([]).await;
+    world.home.write("agent/models.json", "{\"providers\": {}}");
+    let input = "{\"type\":\"get_available_models\"}\n{\"type\":\"prompt\",\"message\":\"x\"}\n";
+    let run = world.run_with_input(&["--mode", "rpc"], input).await;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    let records = run.records();
+    assert_eq!(records[0]["data"]["models"], json!([]));
+    assert_eq!(records[1]["success"], json!(false));
+}
