@@ -3,6 +3,20 @@
 //! A client sends commands, one JSON object a line, and reads answers and events the same way. The
 //! [server](serve) puts one live session behind the protocol; [`RpcClient`] starts a pi of its own and
 //! talks to it. JSON mode writes the same events without the commands.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), pi_rpc::RpcClientError> {
+//! use std::time::Duration;
+//!
+//! use pi_rpc::{RpcClient, RpcClientOptions};
+//!
+//! let client = RpcClient::start(&RpcClientOptions::new("pi"))?;
+//! let minute = Duration::from_secs(60);
+//! client.prompt_and_wait("What does this project do?", Vec::new(), minute).await?;
+//! println!("{:?}", client.last_assistant_text().await?);
+//! # Ok(())
+//! # }
+//! ```
 
 mod client;
 mod command;
