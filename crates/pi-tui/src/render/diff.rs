@@ -1,5 +1,7 @@
 //! What of a changed row must be written again.
 
+use crate::text::{AnsiToken, AnsiTokens};
+
 /// A part of a row to write, after erasing from its column to the end of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowChange<'a> {
@@ -7,7 +9,7 @@ pub(super) struct RowChange<'a> {
     pub(super) text: &'a str,
 }
 
-/// Returns what turns a row showing `old` into one showing `new`; nothing if they are equal.
+/// Returns what turns a row showing `old` into one showing `new`; nothing if they look the same.
 ///
 /// Only a common start of unstyled ASCII is kept: there, bytes are columns and no style is open. The
 /// last kept character is given up when something that is not ASCII follows, which may combine with it.
@@ -28,9 +30,22 @@ pub(super) fn row_change<'a>(old: &str, new: &'a str) -> Option<RowChange<'a>> {
     if combines(old) || combines(new) {
         kept = kept.saturating_sub(1);
     }
-    Some(RowChange {
-        column: kept,
-        text: new.get(kept..).unwrap_or(new),
+    let text = new.get(kept..).unwrap_or(new);
+    // Styles alone change nothing, and behind a full row there is no column to erase from: the
+    // terminal would erase the last one.
+    if is_only_style(text) && old.get(kept..).is_some_and(is_only_style) {
+        return None;
+    }
+    Some(RowChange { column: kept, text })
+}
+
+/// Returns whether text is styles and links around nothing.
+fn is_only_style(text: &str) -> bool {
+    AnsiTokens::new(text).all(|token| match token {
+        AnsiToken::Text(_) => false,
+        AnsiToken::Sequence(sequence) => {
+            sequence.starts_with("\x1b[") || sequence.starts_with("\x1b]8;")
+        }
     })
 }
 
@@ -51,6 +66,9 @@ mod tests {
             ("cafe", "cafe\u{301}", Some((3, "e\u{301}"))),
             ("cafe\u{301}", "cafe", Some((3, "e"))),
             ("漢", "漢字", Some((0, "漢字"))),
+            ("full", "full\x1b[0m", None),
+            ("full\x1b[1m", "full", None),
+            ("\x1b]1337;File=x\x07", "", Some((0, ""))),
         ];
         for (old, new, expected) in cases {
             let expected = expected.map(|(column, text)| RowChange { column, text });

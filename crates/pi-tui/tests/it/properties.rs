@@ -329,3 +329,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_full_row_keeps_its_last_column_when_only_its_styles_change() {
+    let size = Size {
+        columns: 1,
+        rows: 8,
+    };
+    let dock = |text: &str| Step::Dock(text.to_owned());
+    check_screen::<Avt>(size, &[dock("word "), dock(""), dock("x"), dock("")], false).unwrap();
+}
