@@ -9,6 +9,7 @@ mod conversation;
 mod demo;
 mod export_command;
 mod help;
+mod interactive_mode;
 mod json_mode;
 mod list_models;
 mod log;
@@ -112,12 +113,7 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         return list_models::run(&args, wanted, env).await;
     }
     if mode == Mode::Interactive {
-        return Failure::new("the terminal application is not part of this build")
-            .hint(
-                "pi -p \"MESSAGE\" answers in the shell, --mode json and --mode rpc serve programs",
-            )
-            .hint("pi --demo shows it at work without a key")
-            .report();
+        return interactive_mode::run(args, env).await;
     }
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,

@@ -39,6 +39,19 @@ pub(crate) async fn prepare(args: Args, mode: Mode, env: Env) -> Result<Prepared
     }
 }
 
+/// Starts the session of the terminal application, which shows problems itself.
+pub(crate) async fn prepare_interactive(args: Args, env: Env) -> Result<Prepared, Failure> {
+    let cwd = working_directory()?;
+    let attached = read_attachments(&args.files, &cwd, &env).await?;
+    let messages = args.messages.clone();
+    let mut args = args;
+    // The user chooses on the screen; until then a session that leaves no trace is shown.
+    args.session.resume = false;
+    let runtime = start(runtime_options(args, &cwd, &env)?).await?;
+    let prompts = Prompts::assemble(None, &attached.text, attached.images, messages);
+    Ok(Prepared { runtime, prompts })
+}
+
 async fn gather(
     runtime: &SessionRuntime,
     mode: Mode,
@@ -108,7 +121,7 @@ fn spelled(diagnostic: &ConfigDiagnostic) -> String {
 
 fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, Failure> {
     let session = args.session.choice()?.ok_or_else(|| {
-        Failure::new("--resume needs the terminal application, which is not part of this build")
+        Failure::new("--resume lists sessions on the screen, which this mode does not have")
             .hint("--continue goes on with the latest session, --session ID with another")
     })?;
     let agent_dir = AgentDir::from_env(env);

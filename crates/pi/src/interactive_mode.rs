@@ -1,0 +1,66 @@
+//! Interactive mode: the terminal application on a session.
+
+use pi_ai::Env;
+use pi_interactive::{ExitReason, InteractiveOptions};
+use pi_runtime::{AgentSession, Prompt};
+
+use crate::args::Args;
+use crate::output::{Exit, Failure, notice};
+use crate::prompt_input::Prompts;
+use crate::startup::prepare_interactive;
+use crate::version;
+
+/// Exit code of a program that was asked to end by SIGTERM.
+const TERMINATED: u8 = 143;
+
+/// Starts the session and shows it until the user leaves.
+pub(crate) async fn run(args: Args, env: Env) -> Exit {
+    let verbose = args.verbose;
+    let pick_session = args.session.resume;
+    let refresh_catalogues = !args.offline;
+    let prepared = match Box::pin(prepare_interactive(args, env)).await {
+        Ok(prepared) => prepared,
+        Err(failure) => return failure.report(),
+    };
+    let runtime = prepared.runtime;
+    let options = InteractiveOptions {
+        version: version::VERSION.to_owned(),
+        prompts: prompts(prepared.prompts),
+        verbose,
+        pick_session,
+        refresh_catalogues,
+    };
+    match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
+        Ok(ExitReason::Quit) => {
+            say_how_to_resume(&runtime.session());
+            Exit::Success
+        }
+        Ok(ExitReason::Terminated) => Exit::Code(TERMINATED),
+        Err(error) => {
+            runtime.shutdown().await;
+            Failure::from_chain(&error).report()
+        }
+    }
+}
+
+fn prompts(prompts: Prompts) -> Vec<Prompt> {
+    let first = prompts.first.map(|(text, images)| Prompt {
+        images,
+        ..Prompt::text(text)
+    });
+    first
+        .into_iter()
+        .chain(prompts.rest.into_iter().map(Prompt::text))
+        .collect()
+}
+
+/// Says how to come back, if there is something to come back to.
+fn say_how_to_resume(session: &AgentSession) {
+    let is_saved = session.with_session(pi_session::Session::is_saved);
+    if is_saved {
+        notice(&format!(
+            "To go on with this session: pi --session {}",
+            session.session_id()
+        ));
+    }
+}
