@@ -8,12 +8,16 @@ mod bash;
 mod facts;
 mod input;
 mod intents;
+mod mailbox;
 mod navigation;
 mod open;
 mod outside;
 mod preferences;
 mod prompts;
 mod replacement;
+mod sessions;
+mod setting_changes;
+mod sign_in;
 mod submit;
 
 use std::future::Future;
@@ -22,9 +26,12 @@ use std::time::{Duration, Instant};
 use pi_config::ConfigDiagnostic;
 use pi_runtime::{AgentSession, Delivery, SessionEvent, SessionRuntime};
 use pi_tui::{Document, Leave, RunnerEvent};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::DropGuard;
 
+use self::mailbox::Mailbox;
+use self::sign_in::SignIn;
 use crate::interrupts::DoublePress;
 use crate::look::Look;
 use crate::screen::Screen;
@@ -56,6 +63,11 @@ pub(crate) struct App {
     sessions: watch::Receiver<AgentSession>,
     pub(crate) transcript: Transcript,
     tasks: JoinSet<FollowUp>,
+    mailbox: Mailbox,
+    mail: mpsc::Receiver<FollowUp>,
+    /// The search for sessions under way; dropping it gives it up.
+    listing: Option<DropGuard>,
+    sign_in: Option<SignIn>,
     clear_key: DoublePress,
     escape_key: DoublePress,
     /// The text at the prompt is a shell command.
@@ -85,6 +97,7 @@ enum Woken {
     Replaced,
     Session(SessionEvent),
     Done(Result<FollowUp, JoinError>),
+    Mail(FollowUp),
     ThemeFiles,
     Timer,
 }
@@ -103,6 +116,7 @@ impl App {
     pub(crate) fn new(parts: AppParts) -> Self {
         let mut sessions = parts.runtime.sessions();
         let session = sessions.borrow_and_update().clone();
+        let (mailbox, mail) = Mailbox::new();
         Self {
             link: SessionLink::to(&session),
             transcript: Transcript::new(parts.look.clone()),
@@ -114,6 +128,10 @@ impl App {
             session,
             sessions,
             tasks: JoinSet::new(),
+            mailbox,
+            mail,
+            listing: None,
+            sign_in: None,
             clear_key: DoublePress::default(),
             escape_key: DoublePress::default(),
             is_bash_mode: false,
@@ -182,6 +200,7 @@ impl App {
             Ok(()) = self.sessions.changed() => Woken::Replaced,
             event = self.link.next() => Woken::Session(event),
             Some(done) = self.tasks.join_next() => Woken::Done(done),
+            Some(mail) = self.mail.recv() => Woken::Mail(mail),
             () = theme_changed => Woken::ThemeFiles,
             () = timer => Woken::Timer,
         })
@@ -200,7 +219,7 @@ impl App {
                     }
                 }
             }
-            Woken::Done(Ok(follow_up)) => follow_up(self),
+            Woken::Done(Ok(follow_up)) | Woken::Mail(follow_up) => follow_up(self),
             Woken::Done(Err(error)) => tracing::error!(%error, "a task of the screen ended early"),
             Woken::ThemeFiles => self.reread_themes(),
             Woken::Timer => self.on_timer(Instant::now()),
@@ -252,6 +271,11 @@ impl App {
             let result = work();
             Box::new(move |app: &mut Self| then(app, result)) as FollowUp
         });
+    }
+
+    /// Returns the mailbox, with which tasks send news before they are over.
+    pub(crate) fn mail(&self) -> Mailbox {
+        self.mailbox.clone()
     }
 
     /// Changes the blocks of the transcript.

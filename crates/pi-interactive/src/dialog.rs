@@ -20,6 +20,11 @@ pub(crate) trait Dialog: Component {
     /// Returns whether the dialog is over and can be taken off the screen.
     fn is_done(&self) -> bool;
 
+    /// Tells how many rows the terminal has, when the dialog opens and whenever it changes.
+    ///
+    /// A dialog that does not fit leaves out what matters least.
+    fn set_rows(&mut self, _rows: usize) {}
+
     /// Returns when the dialog changes by itself next, such as with a countdown.
     fn next_tick(&self) -> Option<Instant> {
         None

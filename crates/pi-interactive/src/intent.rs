@@ -26,8 +26,10 @@ pub(crate) enum Intent {
     SaveDefaultThinking(ThinkingLevel),
     /// Cycle through these models in this session; none means all.
     SetScope(Option<Vec<ScopedModel>>),
-    /// Cycle through these models from now on; none means all.
-    SaveScope(Option<Vec<ScopedModel>>),
+    /// Keep what to cycle through, as `enabledModels` spells it; none means all.
+    ///
+    /// Models that are not available at the moment stay in the list.
+    SaveScope(Option<Vec<String>>),
     /// Change a setting of the user and let it take effect.
     ChangeSetting(SettingChange),
     /// Show a theme without keeping it; the setting's text, so `light/dark` pairs work too.

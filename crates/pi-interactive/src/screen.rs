@@ -133,8 +133,9 @@ impl Screen {
     }
 
     /// Shows a dialog in the place of the prompt; one that was open is closed.
-    pub(crate) fn open_dialog(&mut self, dialog: Box<dyn Dialog>) {
+    pub(crate) fn open_dialog(&mut self, mut dialog: Box<dyn Dialog>) {
         self.close_dialog();
+        dialog.set_rows(self.peek().size().rows);
         self.with_editor(|editor| editor.set_hidden(true));
         let tui = self.runner.tui();
         let before = self.places.editor;

@@ -58,6 +58,16 @@ impl ThemeChoice {
         self.files = files.to_vec();
     }
 
+    /// Takes another setting.
+    pub(crate) fn set_setting(&mut self, setting: Option<String>) {
+        self.setting = setting;
+    }
+
+    /// Returns what the terminal is at the moment.
+    pub(crate) fn scheme(&self) -> ColorScheme {
+        self.scheme
+    }
+
     /// Takes what the terminal says about its background; returns whether that is news.
     pub(crate) fn set_scheme(&mut self, scheme: ColorScheme) -> bool {
         let is_news = self.scheme != scheme;

@@ -17,7 +17,10 @@ impl App {
             RunnerEvent::Input { event, .. } => self.on_input(&event),
             RunnerEvent::OpenUrl(url) => self.open_url(url),
             RunnerEvent::ColorScheme(scheme) => self.on_color_scheme(scheme),
-            RunnerEvent::Resized => {}
+            RunnerEvent::Resized => {
+                let rows = self.screen.peek().size().rows;
+                self.screen.with_dialog(|dialog| dialog.set_rows(rows));
+            }
             RunnerEvent::Terminated => self.leave(ExitReason::Terminated),
         }
     }

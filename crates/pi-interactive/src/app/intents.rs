@@ -1,9 +1,12 @@
 //! Performs what dialogs want.
 
+use pi_ai::ScopedModel;
+use pi_config::TrustStore;
 use pi_runtime::{NavigateOptions, Persist};
-use pi_session::ForkPosition;
+use pi_session::{EntryId, ForkPosition};
 
 use super::App;
+use crate::dialog::DialogNews;
 use crate::intent::{Intent, Summarize};
 
 impl App {
@@ -14,8 +17,23 @@ impl App {
             Intent::SaveDefaultModel(model) => self.use_model(model, Persist::Default),
             Intent::SetThinking(level) => self.use_thinking(level, Persist::Session),
             Intent::SaveDefaultThinking(level) => self.use_thinking(level, Persist::Default),
-            Intent::CopyText(text) => self.copy(text, "Copied"),
-            Intent::OpenUrl(url) => self.open_url(url),
+            Intent::SetScope(scope) => self.use_scope(scope),
+            Intent::SaveScope(patterns) => {
+                self.save_setting(|settings| settings.enabled_models = patterns);
+                self.status("These are the models to cycle through, also in new sessions");
+            }
+            Intent::ChangeSetting(change) => self.change_setting(change),
+            Intent::PreviewTheme(theme) => {
+                self.themes.set_preview(Some(theme));
+                self.apply_theme();
+            }
+            Intent::EndThemePreview => {
+                self.themes.set_preview(None);
+                self.apply_theme();
+            }
+            Intent::NavigateTree { target, summarize } => self.go_to(target, summarize),
+            Intent::SetLabel { entry, label } => self.set_label(&entry, label.as_deref()),
+            Intent::Fork { entry } => self.fork(entry),
             Intent::Resume(path) => {
                 let runtime = self.runtime.clone();
                 let work = async move { runtime.switch_session(&path).await };
@@ -25,30 +43,76 @@ impl App {
                     }
                 });
             }
-            Intent::Fork { entry } => {
-                let runtime = self.runtime.clone();
-                let work = async move { runtime.fork(&entry, ForkPosition::Before).await };
-                self.replace(work, |app, replacement| {
-                    if let Some(text) = replacement.selected_text {
-                        app.set_prompt(&text);
-                    }
-                    if !replacement.cancelled {
-                        app.status("This session begins before the message you chose");
-                    }
+            Intent::RenameSession { path, name } => self.rename_session(path, name),
+            Intent::DeleteSession(path) => self.delete_session(path),
+            Intent::ListSessions(scope) => self.list_sessions(scope),
+            Intent::Import(path) => self.import_session(path),
+            Intent::Trust(choice) => self.keep_trust(&choice),
+            Intent::SignIn { provider } => self.sign_in(provider),
+            Intent::AnswerSignIn(answer) => self.answer_sign_in(answer),
+            Intent::CancelSignIn => self.cancel_sign_in(),
+            Intent::StoreKey { provider, key } => self.store_key(provider, key),
+            Intent::SignOut { provider } => self.sign_out(provider),
+            Intent::FinishFirstStart => {}
+            Intent::OpenLogin => self.open_login(""),
+            Intent::Answer(answer) => self.take_answer(answer),
+            Intent::CopyText(text) => self.copy(text, "Copied"),
+            Intent::OpenUrl(url) => self.open_url(url),
+            Intent::EditExternally(text) => {
+                self.run_editor(text, |app, edited| {
+                    app.feed_dialog(DialogNews::Edited(edited))
                 });
             }
-            Intent::NavigateTree { target, summarize } => {
-                let options = NavigateOptions {
-                    summarize: summarize != Summarize::No,
-                    instructions: match summarize {
-                        Summarize::With(instructions) => Some(instructions),
-                        Summarize::No | Summarize::Plain => None,
-                    },
-                    ..NavigateOptions::default()
-                };
-                self.navigate(target, options);
+        }
+    }
+
+    fn use_scope(&mut self, scope: Option<Vec<ScopedModel>>) {
+        self.session.set_scoped_models(scope.unwrap_or_default());
+    }
+
+    fn go_to(&mut self, target: EntryId, summarize: Summarize) {
+        let leaf = self
+            .session
+            .with_session(|session| session.leaf_id().cloned());
+        if leaf.as_ref() == Some(&target) {
+            self.status("The session is there already");
+            return;
+        }
+        let options = NavigateOptions {
+            summarize: summarize != Summarize::No,
+            instructions: match summarize {
+                Summarize::With(instructions) => Some(instructions),
+                Summarize::No | Summarize::Plain => None,
+            },
+            ..NavigateOptions::default()
+        };
+        self.navigate(target, options);
+    }
+
+    fn set_label(&mut self, entry: &EntryId, label: Option<&str>) {
+        if let Err(error) = self.session.set_label(entry, label) {
+            self.error(crate::failure::describe(&error));
+        }
+    }
+
+    fn fork(&mut self, entry: EntryId) {
+        let runtime = self.runtime.clone();
+        let work = async move { runtime.fork(&entry, ForkPosition::Before).await };
+        self.replace(work, |app, replacement| {
+            if let Some(text) = replacement.selected_text {
+                app.set_prompt(&text);
             }
-            _ => {}
+            if !replacement.cancelled {
+                app.status("This session begins before the message you chose");
+            }
+        });
+    }
+
+    fn keep_trust(&mut self, choice: &pi_config::TrustChoice) {
+        let store = TrustStore::new(&self.runtime.services().agent_dir);
+        match store.save(&choice.updates()) {
+            Ok(()) => self.status("Kept; /reload or the next start lets it take effect"),
+            Err(error) => self.error(crate::failure::describe(&error)),
         }
     }
 }

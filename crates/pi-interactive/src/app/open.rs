@@ -64,6 +64,9 @@ impl App {
         });
     }
 
+    /// Hands an answer to whoever asked.
+    pub(super) fn take_answer(&mut self, _answer: crate::intent::Answer) {}
+
     pub(crate) fn open_settings(&mut self) {}
 
     pub(crate) fn open_models(&mut self, _search: &str) {}

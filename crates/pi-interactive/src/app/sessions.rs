@@ -1,0 +1,128 @@
+//! Other sessions: listing, renaming, deleting, importing them.
+
+use std::path::PathBuf;
+
+use pi_session::listing::{self, ListProgress, MessageText};
+use pi_session::{
+    Access, OpenSession, Session, SessionDirectory, SessionError, delete_session, sessions_root,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::App;
+use crate::dialog::DialogNews;
+use crate::intent::SessionScope;
+
+impl App {
+    /// Tells the open dialog something.
+    pub(super) fn feed_dialog(&mut self, news: DialogNews) {
+        self.screen.with_dialog(|dialog| dialog.feed(news));
+        self.settle_dialog();
+    }
+
+    /// Looks for sessions and tells the dialog as they are found; an earlier search is given up.
+    pub(super) fn list_sessions(&mut self, scope: SessionScope) {
+        let cancel = CancellationToken::new();
+        let guard: DropGuard = cancel.clone().drop_guard();
+        self.listing = Some(guard);
+        let agent_dir = self.runtime.services().agent_dir.path().to_owned();
+        let cwd = self.session.cwd().to_owned();
+        let directory = self
+            .session
+            .with_session(|session| session.directory().to_owned());
+        let mail = self.mail();
+        let work = move || {
+            let progress = |progress: ListProgress, finished: bool| DialogNews::Sessions {
+                scope,
+                sessions: progress.sessions,
+                loaded: progress.loaded,
+                total: progress.total,
+                finished,
+            };
+            let mut on_progress = |found: ListProgress| {
+                let news = progress(found, false);
+                mail.post(move |app| app.feed_dialog(news));
+            };
+            let found = match scope {
+                SessionScope::Project => {
+                    let directory = SessionDirectory::chosen(&directory, &agent_dir, &cwd);
+                    listing::list(&directory, MessageText::Collect, &mut on_progress, &cancel)
+                }
+                SessionScope::All => {
+                    let root = sessions_root(&agent_dir);
+                    listing::list_all(&root, MessageText::Collect, &mut on_progress, &cancel)
+                }
+            };
+            found.map(|sessions| {
+                let count = sessions.len();
+                let all = ListProgress {
+                    loaded: count,
+                    total: count,
+                    sessions: Some(sessions),
+                };
+                progress(all, true)
+            })
+        };
+        self.spawn_blocking(work, |app, found| match found {
+            Ok(news) => app.feed_dialog(news),
+            Err(listing::ListingCancelled) => {}
+        });
+    }
+
+    /// Names a session, or takes its name away.
+    pub(super) fn rename_session(&mut self, path: PathBuf, name: Option<String>) {
+        let name = name.unwrap_or_default();
+        if self.session.session_file().as_ref() == Some(&path) {
+            let session = self.session.clone();
+            let work = async move { session.set_session_name(&name).await };
+            self.spawn(work, |app, renamed| app.after_rename(renamed));
+            return;
+        }
+        let env = self.runtime.services().env.clone();
+        let work = move || {
+            let options = OpenSession {
+                access: Access::Write,
+                env,
+                ..OpenSession::default()
+            };
+            Session::open(&path, options)?.set_name(&name).map(drop)
+        };
+        self.spawn_blocking(work, |app, renamed| app.after_rename(renamed));
+    }
+
+    fn after_rename(&mut self, renamed: Result<(), SessionError>) {
+        match renamed {
+            Ok(()) => self.list_sessions(SessionScope::Project),
+            Err(error) => {
+                let news = DialogNews::Failed(crate::failure::describe(&error));
+                self.feed_dialog(news);
+            }
+        }
+    }
+
+    /// Deletes a session that is not the live one.
+    pub(super) fn delete_session(&mut self, path: PathBuf) {
+        if self.session.session_file().as_ref() == Some(&path) {
+            let news = DialogNews::Failed("The session on the screen cannot be deleted".to_owned());
+            self.feed_dialog(news);
+            return;
+        }
+        let work = move || delete_session(&path).map(|_| path);
+        self.spawn_blocking(work, |app, deleted| {
+            app.feed_dialog(match deleted {
+                Ok(path) => DialogNews::SessionDeleted(path),
+                Err(error) => DialogNews::Failed(crate::failure::describe(&error)),
+            });
+        });
+    }
+
+    /// Goes on with a copy of a session file.
+    pub(super) fn import_session(&mut self, path: PathBuf) {
+        let runtime = self.runtime.clone();
+        let work = async move { runtime.import(&path, None).await };
+        self.replace(work, |app, replacement| {
+            if !replacement.cancelled {
+                app.status("The imported session goes on");
+            }
+        });
+    }
+}
