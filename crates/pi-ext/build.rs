@@ -3,11 +3,6 @@
 //! `js/internal/x.js` becomes the module `pi:x`, `js/web/x.js` becomes `pi:web/x`,
 //! `js/node/a/b.js` becomes `node:a/b`. A syntax error in one of them fails the build.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "the build reads its instructions from standard output"
-)]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

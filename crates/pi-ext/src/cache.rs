@@ -4,6 +4,7 @@
 //! version; it carries a checksum. Whatever is wrong with an entry or its folder, the file is
 //! prepared again: the cache can only save time.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,7 +80,13 @@ fn entry_name(path: &Path, source: &str, preferred: SourceFormat) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a string cannot fail.
+            write!(text, "{byte:02x}").unwrap_or_default();
+            text
+        })
 }
 
 fn read(entry: &Path) -> Option<PreparedSource> {

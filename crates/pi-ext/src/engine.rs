@@ -268,7 +268,7 @@ impl Engine {
         let thread = self.thread()?;
         let (reply, answer) = oneshot::channel();
         thread.send(Box::new(move |realm| drop(reply.send(work(realm)))))?;
-        answer.await.map_err(|_| thread.failure())
+        answer.await.map_err(|_closed| thread.failure())
     }
 
     /// Abandons the thread, whatever it does, and starts afresh with the next use.
@@ -340,7 +340,7 @@ impl Thread {
             .name("pi-extensions".to_owned())
             .stack_size(stack)
             .spawn(move || {
-                if let Err(error) = run_thread(options, pulse, receiver) {
+                if let Err(error) = run_thread(options, &pulse, receiver) {
                     // Set once: this thread is the only writer.
                     drop(failure.set(error));
                 }
@@ -351,7 +351,9 @@ impl Thread {
     }
 
     fn send(&self, command: Command) -> Result<(), EngineError> {
-        self.commands.send(command).map_err(|_| self.failure())
+        self.commands
+            .send(command)
+            .map_err(|_closed| self.failure())
     }
 
     fn failure(&self) -> EngineError {
@@ -361,7 +363,7 @@ impl Thread {
 
 fn run_thread(
     options: Arc<EngineOptions>,
-    pulse: Arc<Pulse>,
+    pulse: &Arc<Pulse>,
     mut commands: mpsc::UnboundedReceiver<Command>,
 ) -> Result<(), EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -370,7 +372,7 @@ fn run_thread(
         .map_err(|error| EngineError::Start(error.to_string()))?;
     let tasks = tokio::task::LocalSet::new();
     let outcome = tasks.block_on(&runtime, async {
-        let realm = Realm::new(options, Arc::clone(&pulse))?;
+        let realm = Realm::new(options, Arc::clone(pulse))?;
         loop {
             tokio::select! {
                 biased;

@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -263,19 +264,28 @@ fn stand_in_source(rest: &str) -> String {
     let (module, names) = rest.split_once('?').unwrap_or((rest, ""));
     let mut source = String::from("import { missing } from \"pi:missing\";\n");
     if embedded::find(module).is_some() {
-        source.push_str(&format!(
-            "export * from {0};\nexport {{ default }} from {0};\n",
-            quoted(module)
-        ));
+        append(
+            &mut source,
+            format_args!(
+                "export * from {0};\nexport {{ default }} from {0};\n",
+                quoted(module)
+            ),
+        );
     } else {
-        source.push_str(&format!("export default missing({});\n", quoted(module)));
+        append(
+            &mut source,
+            format_args!("export default missing({});\n", quoted(module)),
+        );
     }
     for (index, name) in names.split(',').filter(|name| !name.is_empty()).enumerate() {
-        source.push_str(&format!(
-            "const name{index} = missing({}, {1});\nexport {{ name{index} as {1} }};\n",
-            quoted(module),
-            quoted(name)
-        ));
+        append(
+            &mut source,
+            format_args!(
+                "const name{index} = missing({}, {1});\nexport {{ name{index} as {1} }};\n",
+                quoted(module),
+                quoted(name)
+            ),
+        );
     }
     source
 }
@@ -289,12 +299,20 @@ fn commonjs_wrapper(name: &str, names: &BTreeSet<String>) -> String {
         quoted(name)
     );
     for (index, export) in names.iter().filter(|name| *name != "default").enumerate() {
-        source.push_str(&format!(
-            "const name{index} = object[{0}];\nexport {{ name{index} as {0} }};\n",
-            quoted(export)
-        ));
+        append(
+            &mut source,
+            format_args!(
+                "const name{index} = object[{0}];\nexport {{ name{index} as {0} }};\n",
+                quoted(export)
+            ),
+        );
     }
     source
+}
+
+/// Appends formatted text; writing to a string cannot fail.
+fn append(source: &mut String, text: std::fmt::Arguments<'_>) {
+    source.write_fmt(text).unwrap_or_default();
 }
 
 fn quoted(text: &str) -> String {

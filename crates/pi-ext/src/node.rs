@@ -56,15 +56,15 @@ type NativeFuture = Pin<Box<dyn Future<Output = Result<Reply, NativeError>>>>;
 pub(crate) fn call(
     realm: &Rc<Realm>,
     module: &str,
-    request: Request,
+    request: &Request,
 ) -> Result<Reply, NativeError> {
     match module {
-        "fs" => files::run(&realm.resources.files, &request),
-        "child" => child_process::call(realm, &request),
-        "crypto" => crypto::run(&request),
-        "zlib" => compression::run(&request),
-        "url" => web_address::run(&request),
-        "os" => operating_system::run(&realm.options.process, &request),
+        "fs" => files::run(&realm.resources.files, request),
+        "child" => child_process::call(realm, request),
+        "crypto" => crypto::run(request),
+        "zlib" => compression::run(request),
+        "url" => web_address::run(request),
+        "os" => operating_system::run(&realm.options.process, request),
         _ => Err(request.unknown(module)),
     }
 }

@@ -1,14 +1,16 @@
 // Where Rust enters: calls of exported functions, results of operations, timers.
-import { finish, hostCall, register, settle } from "pi:native";
+import { finish, hostCall, register, resolve, settle } from "pi:native";
 import { complete, start } from "pi:operations";
 import { fire } from "pi:timers";
 
 const modules = new Map();
 
-// Imports a file; its namespace is kept for calls.
+// Imports a file by its real name; its namespace is kept for calls.
 export async function load(name) {
-  modules.set(name, await import(name));
+  const namespace = await import(resolve(name, name, "import"));
+  modules.set(name, namespace);
   finish();
+  return namespace;
 }
 
 // Asks the host for something it knows at once.
@@ -30,9 +32,7 @@ function exported(namespace, module, name) {
 }
 
 async function importAndRun(module, name, args) {
-  const namespace = await import(module);
-  modules.set(module, namespace);
-  finish();
+  const namespace = await load(module);
   return exported(namespace, module, name)(...args);
 }
 
@@ -49,5 +49,5 @@ function invoke(id, module, name, args) {
   }
 }
 
-modules.set("pi:host", { load });
+modules.set("pi:host", { load: (name) => load(name).then(() => {}) });
 register({ complete, fire, invoke });

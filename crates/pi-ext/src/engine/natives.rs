@@ -4,6 +4,11 @@
 //! the name of an operation and JSON and leave the rest to `node`; JavaScript keeps the
 //! callbacks and Rust only ids.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands a native function its arguments by value"
+)]
+
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
@@ -57,7 +62,7 @@ impl NativeModule {
 }
 
 impl ModuleDef for NativeModule {
-    fn declare<'js>(declarations: &Declarations<'js>) -> Result<()> {
+    fn declare(declarations: &Declarations<'_>) -> Result<()> {
         for name in EXPORTS {
             declarations.declare(name)?;
         }
@@ -104,7 +109,7 @@ fn call<'js>(
 ) -> Result<Value<'js>> {
     let realm = Realm::current()?;
     let request = request(&ctx, operation, arguments, bytes)?;
-    match node::call(&realm, &module, request) {
+    match node::call(&realm, &module, &request) {
         Ok(reply) => reply.into_value(&ctx),
         Err(error) => {
             let value = error.into_value(&ctx)?;
@@ -264,7 +269,7 @@ fn map_position(file: String, line: u32, column: u32) -> Result<Option<Vec<u32>>
 }
 
 /// Reads a file for `require`: its format and code.
-fn prepare<'js>(ctx: Ctx<'js>, path: String) -> Result<Object<'js>> {
+fn prepare(ctx: Ctx<'_>, path: String) -> Result<Object<'_>> {
     let realm = Realm::current()?;
     let prepared = realm
         .modules
@@ -280,7 +285,7 @@ fn prepare<'js>(ctx: Ctx<'js>, path: String) -> Result<Object<'js>> {
 }
 
 /// Compiles a function expression as a script of its own name.
-fn compile<'js>(ctx: Ctx<'js>, code: String, filename: String) -> Result<Function<'js>> {
+fn compile(ctx: Ctx<'_>, code: String, filename: String) -> Result<Function<'_>> {
     let mut options = EvalOptions::default();
     options.strict = false;
     options.filename = Some(filename);
@@ -299,7 +304,7 @@ fn resolve(ctx: Ctx<'_>, specifier: String, importer: String, kind: String) -> R
         .map_err(|message| throw_with_code(&ctx, &message, "MODULE_NOT_FOUND"))
 }
 
-fn require_module<'js>(ctx: Ctx<'js>, name: String) -> Result<Object<'js>> {
+fn require_module(ctx: Ctx<'_>, name: String) -> Result<Object<'_>> {
     embedded::namespace(&ctx, &name)
 }
 
@@ -314,7 +319,7 @@ fn finish() -> Result<()> {
     Ok(())
 }
 
-fn process_info<'js>(ctx: Ctx<'js>) -> Result<Value<'js>> {
+fn process_info(ctx: Ctx<'_>) -> Result<Value<'_>> {
     let realm = Realm::current()?;
     json_to_value(&ctx, &node::process_info(&realm.options.process))
 }

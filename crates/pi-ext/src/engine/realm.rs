@@ -430,6 +430,10 @@ fn is_out_of_memory(thrown: &Thrown) -> bool {
         || (thrown.name.is_empty() && thrown.message == "null")
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands its tracker the values"
+)]
 /// Remembers a rejected promise until the jobs are done; forgets it when somebody looks.
 fn track_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_handled: bool) {
     let Ok(realm) = Realm::current() else {

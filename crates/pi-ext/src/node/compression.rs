@@ -11,6 +11,9 @@ use crate::engine::Reply;
 /// Most bytes an archive may unfold to, whatever it claims.
 const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
 
+/// How gzip data begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Arguments {
@@ -40,13 +43,13 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
             let parameters = brotli::enc::BrotliEncoderParams::default();
             brotli::BrotliCompress(&mut &*bytes, &mut output, &parameters).map(|_| output)
         }
-        "gunzip" => unfold(flate2::read::MultiGzDecoder::new(bytes)),
-        "inflate" => unfold(flate2::read::ZlibDecoder::new(bytes)),
         "inflateRaw" => unfold(flate2::read::DeflateDecoder::new(bytes)),
-        "unzip" if bytes.starts_with(&[0x1f, 0x8b]) => {
+        operation
+            if operation == "gunzip" || (operation == "unzip" && bytes.starts_with(&GZIP)) =>
+        {
             unfold(flate2::read::MultiGzDecoder::new(bytes))
         }
-        "unzip" => unfold(flate2::read::ZlibDecoder::new(bytes)),
+        "inflate" | "unzip" => unfold(flate2::read::ZlibDecoder::new(bytes)),
         "brotliDecompress" => unfold(brotli::Decompressor::new(bytes, 4096)),
         _ => return Err(request.unknown("zlib")),
     };

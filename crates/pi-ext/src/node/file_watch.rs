@@ -3,6 +3,7 @@
 //! `fs.watch` and `fs.watchFile` both end here: the files are looked at again and again, which
 //! works on every file system and needs no descriptors.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ const MOST_FILES: usize = 10_000;
 
 /// What a file looked like.
 type Look = (Option<SystemTime>, u64);
+
+/// What the files of a watcher looked like last.
+type Files = RefCell<BTreeMap<PathBuf, Look>>;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,7 +56,7 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                     NativeError::from_io(&error, "watch", arguments.path.to_str())
                 })?;
                 let realm = weak.upgrade().ok_or_else(|| NativeError::new("stopped"))?;
-                let watcher = realm.resources.keep(std::cell::RefCell::new(files));
+                let watcher = realm.resources.keep(RefCell::new(files));
                 Ok(Reply::Json(json!(watcher)))
             }
             "next" => {
@@ -64,7 +68,6 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                     let Some(realm) = weak.upgrade() else {
                         return Ok(Reply::Nothing);
                     };
-                    type Files = std::cell::RefCell<BTreeMap<PathBuf, Look>>;
                     let Some(before) = realm.resources.get::<Files>(watcher) else {
                         return Ok(Reply::Nothing);
                     };

@@ -6,7 +6,11 @@ use crate::host::HostError;
 
 /// An error on its way to JavaScript.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct NativeError {
+pub(crate) struct NativeError(Box<Details>);
+
+/// Boxed, since every operation returns a place for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Details {
     message: String,
     code: Option<String>,
     errno: Option<i32>,
@@ -17,14 +21,14 @@ pub(crate) struct NativeError {
 
 impl NativeError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Details {
             message: message.into(),
-            ..Self::default()
-        }
+            ..Details::default()
+        }))
     }
 
     pub(crate) fn with_code(mut self, code: &str) -> Self {
-        self.code = Some(code.to_owned());
+        self.0.code = Some(code.to_owned());
         self
     }
 
@@ -32,38 +36,39 @@ impl NativeError {
     pub(crate) fn from_io(error: &std::io::Error, system_call: &str, path: Option<&str>) -> Self {
         let (code, text) = describe(error);
         let place = path.map(|path| format!(" '{path}'")).unwrap_or_default();
-        Self {
+        Self(Box::new(Details {
             message: format!("{code}: {text}, {system_call}{place}"),
             code: Some(code),
             errno: error.raw_os_error().map(|number| -number),
             system_call: Some(system_call.to_owned()),
             path: path.map(str::to_owned),
             destination: None,
-        }
+        }))
     }
 
     pub(crate) fn to(mut self, destination: &str) -> Self {
-        self.message = format!("{} -> '{destination}'", self.message);
-        self.destination = Some(destination.to_owned());
+        self.0.message = format!("{} -> '{destination}'", self.0.message);
+        self.0.destination = Some(destination.to_owned());
         self
     }
 
     pub(crate) fn into_value<'js>(self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
-        let exception = Exception::from_message(ctx.clone(), &self.message)?;
+        let details = *self.0;
+        let exception = Exception::from_message(ctx.clone(), &details.message)?;
         let object = exception.as_object();
-        if let Some(code) = self.code {
+        if let Some(code) = details.code {
             object.set("code", code)?;
         }
-        if let Some(errno) = self.errno {
+        if let Some(errno) = details.errno {
             object.set("errno", errno)?;
         }
-        if let Some(system_call) = self.system_call {
+        if let Some(system_call) = details.system_call {
             object.set("syscall", system_call)?;
         }
-        if let Some(path) = self.path {
+        if let Some(path) = details.path {
             object.set("path", path)?;
         }
-        if let Some(destination) = self.destination {
+        if let Some(destination) = details.destination {
             object.set("dest", destination)?;
         }
         exception.into_js(ctx)
@@ -72,11 +77,11 @@ impl NativeError {
 
 impl From<HostError> for NativeError {
     fn from(error: HostError) -> Self {
-        Self {
+        Self(Box::new(Details {
             message: error.message,
             code: error.code,
-            ..Self::default()
-        }
+            ..Details::default()
+        }))
     }
 }
 

@@ -231,7 +231,7 @@ async fn write(realm: &Rc<Realm>, id: u32, bytes: Vec<u8>) -> Result<Reply, Nati
 }
 
 async fn lookup(host: &str) -> Result<Reply, NativeError> {
-    let found = tokio::net::lookup_host((host, 0)).await.map_err(|_| {
+    let found = tokio::net::lookup_host((host, 0)).await.map_err(|_why| {
         NativeError::new(format!("getaddrinfo ENOTFOUND {host}")).with_code("ENOTFOUND")
     })?;
     let mut addresses: Vec<Value> = Vec::new();

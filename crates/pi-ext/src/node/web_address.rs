@@ -23,17 +23,17 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
     match request.operation.as_str() {
         "parse" => {
             let base = match &arguments.base {
-                Some(base) => Some(Url::parse(base).map_err(|_| invalid(base))?),
+                Some(base) => Some(Url::parse(base).map_err(|_why| invalid(base))?),
                 None => None,
             };
             let url = Url::options()
                 .base_url(base.as_ref())
                 .parse(&arguments.href);
             url.map(|url| describe(&url))
-                .map_err(|_| invalid(&arguments.href))
+                .map_err(|_why| invalid(&arguments.href))
         }
         "set" => {
-            let mut url = Url::parse(&arguments.href).map_err(|_| invalid(&arguments.href))?;
+            let mut url = Url::parse(&arguments.href).map_err(|_why| invalid(&arguments.href))?;
             set(&mut url, &arguments.property, &arguments.value)?;
             Ok(describe(&url))
         }
@@ -41,7 +41,7 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
             .map(|url| Reply::Text(url.to_string()))
             .map_err(|()| invalid(&arguments.path)),
         "toPath" => {
-            let url = Url::parse(&arguments.href).map_err(|_| invalid(&arguments.href))?;
+            let url = Url::parse(&arguments.href).map_err(|_why| invalid(&arguments.href))?;
             if url.scheme() != "file" {
                 return Err(NativeError::new("The URL must be of scheme file")
                     .with_code("ERR_INVALID_URL_SCHEME"));
@@ -63,7 +63,7 @@ fn invalid(_: &str) -> NativeError {
 fn set(url: &mut Url, property: &str, value: &str) -> Result<(), NativeError> {
     // A setter that is given something impossible leaves the address as it is, by the standard.
     match property {
-        "href" => *url = Url::parse(value).map_err(|_| invalid(value))?,
+        "href" => *url = Url::parse(value).map_err(|_why| invalid(value))?,
         "protocol" => quirks::set_protocol(url, value).unwrap_or_default(),
         "username" => quirks::set_username(url, value).unwrap_or_default(),
         "password" => quirks::set_password(url, value).unwrap_or_default(),

@@ -5,6 +5,7 @@ use std::fs;
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 
+use super::ImportKind::{Import, Require};
 use super::*;
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
@@ -87,7 +88,6 @@ fn packages_follow_their_manifest() {
         ("ext/node_modules/near/index.js", ""),
         ("node_modules/near/other.js", ""),
     ]);
-    use ImportKind::{Import, Require};
     for (specifier, kind, expected) in [
         ("plain", Import, "node_modules/plain/lib/index.js"),
         ("plain/extra", Import, "node_modules/plain/extra.js"),

@@ -2,6 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
+use super::SourceFormat::{CommonJs, Module};
 use super::*;
 
 fn module(name: &str, source: &str) -> PreparedSource {
@@ -47,7 +48,6 @@ fn the_format_follows_the_text_then_the_package() {
     let format = |name: &str, source: &str, preferred| {
         prepare(Path::new(name), source, preferred).unwrap().format
     };
-    use SourceFormat::{CommonJs, Module};
     assert_eq!(format("a.js", "module.exports = 1", CommonJs), CommonJs);
     assert_eq!(format("a.js", "export default 1", CommonJs), Module);
     assert_eq!(format("a.js", "1", Module), Module);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pi_ext::{Budgets, EngineError, FaultKind};
+use pi_ext::{Budgets, CallOptions, EngineError, FaultKind};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -42,9 +42,32 @@ async fn an_endless_loop_is_stopped() {
 
 #[tokio::test]
 async fn an_endless_loop_at_the_top_level_fails_the_load() {
-    let world = World::with_budgets(&[GOOD, ("bad.ts", "for (;;) {}")], short());
-    let error = world.load("bad.ts").await.unwrap_err();
-    assert!(matches!(error, EngineError::Runaway(_)), "{error:?}");
+    let files = [
+        GOOD,
+        ("script.ts", "for (;;) {}"),
+        ("module.ts", "export const x = 1;\nfor (;;) {}"),
+        (
+            "user.ts",
+            "import { x } from './module';\nexport const y = x;",
+        ),
+    ];
+    let world = World::with_budgets(&files, short());
+    for name in ["script.ts", "module.ts"] {
+        let error = world.load(name).await.unwrap_err();
+        assert!(
+            matches!(error, EngineError::Runaway(_)),
+            "{name}: {error:?}"
+        );
+        others_go_on(&world).await;
+    }
+    for name in ["script.ts", "module.ts", "user.ts"] {
+        let options = CallOptions::default().within(Duration::from_secs(2));
+        let again = world
+            .engine
+            .call(&world.path(name), "y", Vec::new(), options)
+            .await;
+        assert!(again.is_err(), "{name}: {again:?}");
+    }
     others_go_on(&world).await;
 }
 

@@ -155,6 +155,45 @@ async fn shutdown_ends_the_thread() {
 }
 
 #[tokio::test]
+async fn dropping_the_handle_ends_the_thread() {
+    let world = World::new(&[(
+        "a.ts",
+        "setInterval(() => {}, 1); export const f = () => 1;",
+    )]);
+    world.call("a.ts", "f").await.unwrap();
+    let World { engine, host, .. } = world;
+    drop(engine);
+    let ended = async {
+        // The thread holds the host as long as it lives.
+        while std::sync::Arc::strong_count(&host) > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), ended)
+        .await
+        .unwrap();
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_behind_a_link_is_one_module() {
+    let world = World::new(&[
+        (
+            "real/a.ts",
+            "import { here } from './b';\nlet count = 0;\nexport const up = () => ++count;\nexport const where = () => [here(), import.meta.filename];",
+        ),
+        (
+            "real/b.ts",
+            "import { up } from './a';\nexport const here = () => up();",
+        ),
+    ]);
+    std::os::unix::fs::symlink(world.root.join("real"), world.root.join("link")).unwrap();
+    let value = world.call("link/a.ts", "where").await.unwrap();
+    assert_eq!(value, json!([1, world.path("real/a.ts")]));
+    assert_eq!(world.call("link/a.ts", "up").await.unwrap(), json!(2));
+}
+
+#[tokio::test]
 async fn a_hundred_reloads_do_not_grow() {
     let world = World::new(&[(
         "a.ts",

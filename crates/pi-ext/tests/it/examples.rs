@@ -58,10 +58,17 @@ fn stand_in(sources: &[String], module: &str) -> String {
         .collect();
     names.sort();
     names.dedup();
-    let exports: String = names
+    let lines: Vec<String> = names
         .iter()
-        .map(|name| format!("export const {name} = {};\n", value_of(name)))
+        .map(|name| {
+            format!(
+                "export const {name} = {};
+",
+                value_of(name)
+            )
+        })
         .collect();
+    let exports = lines.concat();
     format!(
         "const stub = (name) => new Proxy(function () {{}}, {{\n\
            get: (t, k) => k === 'prototype' ? t.prototype : k === Symbol.toPrimitive ? () => name : k === 'then' ? undefined : stub(name),\n\

@@ -8,10 +8,6 @@ const SHIFTS: [[u32; 4]; 4] = [
 ];
 
 /// Returns the digest of the bytes.
-#[expect(
-    clippy::many_single_char_names,
-    reason = "the letters are those of the standard"
-)]
 pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     let mut message = bytes.to_vec();
     message.push(0x80);
