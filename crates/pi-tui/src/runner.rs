@@ -154,6 +154,10 @@ impl Runner {
                 return Ok(event);
             }
             self.do_what_is_due()?;
+            // A lone Escape becomes a key when its time is up, not when bytes arrive.
+            if !self.ready.is_empty() {
+                continue;
+            }
             let deadline = self.deadline();
             let requester = self.requester.clone();
             let timer = async {
