@@ -125,7 +125,7 @@ impl Autocomplete {
             return before.trim() == "/";
         }
         let continues =
-            character.is_ascii_alphanumeric() || ".-_".contains(character) || is_cjk(character);
+            character.is_ascii_alphanumeric() || ".-_:".contains(character) || is_cjk(character);
         (self.triggers.contains(&character) || continues) && self.is_completable(buffer, continues)
     }
 
