@@ -9,6 +9,7 @@ mod block;
 mod clipboard;
 mod crash;
 mod dialog;
+mod dialogs;
 mod editor_area;
 mod external_editor;
 mod failure;

@@ -1,0 +1,44 @@
+//! Text fields inside dialogs.
+
+use std::time::Instant;
+
+use pi_tui::{
+    Component, Input, InputContext, InputEvent, InputOptions, Keybindings, MouseEvent, Paste,
+};
+
+use super::sheet::Hit;
+
+/// Returns a field that begins with a text, the cursor behind it.
+pub(super) fn prefilled(text: &str) -> Input {
+    let mut field = Input::new(InputOptions::default());
+    if !text.is_empty() {
+        let context = InputContext {
+            keybindings: &Keybindings::default(),
+            now: Instant::now(),
+            rows: 0,
+        };
+        let paste = Paste {
+            text: text.to_owned(),
+        };
+        field.handle_input(&InputEvent::Paste(paste), &context);
+    }
+    field
+}
+
+/// Passes a mouse event on to a field, if the pointer is on it.
+pub(super) fn point_at_field(
+    field: &mut Input,
+    event: &MouseEvent,
+    hit: Option<Hit>,
+    context: &InputContext<'_>,
+) -> bool {
+    let Some(Hit::Field { column }) = hit else {
+        return false;
+    };
+    let inside = MouseEvent {
+        column: event.column.saturating_sub(column),
+        row: 0,
+        ..*event
+    };
+    field.handle_mouse(&inside, context).stops()
+}

@@ -1,0 +1,122 @@
+//! Hints at keys: what an action's key is called, and what it does here.
+
+use pi_tui::ColorToken;
+use pi_tui::action;
+
+use crate::look::Appearance;
+
+/// A key and what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hint {
+    actions: Vec<&'static str>,
+    does: String,
+}
+
+impl Hint {
+    pub(super) fn key(action: &'static str, does: impl Into<String>) -> Self {
+        Self {
+            actions: vec![action],
+            does: does.into(),
+        }
+    }
+
+    /// Returns a hint at keys that belong together.
+    pub(super) fn keys(actions: &[&'static str], does: &str) -> Self {
+        Self {
+            actions: actions.to_vec(),
+            does: does.to_owned(),
+        }
+    }
+
+    /// Returns the hint at the keys that move the selection.
+    pub(super) fn movement() -> Self {
+        Self::keys(&[action::SELECT_UP, action::SELECT_DOWN], "move")
+    }
+
+    /// Returns the hint at the key that leaves the dialog.
+    pub(super) fn leave(does: &str) -> Self {
+        Self::key(action::SELECT_CANCEL, does)
+    }
+
+    /// Returns the painted hint; nothing if none of the actions has a key.
+    pub(super) fn text(&self, appearance: &Appearance) -> Option<String> {
+        let keys: Vec<String> = self
+            .actions
+            .iter()
+            .map(|action| appearance.key(action))
+            .filter(|key| !key.is_empty())
+            .collect();
+        if keys.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{} {}",
+            appearance.paint(ColorToken::Dim, &together(&keys)),
+            appearance.paint(ColorToken::Muted, &self.does)
+        ))
+    }
+}
+
+/// Joins keys, writing common modifiers once: `ctrl+d/t/u`.
+fn together(keys: &[String]) -> String {
+    let split = |key: &str| match key.rfind('+') {
+        Some(at) if at + 1 < key.len() => {
+            let (modifiers, name) = key.split_at(at + 1);
+            (modifiers.to_owned(), arrow(name).to_owned())
+        }
+        _ => (String::new(), arrow(key).to_owned()),
+    };
+    let parts: Vec<(String, String)> = keys.iter().map(|key| split(key)).collect();
+    let first = parts.first().map(|(modifiers, _)| modifiers.clone());
+    let common = first.filter(|first| parts.iter().all(|(modifiers, _)| modifiers == first));
+    match common {
+        Some(modifiers) => {
+            let names: Vec<&str> = parts.iter().map(|(_, name)| name.as_str()).collect();
+            format!("{modifiers}{}", names.join("/"))
+        }
+        None => {
+            let whole: Vec<String> = parts
+                .iter()
+                .map(|(modifiers, name)| format!("{modifiers}{name}"))
+                .collect();
+            whole.join("/")
+        }
+    }
+}
+
+fn arrow(key: &str) -> &str {
+    match key {
+        "up" => "↑",
+        "down" => "↓",
+        "left" => "←",
+        "right" => "→",
+        "pageUp" => "pgup",
+        "pageDown" => "pgdn",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn modifiers_in_common_are_written_once() {
+        let joined = |keys: &[&str]| {
+            let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+            together(&keys)
+        };
+        assert_eq!(joined(&["up", "down"]), "↑/↓");
+        assert_eq!(joined(&["ctrl+left", "ctrl+right"]), "ctrl+←/→");
+        assert_eq!(joined(&["ctrl+o", "shift+ctrl+o"]), "ctrl+o/shift+ctrl+o");
+        assert_eq!(joined(&["+", "ctrl++"]), "+/ctrl++");
+    }
+
+    #[test]
+    fn an_action_without_a_key_has_no_hint() {
+        let appearance = Appearance::for_tests();
+        assert_eq!(Hint::key("app.session.new", "new").text(&appearance), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! A list of providers with what is set up for them.
+
+use pi_ai::{AuthKind, AuthSource, AuthStatus};
+use pi_tui::{
+    ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
+};
+
+use super::super::field::{point_at_field, prefilled};
+use super::super::hint::Hint;
+use super::super::picker::{Edge, Picked, Picker};
+use super::super::plain::one_line;
+use super::super::sheet::{Hit, Sheet, Weight};
+use super::LoginOption;
+
+const MOST_ROWS: usize = 8;
+
+/// Providers to choose from.
+pub(super) struct ProviderList {
+    options: Vec<LoginOption>,
+    matching: Vec<usize>,
+    picker: Picker,
+    search: Input,
+    /// Whether accounts and keys are in one list and must be told apart.
+    mixed: bool,
+}
+
+impl ProviderList {
+    pub(super) fn new(options: Vec<LoginOption>, search: &str) -> Self {
+        let kinds = |kind: AuthKind| options.iter().any(|option| option.kind == kind);
+        let mut list = Self {
+            mixed: kinds(AuthKind::OAuth) && kinds(AuthKind::ApiKey),
+            options,
+            matching: Vec::new(),
+            picker: Picker::new(0, Edge::Stop),
+            search: prefilled(search),
+        };
+        list.search.set_focused(true);
+        list.search_again();
+        list
+    }
+
+    pub(super) fn selected(&self) -> Option<&LoginOption> {
+        let index = self.matching.get(self.picker.selected())?;
+        self.options.get(*index)
+    }
+
+    pub(super) fn set_focused(&mut self, focused: bool) {
+        self.search.set_focused(focused);
+    }
+
+    fn search_again(&mut self) {
+        let query = FuzzyQuery::new(self.search.value());
+        let mut found: Vec<(f64, usize)> = self
+            .options
+            .iter()
+            .enumerate()
+            .filter_map(|(index, option)| {
+                let text = format!("{} {} {}", option.name, option.provider, kind(option.kind));
+                Some((query.score(&text)?, index))
+            })
+            .collect();
+        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
+        self.matching = found.into_iter().map(|(_, index)| index).collect();
+        self.picker.set_count(self.matching.len());
+        if !query.is_empty() {
+            self.picker.select(0);
+        }
+    }
+
+    /// Handles a key; what is no key of lists is searched for.
+    pub(super) fn key(
+        &mut self,
+        event: &InputEvent,
+        context: &InputContext<'_>,
+    ) -> Result<Picked, InputOutcome> {
+        if let Some(picked) = self.picker.key(event, context) {
+            return Ok(picked);
+        }
+        let outcome = self.search.handle_input(event, context);
+        self.search_again();
+        Err(outcome)
+    }
+
+    /// Handles the mouse; otherwise tells whether it was used in the field.
+    pub(super) fn mouse(
+        &mut self,
+        event: &MouseEvent,
+        hit: Option<Hit>,
+        context: &InputContext<'_>,
+    ) -> Result<Picked, bool> {
+        match self.picker.mouse(event, hit) {
+            Some(picked) => Ok(picked),
+            None => Err(point_at_field(&mut self.search, event, hit, context)),
+        }
+    }
+
+    pub(super) fn paint(&mut self, sheet: &mut Sheet, title: &str, hints: &[Hint]) {
+        sheet.blank();
+        sheet.title(title);
+        sheet.blank();
+        sheet.field(&mut self.search);
+        sheet.blank();
+        if self.matching.is_empty() {
+            let text = if self.options.is_empty() {
+                "  There is none."
+            } else {
+                "  No provider matches."
+            };
+            sheet.text(Weight::Content, ColorToken::Muted, text);
+        }
+        let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
+        let cut = visible.len() < self.matching.len();
+        for index in visible {
+            let option = self
+                .matching
+                .get(index)
+                .and_then(|at| self.options.get(*at));
+            let Some(option) = option else { continue };
+            let mut note = String::new();
+            if self.mixed {
+                let kind = format!(" [{}]", kind(option.kind));
+                note.push_str(&sheet.paint(ColorToken::Muted, &kind));
+            }
+            let (token, status) = status(option);
+            note.push_str(&sheet.paint(token, &format!(" · {status}")));
+            let name = one_line(&option.name);
+            sheet.choice(index, index == self.picker.selected(), &name, &note);
+        }
+        if cut {
+            sheet.position(self.picker.selected(), self.matching.len(), "");
+        }
+        sheet.blank();
+        sheet.hints(hints);
+    }
+}
+
+fn kind(kind: AuthKind) -> &'static str {
+    match kind {
+        AuthKind::OAuth => "account",
+        AuthKind::ApiKey => "API key",
+    }
+}
+
+/// Returns what is set up, in words.
+fn status(option: &LoginOption) -> (ColorToken, String) {
+    let Some(AuthStatus {
+        kind: found,
+        source,
+    }) = &option.status
+    else {
+        return (ColorToken::Muted, "not set up".to_owned());
+    };
+    if *found != option.kind {
+        return (ColorToken::Warning, format!("set up by {}", kind(*found)));
+    }
+    let text = match source {
+        AuthSource::Stored | AuthSource::OAuth => "set up".to_owned(),
+        AuthSource::Explicit => "given for this run".to_owned(),
+        AuthSource::Configured => "from models.json".to_owned(),
+        AuthSource::Variable(name) => format!("from ${}", one_line(name)),
+        AuthSource::Ambient(what) => format!("from {what}"),
+    };
+    (ColorToken::Success, text)
+}

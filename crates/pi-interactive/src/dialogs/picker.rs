@@ -1,0 +1,169 @@
+//! The selection of a list: where it is, how keys, wheel and clicks move it.
+//!
+//! What the entries are and how they look is the dialog's.
+
+use std::ops::Range;
+
+use pi_tui::{InputContext, InputEvent, MouseButton, MouseEvent, MouseEventKind, action};
+
+use super::sheet::Hit;
+
+/// What happens beyond the first and the last entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edge {
+    /// The selection goes on at the other end.
+    Wrap,
+    /// The selection stays.
+    Stop,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Picked {
+    /// The selection is, or stays, somewhere.
+    Moved,
+    /// The selected entry is chosen.
+    Confirmed,
+    /// The list is to be left.
+    Cancelled,
+}
+
+/// A selection among entries.
+#[derive(Debug)]
+pub(super) struct Picker {
+    selected: usize,
+    count: usize,
+    edge: Edge,
+    /// Entries shown when last painted.
+    page: usize,
+    pressed: Option<usize>,
+}
+
+impl Picker {
+    pub(super) fn new(count: usize, edge: Edge) -> Self {
+        Self {
+            selected: 0,
+            count,
+            edge,
+            page: 1,
+            pressed: None,
+        }
+    }
+
+    pub(super) fn selected(&self) -> usize {
+        self.selected
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn page(&self) -> usize {
+        self.page
+    }
+
+    /// Selects an entry, or the last one there is.
+    pub(super) fn select(&mut self, index: usize) {
+        self.selected = index.min(self.count.saturating_sub(1));
+    }
+
+    /// Says how many entries there are now.
+    pub(super) fn set_count(&mut self, count: usize) {
+        self.count = count;
+        self.select(self.selected);
+    }
+
+    /// Returns the entries to paint if `page` fit, with the selected one near the middle.
+    pub(super) fn window(&mut self, page: usize) -> Range<usize> {
+        self.page = page.max(1);
+        let start = self
+            .selected
+            .saturating_sub(self.page / 2)
+            .min(self.count.saturating_sub(self.page));
+        start..(start + self.page).min(self.count)
+    }
+
+    /// Moves the selection, or tells what a key of lists asks for; nothing for other keys.
+    pub(super) fn key(&mut self, event: &InputEvent, context: &InputContext<'_>) -> Option<Picked> {
+        let InputEvent::Key(key) = event else {
+            return None;
+        };
+        let means = |action| context.keybindings.matches(key, action);
+        let last = self.count.saturating_sub(1);
+        if means(action::SELECT_UP) {
+            self.selected = match (self.selected, self.edge) {
+                (0, Edge::Wrap) => last,
+                (selected, _) => selected.saturating_sub(1),
+            };
+        } else if means(action::SELECT_DOWN) {
+            self.selected = match (self.selected >= last, self.edge) {
+                (true, Edge::Wrap) => 0,
+                (true, Edge::Stop) => last,
+                (false, _) => self.selected + 1,
+            };
+        } else if means(action::SELECT_PAGE_UP) {
+            self.page_up();
+        } else if means(action::SELECT_PAGE_DOWN) {
+            self.page_down();
+        } else if means(action::SELECT_CONFIRM) {
+            return Some(Picked::Confirmed);
+        } else if means(action::SELECT_CANCEL) {
+            return Some(Picked::Cancelled);
+        } else {
+            return None;
+        }
+        Some(Picked::Moved)
+    }
+
+    pub(super) fn page_up(&mut self) {
+        self.selected = self.selected.saturating_sub(self.page);
+    }
+
+    pub(super) fn page_down(&mut self) {
+        self.select(self.selected + self.page);
+    }
+
+    /// Handles the keys of lists that nothing is typed into: `j` and `k` move, too.
+    pub(super) fn letter(&mut self, event: &InputEvent) -> Option<Picked> {
+        let InputEvent::Key(key) = event else {
+            return None;
+        };
+        match key.text()? {
+            'j' if self.selected + 1 < self.count => self.selected += 1,
+            'k' => self.selected = self.selected.saturating_sub(1),
+            'j' => {}
+            _ => return None,
+        }
+        Some(Picked::Moved)
+    }
+
+    /// Handles the wheel anywhere, and a click on an entry: pressing selects, releasing chooses.
+    pub(super) fn mouse(&mut self, event: &MouseEvent, hit: Option<Hit>) -> Option<Picked> {
+        let item = match hit {
+            Some(Hit::Item(index)) if index < self.count => Some(index),
+            _ => None,
+        };
+        match (event.kind, event.button, item) {
+            (MouseEventKind::Wheel { lines }, _, _) if lines != 0 => {
+                if lines < 0 {
+                    self.selected = self.selected.saturating_sub(1);
+                } else {
+                    self.select(self.selected + 1);
+                }
+                Some(Picked::Moved)
+            }
+            (MouseEventKind::Press, MouseButton::Left, Some(index)) => {
+                self.pressed = Some(index);
+                self.selected = index;
+                Some(Picked::Moved)
+            }
+            // Pressing moved the list, so that another entry may be under the pointer by now.
+            (MouseEventKind::Click { .. }, MouseButton::Left, _) => {
+                let clicked = self.pressed.take().or(item)?;
+                self.select(clicked);
+                Some(Picked::Confirmed)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What is searched for among sessions: words, quoted phrases, or a pattern.
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use pi_session::listing::SessionInfo;
+use pi_tui::fuzzy_score;
+
+/// A pattern must not take more memory than this, whatever the user types.
+const PATTERN_LIMIT: usize = 1 << 20;
+
+/// A query, understood.
+#[derive(Debug)]
+pub(super) enum Query {
+    /// Everything matches.
+    Empty,
+    /// All words and phrases must be there.
+    Words(Vec<Word>),
+    /// `re:…` must be found.
+    Pattern(RegexMatcher),
+    /// `re:…` is no pattern, for this reason.
+    Invalid(String),
+}
+
+/// A part of a query.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Letters in this order.
+    Fuzzy(String),
+    /// Exactly this, whatever the case and the spaces.
+    Phrase(String),
+}
+
+impl Query {
+    pub(super) fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if let Some(pattern) = text.strip_prefix("re:") {
+            return Self::pattern(pattern.trim());
+        }
+        let words = words_of(text);
+        if words.is_empty() {
+            Self::Empty
+        } else {
+            Self::Words(words)
+        }
+    }
+
+    fn pattern(pattern: &str) -> Self {
+        if pattern.is_empty() {
+            return Self::Invalid("the pattern is empty".to_owned());
+        }
+        let built = RegexMatcherBuilder::new()
+            .case_insensitive(true)
+            .size_limit(PATTERN_LIMIT)
+            .build(pattern);
+        match built {
+            Ok(pattern) => Self::Pattern(pattern),
+            Err(error) => {
+                let cause = error.to_string();
+                Self::Invalid(cause.lines().last().unwrap_or_default().to_owned())
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    /// Returns how well a session matches, lower being better; nothing if it does not.
+    pub(super) fn score(&self, session: &SessionInfo) -> Option<f64> {
+        match self {
+            Self::Empty => Some(0.0),
+            Self::Invalid(_) => None,
+            Self::Pattern(pattern) => {
+                let found = pattern.find(text_of(session).as_bytes());
+                Some(distance(found.ok()??.start()))
+            }
+            Self::Words(words) => {
+                let text = text_of(session);
+                let mut flat = None;
+                words.iter().try_fold(0.0, |sum, word| {
+                    let score = match word {
+                        Word::Fuzzy(letters) => fuzzy_score(letters, &text)?,
+                        Word::Phrase(phrase) => {
+                            let flat = flat.get_or_insert_with(|| flatten(&text));
+                            distance(flat.find(phrase.as_str())?)
+                        }
+                    };
+                    Some(sum + score)
+                })
+            }
+        }
+    }
+}
+
+fn text_of(session: &SessionInfo) -> String {
+    let name = session.name.as_deref().unwrap_or_default();
+    let said = if session.text.is_empty() {
+        session.first_message.as_deref().unwrap_or_default()
+    } else {
+        &session.text
+    };
+    format!("{} {name} {said} {}", session.id, session.cwd)
+}
+
+/// Early matches are better.
+fn distance(position: usize) -> f64 {
+    f64::from(u32::try_from(position).unwrap_or(u32::MAX)) * 0.1
+}
+
+fn flatten(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").to_lowercase()
+}
+
+/// Splits a query at spaces, except in quotes; a quote that does not end is none.
+fn words_of(text: &str) -> Vec<Word> {
+    if text.matches('"').count() % 2 == 1 {
+        let words = text.split_whitespace();
+        return words.map(|word| Word::Fuzzy(word.to_owned())).collect();
+    }
+    let mut words = Vec::new();
+    for (index, part) in text.split('"').enumerate() {
+        if index % 2 == 1 {
+            let phrase = flatten(part);
+            if !phrase.is_empty() {
+                words.push(Word::Phrase(phrase));
+            }
+        } else {
+            words.extend(
+                part.split_whitespace()
+                    .map(|word| Word::Fuzzy(word.to_owned())),
+            );
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn words_and_phrases_are_told_apart() {
+        let fuzzy = |text: &str| Word::Fuzzy(text.to_owned());
+        let phrase = |text: &str| Word::Phrase(text.to_owned());
+        assert_eq!(words_of("foo  bar"), [fuzzy("foo"), fuzzy("bar")]);
+        assert_eq!(
+            words_of(r#"foo "Node  CVE" bar"#),
+            [fuzzy("foo"), phrase("node cve"), fuzzy("bar")]
+        );
+        assert_eq!(words_of(r#"say "hi"#), [fuzzy("say"), fuzzy("\"hi")]);
+        assert_eq!(words_of(r#""" "#), []);
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_says_why() {
+        assert!(matches!(Query::parse("re:("), Query::Invalid(_)));
+        assert!(matches!(Query::parse("re: "), Query::Invalid(_)));
+        assert!(matches!(
+            Query::parse("re:a{999}{999}{999}"),
+            Query::Invalid(_)
+        ));
+        assert!(matches!(Query::parse("re:^a"), Query::Pattern(_)));
+        assert!(matches!(Query::parse("  "), Query::Empty));
+    }
+}

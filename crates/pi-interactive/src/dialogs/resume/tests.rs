@@ -1,0 +1,251 @@
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::dialogs::testing::{HOSTILE, Stage as Terminal, survives_every_size};
+
+const NOW: i64 = 1_790_000_000_000;
+const DAY: i64 = 86_400_000;
+
+fn session(id: &str, first: &str, name: Option<&str>, days: i64) -> Arc<SessionInfo> {
+    Arc::new(SessionInfo {
+        path: PathBuf::from(format!("/home/user/.pi/agent/sessions/{id}.jsonl")),
+        id: id.to_owned(),
+        cwd: "/home/user/garden".to_owned(),
+        name: name.map(str::to_owned),
+        parent_session: None,
+        created_ms: None,
+        modified_ms: NOW - days * DAY,
+        message_count: 12,
+        first_message: Some(first.to_owned()),
+        text: first.to_owned(),
+    })
+}
+
+fn sessions() -> Vec<Arc<SessionInfo>> {
+    vec![
+        session(
+            "s1",
+            "about violets 日本語のとても長いタイトル and more",
+            None,
+            1,
+        ),
+        session("s2", "about autumn", Some("Autumn bed"), 20),
+        session("s3", "about zinnias", None, 400),
+    ]
+}
+
+fn found(scope: SessionScope, sessions: Vec<Arc<SessionInfo>>) -> DialogNews {
+    DialogNews::Sessions {
+        scope,
+        loaded: sessions.len(),
+        total: sessions.len(),
+        sessions: Some(sessions),
+        finished: true,
+    }
+}
+
+fn stage() -> Terminal<Window<ResumeDialog>> {
+    let look = Look::for_tests();
+    let current = Some(sessions()[0].path.clone());
+    let mut stage = Terminal::new(&look, ResumeDialog::open(look.clone(), current, NOW));
+    assert_eq!(
+        stage.intents(),
+        [Intent::ListSessions(SessionScope::Project)]
+    );
+    stage.feed(found(SessionScope::Project, sessions()));
+    stage
+}
+
+#[test]
+fn sessions_are_listed_with_their_age() {
+    insta::assert_snapshot!(stage().screen());
+}
+
+#[test]
+fn a_session_is_opened() {
+    let mut stage = stage();
+    stage.press("down enter");
+    assert_eq!(
+        stage.intents(),
+        [Intent::Resume(sessions()[1].path.clone())]
+    );
+    assert!(stage.is_done());
+}
+
+#[test]
+fn words_phrases_and_patterns_find_sessions() {
+    for (query, finds) in [
+        ("'zinn", true),
+        ("\"about zin\"", true),
+        ("\"about zin ni\"", false),
+        ("re:zin+ias$", false),
+        ("re:ZIN+IAS", true),
+    ] {
+        let mut stage = stage();
+        stage.type_text(query.trim_start_matches('\''));
+        let screen = stage.screen();
+        assert_eq!(
+            screen.contains("→ about zinnias"),
+            finds,
+            "{query}: {screen}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_pattern_says_why() {
+    let mut stage = stage();
+    stage.type_text("re:(");
+    let screen = stage.screen();
+    assert!(screen.contains("No pattern: "), "{screen}");
+    assert!(screen.contains("No session matches."), "{screen}");
+}
+
+#[test]
+fn the_order_goes_round_and_names_can_be_asked_for() {
+    let mut stage = stage();
+    stage.press("ctrl+s");
+    assert!(stage.screen().contains("order: newest first"));
+    stage.press("ctrl+s");
+    assert!(stage.screen().contains("order: best match first"));
+    stage.press("ctrl+s ctrl+n");
+    let screen = stage.screen();
+    assert!(screen.contains("order: threads · named only"), "{screen}");
+    assert!(!screen.contains("zinnias"), "{screen}");
+    stage.press("ctrl+n ctrl+p");
+    insta::assert_snapshot!(stage.screen());
+}
+
+#[test]
+fn all_folders_are_asked_for_once() {
+    let mut stage = stage();
+    stage.press("tab");
+    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
+    stage.feed(DialogNews::Sessions {
+        scope: SessionScope::All,
+        sessions: None,
+        loaded: 3,
+        total: 90,
+        finished: false,
+    });
+    assert!(stage.screen().contains("looking… 3/90"));
+    stage.feed(found(SessionScope::All, sessions()));
+    assert!(stage.screen().contains("~/garden"));
+    stage.press("tab tab");
+    assert_eq!(stage.intents(), []);
+}
+
+#[test]
+fn the_selection_stays_on_its_session_while_others_arrive() {
+    let mut stage = stage();
+    stage.press("down");
+    let mut more = sessions();
+    more.insert(0, session("s0", "the newest", None, 0));
+    stage.feed(found(SessionScope::Project, more));
+    assert!(stage.screen().contains("→ Autumn bed"));
+}
+
+#[test]
+fn the_first_stays_selected_until_the_user_moves() {
+    let mut stage = stage();
+    let mut more = sessions();
+    more.insert(0, session("s0", "the newest", None, 0));
+    stage.feed(found(SessionScope::Project, more));
+    assert!(stage.screen().contains("→ the newest"));
+}
+
+#[test]
+fn deleting_asks_and_waits_for_the_file() {
+    let mut stage = stage();
+    stage.press("down down ctrl+d");
+    insta::assert_snapshot!(stage.screen());
+    stage.press("x escape");
+    assert_eq!(stage.intents(), []);
+    stage.press("ctrl+d enter");
+    let path = sessions()[2].path.clone();
+    assert_eq!(stage.intents(), [Intent::DeleteSession(path.clone())]);
+    assert!(stage.screen().contains("zinnias"));
+    stage.feed(DialogNews::SessionDeleted(path));
+    let screen = stage.screen();
+    assert!(!screen.contains("zinnias"), "{screen}");
+    assert!(screen.contains("The session is deleted."), "{screen}");
+}
+
+#[test]
+fn the_session_one_is_in_cannot_be_deleted() {
+    let mut stage = stage();
+    stage.press("ctrl+d enter");
+    let intents = stage.intents();
+    assert_eq!(intents, [Intent::Resume(sessions()[0].path.clone())]);
+}
+
+#[test]
+fn ctrl_backspace_deletes_words_while_searching() {
+    let mut stage = stage();
+    stage.press("'zinn ctrl+backspace");
+    assert!(!stage.screen().contains("for good?"));
+}
+
+#[test]
+fn renaming_shows_the_new_name_at_once() {
+    let mut stage = stage();
+    stage.press("down ctrl+r ctrl+u");
+    stage.type_text("Winter\x1b[31m bed");
+    insta::assert_snapshot!(stage.screen());
+    stage.press("enter");
+    let path = sessions()[1].path.clone();
+    let intents = stage.intents();
+    assert!(
+        matches!(&intents[..], [Intent::RenameSession { path: renamed, name: Some(name) }]
+            if *renamed == path && name.starts_with("Winter")),
+        "{intents:?}"
+    );
+    assert!(stage.screen().contains("→ Winter"));
+}
+
+#[test]
+fn what_fails_is_told_and_the_list_is_read_again() {
+    let mut stage = stage();
+    stage.feed(DialogNews::Failed("the disk is full".to_owned()));
+    assert!(stage.screen().contains("the disk is full"));
+    assert_eq!(
+        stage.intents(),
+        [Intent::ListSessions(SessionScope::Project)]
+    );
+}
+
+#[test]
+fn a_click_opens_a_session() {
+    let mut stage = stage();
+    stage.click("Autumn");
+    assert_eq!(
+        stage.intents(),
+        [Intent::Resume(sessions()[1].path.clone())]
+    );
+}
+
+#[test]
+fn names_of_sessions_cannot_write_on_the_screen() {
+    let look = Look::for_tests();
+    let mut hostile = SessionInfo::clone(&session("s9", HOSTILE, Some(HOSTILE), 3));
+    hostile.cwd = format!("/tmp/{HOSTILE}");
+    hostile.path = PathBuf::from(format!("/tmp/{HOSTILE}.jsonl"));
+    let mut dialog = ResumeDialog::open(look.clone(), None, NOW);
+    crate::dialog::Dialog::feed(
+        &mut dialog,
+        found(SessionScope::Project, vec![Arc::new(hostile)]),
+    );
+    let mut stage = Terminal::new(&look, dialog);
+    stage.press("ctrl+p");
+    insta::assert_snapshot!(stage.screen());
+    stage.press("ctrl+d");
+    insta::assert_snapshot!(stage.screen());
+}
+
+#[test]
+fn it_fits_any_terminal() {
+    let mut dialog = ResumeDialog::open(Look::for_tests(), None, NOW);
+    crate::dialog::Dialog::feed(&mut dialog, found(SessionScope::Project, sessions()));
+    survives_every_size(dialog);
+    survives_every_size(ResumeDialog::open(Look::for_tests(), None, NOW));
+}

@@ -1,0 +1,204 @@
+//! Sessions as threads: each below the one it was forked from, the liveliest thread first.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use pi_session::listing::SessionInfo;
+
+/// Deeper forks are drawn no further to the right.
+const DEEPEST: usize = 8;
+
+/// A session with its place in the threads.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) session: Arc<SessionInfo>,
+    /// The lines that lead to it.
+    pub(super) branch: String,
+}
+
+impl Placed {
+    /// Returns a session that stands by itself.
+    pub(super) fn alone(session: Arc<SessionInfo>) -> Self {
+        Self {
+            session,
+            branch: String::new(),
+        }
+    }
+}
+
+/// Orders sessions by threads.
+pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
+    let by_path: HashMap<&Path, usize> = sessions
+        .iter()
+        .enumerate()
+        .map(|(index, session)| (session.path.as_path(), index))
+        .collect();
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); sessions.len()];
+    let mut roots = Vec::new();
+    for (index, session) in sessions.iter().enumerate() {
+        let parent = session.parent_session.as_deref().map(Path::new);
+        let parent = parent.and_then(|path| by_path.get(path).copied());
+        match parent.filter(|parent| *parent != index) {
+            Some(parent) => {
+                if let Some(list) = children.get_mut(parent) {
+                    list.push(index);
+                }
+            }
+            None => roots.push(index),
+        }
+    }
+    let order = preorder(&roots, &children, sessions.len());
+    let latest = latest_activity(&order, &children, sessions);
+    let liveliest_first = |list: &mut Vec<usize>| {
+        list.sort_by_key(|index| std::cmp::Reverse(latest.get(*index).copied()));
+    };
+    liveliest_first(&mut roots);
+    children.iter_mut().for_each(liveliest_first);
+    place(&roots, &children, sessions)
+}
+
+/// Returns every session that a root leads to, parents before children.
+fn preorder(roots: &[usize], children: &[Vec<usize>], count: usize) -> Vec<usize> {
+    let mut order = Vec::with_capacity(count);
+    let mut stack: Vec<usize> = roots.iter().rev().copied().collect();
+    while let Some(index) = stack.pop() {
+        order.push(index);
+        stack.extend(children.get(index).into_iter().flatten().rev());
+    }
+    order
+}
+
+fn latest_activity(
+    order: &[usize],
+    children: &[Vec<usize>],
+    sessions: &[Arc<SessionInfo>],
+) -> Vec<i64> {
+    let mut latest: Vec<i64> = sessions.iter().map(|session| session.modified_ms).collect();
+    for index in order.iter().rev() {
+        let below = children.get(*index).into_iter().flatten();
+        let newest = below.filter_map(|child| latest.get(*child).copied()).max();
+        if let (Some(own), Some(newest)) = (latest.get_mut(*index), newest) {
+            *own = newest.max(*own);
+        }
+    }
+    latest
+}
+
+fn place(roots: &[usize], children: &[Vec<usize>], sessions: &[Arc<SessionInfo>]) -> Vec<Placed> {
+    struct Step {
+        index: usize,
+        depth: usize,
+        /// What stands before the branches of its children.
+        lead: String,
+        branch: String,
+    }
+    let mut placed = Vec::with_capacity(sessions.len());
+    let mut seen = vec![false; sessions.len()];
+    let root = |index: &usize| Step {
+        index: *index,
+        depth: 0,
+        lead: String::new(),
+        branch: String::new(),
+    };
+    let mut stack: Vec<Step> = roots.iter().rev().map(root).collect();
+    while let Some(step) = stack.pop() {
+        let Some(session) = sessions.get(step.index) else {
+            continue;
+        };
+        if let Some(seen) = seen.get_mut(step.index) {
+            *seen = true;
+        }
+        placed.push(Placed {
+            session: Arc::clone(session),
+            branch: step.branch,
+        });
+        let below = children.get(step.index).map_or(&[][..], Vec::as_slice);
+        let deeper = step.depth < DEEPEST;
+        for (position, index) in below.iter().enumerate().rev() {
+            let last = position + 1 == below.len();
+            let branch = format!("{}{}", step.lead, if last { "└─ " } else { "├─ " });
+            let mut lead = step.lead.clone();
+            if deeper {
+                lead.push_str(if last { "   " } else { "│  " });
+            }
+            stack.push(Step {
+                index: *index,
+                depth: step.depth + 1,
+                lead,
+                branch,
+            });
+        }
+    }
+    // Files that name each other as their origin have no root; they must show nevertheless.
+    let lost = sessions.iter().zip(&seen).filter(|(_, seen)| !**seen);
+    placed.extend(lost.map(|(session, _)| Placed::alone(Arc::clone(session))));
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn session(id: &str, parent: Option<&str>, modified_ms: i64) -> Arc<SessionInfo> {
+        Arc::new(SessionInfo {
+            path: PathBuf::from(format!("/{id}")),
+            id: id.to_owned(),
+            cwd: String::new(),
+            name: None,
+            parent_session: parent.map(|parent| format!("/{parent}")),
+            created_ms: None,
+            modified_ms,
+            message_count: 0,
+            first_message: None,
+            text: String::new(),
+        })
+    }
+
+    fn shown(sessions: &[Arc<SessionInfo>]) -> Vec<String> {
+        let placed = threads(sessions);
+        let line = |placed: &Placed| format!("{}{}", placed.branch, placed.session.id);
+        placed.iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_fork_stands_below_its_origin_and_lifts_its_thread() {
+        let sessions = [
+            session("old", None, 1),
+            session("new", None, 5),
+            session("fork", Some("old"), 9),
+            session("fork-2", Some("old"), 2),
+            session("again", Some("fork"), 3),
+            session("orphan", Some("gone"), 4),
+        ];
+        assert_eq!(
+            shown(&sessions),
+            [
+                "old",
+                "├─ fork",
+                "│  └─ again",
+                "└─ fork-2",
+                "new",
+                "orphan"
+            ]
+        );
+    }
+
+    #[test]
+    fn circles_and_endless_chains_do_no_harm() {
+        let circle = [session("a", Some("b"), 1), session("b", Some("a"), 2)];
+        assert_eq!(shown(&circle), ["a", "b"]);
+        assert_eq!(shown(&[session("self", Some("self"), 1)]), ["self"]);
+        let chain: Vec<_> = (0..10_000)
+            .map(|index: i64| {
+                let parent = (index > 0).then(|| (index - 1).to_string());
+                session(&index.to_string(), parent.as_deref(), index)
+            })
+            .collect();
+        assert_eq!(shown(&chain).len(), 10_000);
+    }
+}

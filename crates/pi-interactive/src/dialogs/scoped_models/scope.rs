@@ -1,0 +1,164 @@
+//! The scope while it is edited: all models, or a list of some in an order.
+
+use std::sync::Arc;
+
+use pi_ai::{Model, ThinkingLevel};
+
+/// A model of the scope, or one that could be in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EnabledModel {
+    /// `provider/id`, or what the settings say where that is no model at the moment.
+    pub(crate) id: String,
+    /// The model, if it is available.
+    pub(crate) model: Option<Arc<Model>>,
+    /// The thinking level that comes with it.
+    pub(crate) thinking: Option<ThinkingLevel>,
+}
+
+impl EnabledModel {
+    /// Returns a model that is available.
+    pub(crate) fn available(model: Arc<Model>, thinking: Option<ThinkingLevel>) -> Self {
+        Self {
+            id: format!("{}/{}", model.provider, model.id),
+            model: Some(model),
+            thinking,
+        }
+    }
+
+    /// Returns a name of the settings that is no model at the moment.
+    pub(crate) fn missing(id: String) -> Self {
+        Self {
+            id,
+            model: None,
+            thinking: None,
+        }
+    }
+
+    /// Returns what the settings keep.
+    pub(super) fn pattern(&self) -> String {
+        match self.thinking {
+            Some(level) => format!("{}:{}", self.id, level.as_str()),
+            None => self.id.clone(),
+        }
+    }
+
+    pub(super) fn search_text(&self) -> String {
+        match &self.model {
+            Some(model) => {
+                let Model {
+                    id, provider, name, ..
+                } = &**model;
+                format!("{id} {provider} {provider}/{id} {provider} {id} {name}")
+            }
+            None => self.id.clone(),
+        }
+    }
+}
+
+/// What is cycled through.
+#[derive(Debug)]
+pub(super) struct Scope {
+    available: Vec<EnabledModel>,
+    /// `None` is all of them, in their own order.
+    enabled: Option<Vec<EnabledModel>>,
+}
+
+impl Scope {
+    pub(super) fn new(models: Vec<Arc<Model>>, enabled: Option<Vec<EnabledModel>>) -> Self {
+        Self {
+            available: models.into_iter().map(offered).collect(),
+            enabled,
+        }
+    }
+
+    pub(super) fn enabled(&self) -> Option<&[EnabledModel]> {
+        self.enabled.as_deref()
+    }
+
+    pub(super) fn available_count(&self) -> usize {
+        self.available.len()
+    }
+
+    /// Replaces the models there are; those that went are kept in the scope as missing.
+    pub(super) fn set_available(&mut self, models: Vec<Arc<Model>>) {
+        for item in self.enabled.iter_mut().flatten() {
+            let named = |model: &&Arc<Model>| format!("{}/{}", model.provider, model.id) == item.id;
+            item.model = models.iter().find(named).cloned();
+        }
+        self.available = models.into_iter().map(offered).collect();
+    }
+
+    pub(super) fn has(&self, item: &EnabledModel) -> bool {
+        match &self.enabled {
+            None => true,
+            Some(enabled) => enabled.iter().any(|other| other.id == item.id),
+        }
+    }
+
+    /// Returns everything that can be on or off: what is on in its order, then the rest.
+    pub(super) fn listed(&self) -> Vec<EnabledModel> {
+        let Some(enabled) = &self.enabled else {
+            return self.available.clone();
+        };
+        let rest = self.available.iter().filter(|item| !self.has(item));
+        enabled.iter().chain(rest).cloned().collect()
+    }
+
+    pub(super) fn toggle(&mut self, item: &EnabledModel) {
+        if self.has(item) {
+            self.remove(std::slice::from_ref(item));
+        } else {
+            self.add(std::slice::from_ref(item));
+        }
+    }
+
+    /// Adds models behind the others. A scope of everything there is becomes the scope of all.
+    pub(super) fn add(&mut self, items: &[EnabledModel]) {
+        let Some(enabled) = &mut self.enabled else {
+            return;
+        };
+        for item in items {
+            if !enabled.iter().any(|other| other.id == item.id) {
+                enabled.push(item.clone());
+            }
+        }
+        let all = enabled.len() == self.available.len()
+            && enabled
+                .iter()
+                .all(|item| item.model.is_some() && item.thinking.is_none());
+        if all {
+            self.enabled = None;
+        }
+    }
+
+    pub(super) fn remove(&mut self, items: &[EnabledModel]) {
+        let enabled = self.enabled.get_or_insert_with(|| self.available.clone());
+        enabled.retain(|item| !items.iter().any(|other| other.id == item.id));
+    }
+
+    /// Moves a model by one place; returns whether it moved.
+    pub(super) fn shift(&mut self, item: &EnabledModel, up: bool) -> bool {
+        let Some(enabled) = &mut self.enabled else {
+            return false;
+        };
+        let Some(index) = enabled.iter().position(|other| other.id == item.id) else {
+            return false;
+        };
+        let other = if up {
+            index.checked_sub(1)
+        } else {
+            Some(index + 1)
+        };
+        match other.filter(|other| *other < enabled.len()) {
+            Some(other) => {
+                enabled.swap(index, other);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn offered(model: Arc<Model>) -> EnabledModel {
+    EnabledModel::available(model, None)
+}

@@ -1,0 +1,74 @@
+//! A field for keys and passwords: what is typed never shows.
+
+use pi_tui::{CURSOR_MARKER, InputContext, InputEvent, action};
+
+use super::plain::one_line;
+use crate::intent::Secret;
+
+/// More dots than this tell nothing.
+const MOST_DOTS: usize = 24;
+
+/// Text that is typed or pasted unseen; the cursor stays at its end.
+#[derive(Debug)]
+pub(super) struct SecretField {
+    value: Secret,
+    focused: bool,
+}
+
+impl Default for SecretField {
+    fn default() -> Self {
+        Self {
+            value: Secret(String::new()),
+            focused: true,
+        }
+    }
+}
+
+impl SecretField {
+    pub(super) fn set_focused(&mut self, focused: bool) {
+        self.focused = focused;
+    }
+
+    /// Returns what was typed, without spaces around it; nothing if that is nothing.
+    pub(super) fn value(&self) -> Option<Secret> {
+        let value = self.value.0.trim();
+        (!value.is_empty()).then(|| Secret(value.to_owned()))
+    }
+
+    /// Handles typing; returns whether the event was used.
+    pub(super) fn handle(&mut self, event: &InputEvent, context: &InputContext<'_>) -> bool {
+        match event {
+            // A key that is copied from a page may bring its line break along.
+            InputEvent::Paste(paste) => self.value.0.push_str(&one_line(&paste.text)),
+            InputEvent::Key(key) => {
+                let means = |action| context.keybindings.matches(key, action);
+                if means(action::EDITOR_DELETE_CHAR_BACKWARD) {
+                    self.value.0.pop();
+                } else if means(action::EDITOR_DELETE_TO_LINE_START)
+                    || means(action::EDITOR_DELETE_WORD_BACKWARD)
+                {
+                    self.value.0.clear();
+                } else if let Some(character) = key.text().filter(|text| !text.is_control()) {
+                    self.value.0.push(character);
+                } else {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the field as a line.
+    pub(super) fn line(&self) -> String {
+        let count = self.value.0.chars().count();
+        let dots = "•".repeat(count.min(MOST_DOTS));
+        let marker = if self.focused { CURSOR_MARKER } else { "" };
+        let length = if count > 0 {
+            format!("  {count} characters")
+        } else {
+            String::new()
+        };
+        format!(" > {dots}{marker}\x1b[7m \x1b[27m{length}")
+    }
+}

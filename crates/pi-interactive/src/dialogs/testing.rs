@@ -1,0 +1,204 @@
+//! A dialog on a terminal of its own: keys go in as bytes, the screen comes out as an emulator
+//! sees it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pi_ai::{Modality, Model, ModelCost, TokenRates};
+
+use pi_tui::{
+    BlockId, FocusTarget, InputDecoder, InputTiming, KeyEvent, KeyboardMode, Size, Tui, TuiOptions,
+};
+
+use crate::dialog::{Dialog, DialogNews};
+use crate::intent::Intent;
+use crate::look::Look;
+
+/// A terminal with one dialog on it.
+pub(super) struct Stage<D> {
+    tui: Tui,
+    block: BlockId,
+    emulator: vt100::Parser,
+    size: Size,
+    dialog: std::marker::PhantomData<D>,
+}
+
+impl<D: Dialog> Stage<D> {
+    /// Puts a dialog on a terminal of 80 columns.
+    pub(super) fn new(look: &Look, dialog: D) -> Self {
+        Self::sized(look, dialog, 80, 30)
+    }
+
+    pub(super) fn sized(look: &Look, mut dialog: D, columns: u16, rows: u16) -> Self {
+        let size = Size {
+            columns: columns.into(),
+            rows: rows.into(),
+        };
+        dialog.set_rows(size.rows);
+        let mut tui = Tui::new(TuiOptions {
+            keybindings: (*look.appearance().keys).clone(),
+            ..TuiOptions::default()
+        });
+        tui.set_size(size);
+        let block = tui.dock_mut().push_live(dialog);
+        tui.set_focus(Some(FocusTarget::Dock(block)));
+        let mut emulator =
+            vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
+        emulator.process(tui.start().as_bytes());
+        Self {
+            tui,
+            block,
+            emulator,
+            size,
+            dialog: std::marker::PhantomData,
+        }
+    }
+
+    /// Returns the dialog.
+    pub(super) fn dialog(&mut self) -> &mut D {
+        let component = self.tui.dock_mut().get_mut(self.block).unwrap();
+        (component as &mut dyn std::any::Any)
+            .downcast_mut()
+            .unwrap()
+    }
+
+    /// Types keys by their names, separated by spaces; a word in quotes is typed as text.
+    pub(super) fn press(&mut self, keys: &str) -> &mut Self {
+        for name in keys.split(' ') {
+            if let Some(text) = name.strip_prefix('\'') {
+                self.type_text(text);
+            } else {
+                let key = KeyEvent::press(name.parse().unwrap());
+                self.tui
+                    .handle(&pi_tui::InputEvent::Key(key), Instant::now());
+            }
+        }
+        self
+    }
+
+    pub(super) fn type_text(&mut self, text: &str) -> &mut Self {
+        let mut decoder = InputDecoder::new(InputTiming::default(), KeyboardMode::default());
+        for event in decoder.push(text.as_bytes(), Instant::now()) {
+            self.tui.handle(&event, Instant::now());
+        }
+        self
+    }
+
+    pub(super) fn feed(&mut self, news: DialogNews) -> &mut Self {
+        self.dialog().feed(news);
+        self
+    }
+
+    /// Returns the screen's text, without trailing blanks.
+    pub(super) fn screen(&mut self) -> String {
+        let frame = self.tui.frame().unwrap();
+        self.emulator.process(frame.as_bytes());
+        let rows: Vec<String> = self
+            .emulator
+            .screen()
+            .rows(0, self.size.columns.try_into().unwrap())
+            .map(|row| row.trim_end().to_owned())
+            .collect();
+        rows.join("\n").trim_end().to_owned()
+    }
+
+    /// Clicks the first row that holds a text, in the dialog's own coordinates.
+    pub(super) fn click(&mut self, text: &str) -> &mut Self {
+        use pi_tui::{InputContext, Modifiers, MouseButton, MouseEvent, MouseEventKind};
+        let width = self.size.columns;
+        let rows = self.size.rows;
+        let keybindings = self.tui.keybindings().clone();
+        let context = InputContext {
+            keybindings: &keybindings,
+            now: Instant::now(),
+            rows,
+        };
+        let dialog = self.dialog();
+        let row = dialog
+            .render(width)
+            .iter()
+            .position(|line| pi_tui::strip_ansi(line).contains(text))
+            .unwrap();
+        for kind in [MouseEventKind::Press, MouseEventKind::Click { count: 1 }] {
+            let event = MouseEvent {
+                kind,
+                button: MouseButton::Left,
+                modifiers: Modifiers::NONE,
+                column: 4,
+                row,
+                screen_column: 4,
+                screen_row: row,
+                width,
+                height: rows,
+            };
+            dialog.handle_mouse(&event, &context);
+            dialog.render(width);
+        }
+        self
+    }
+
+    pub(super) fn intents(&mut self) -> Vec<Intent> {
+        self.dialog().take_intents()
+    }
+
+    pub(super) fn is_done(&mut self) -> bool {
+        self.dialog().is_done()
+    }
+}
+
+/// Renders a dialog on every size down to nothing; a line too wide is a failure.
+pub(super) fn survives_every_size<D: Dialog>(mut dialog: D) {
+    for rows in [0, 1, 3, 5, 8, 13, 24, 60] {
+        dialog.set_rows(rows);
+        for width in [1, 2, 3, 5, 8, 13, 20, 40, 80, 200] {
+            let lines = dialog.render(width);
+            assert!(
+                lines.len() <= rows.max(6),
+                "{} lines in {rows} rows",
+                lines.len()
+            );
+            for line in &lines {
+                let line_width = pi_tui::visible_width(line);
+                assert!(line_width <= width, "{line_width} > {width}: {line:?}");
+            }
+        }
+    }
+}
+
+/// Text that tries everything a name from outside can try.
+pub(super) const HOSTILE: &str =
+    "a\x1b[2J\x1b]0;owned\x07b\r\nc\u{9b}31md\u{202e}e\x1bPq\x1b\\\x00f\tg\u{200b}";
+
+/// Returns a model of a provider.
+pub(super) fn model(provider: &str, id: &str) -> Arc<Model> {
+    let mut name = id.to_owned();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    Arc::new(Model {
+        id: id.to_owned(),
+        name,
+        api: "openai-completions".to_owned(),
+        provider: provider.to_owned(),
+        base_url: String::new(),
+        reasoning: true,
+        thinking_level_map: None,
+        input: vec![Modality::Text, Modality::Image],
+        input_limits: None,
+        cost: ModelCost {
+            rates: TokenRates {
+                input: 3.0,
+                output: 15.0,
+                ..TokenRates::default()
+            },
+            tiers: Vec::new(),
+        },
+        prompt_cache: None,
+        context_window: 200_000,
+        max_tokens: 32_000,
+        sampling_params: None,
+        headers: None,
+        compat: None,
+        extra: serde_json::Map::new(),
+    })
+}

@@ -1,0 +1,559 @@
+//! The session tree: finding an entry, going there, naming it, copying it.
+//!
+//! Entries are read when they show or are searched, through a function that the application gives.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use pi_config::TreeFilterMode;
+use pi_session::{Entry, EntryId, EntryKind, MessageRole, NodeLabel, SessionTree};
+use pi_tui::{
+    ColorToken, Component, Edge as SliceEdge, Input, InputContext, InputEvent, InputOutcome,
+    MouseEvent, action, slice_columns, visible_width,
+};
+
+use super::field::{point_at_field, prefilled};
+use super::hint::Hint;
+use super::outbox::Outbox;
+use super::picker::{Edge, Picked, Picker};
+use super::plain::one_line;
+use super::question::{Question, QuestionDialog};
+use super::sheet::{Hit, Sheet, Weight};
+use super::text_editor::EditorDialog;
+use super::window::{Pane, Window};
+use crate::dialog::DialogNews;
+use crate::intent::{Answer, Intent, Summarize};
+use crate::keys;
+use crate::look::Look;
+
+mod brief;
+mod label_time;
+mod outline;
+
+use brief::{Brief, brief, call_of, copy_text};
+use outline::Outline;
+
+/// How far above a tool's result the call is looked for.
+const CALL_DISTANCE: usize = 64;
+const FILTERS: [TreeFilterMode; 5] = [
+    TreeFilterMode::Default,
+    TreeFilterMode::NoTools,
+    TreeFilterMode::UserOnly,
+    TreeFilterMode::LabeledOnly,
+    TreeFilterMode::All,
+];
+
+/// Reads an entry.
+pub(crate) type ReadEntry = Box<dyn Fn(&EntryId) -> Option<Arc<Entry>> + Send>;
+
+/// Whether leaving a branch asks about a summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SummaryQuestion {
+    /// It does.
+    #[default]
+    Asked,
+    /// It does not; there is no summary.
+    Skipped,
+}
+
+/// What the tree dialog begins with.
+pub(crate) struct TreeChoices {
+    /// The tree.
+    pub(crate) tree: SessionTree,
+    /// Where the session stands.
+    pub(crate) leaf: Option<EntryId>,
+    /// What is selected; where the session stands unless given.
+    pub(crate) selected: Option<EntryId>,
+    /// What shows.
+    pub(crate) filter: TreeFilterMode,
+    /// Whether to ask about summaries.
+    pub(crate) summary: SummaryQuestion,
+    /// Reads entries.
+    pub(crate) read: ReadEntry,
+    /// The moment, for how old labels are.
+    pub(crate) now_ms: i64,
+    /// Where the user is.
+    pub(crate) zone: TimeZone,
+}
+
+/// What the dialog is doing.
+enum Stage {
+    Choosing,
+    Naming {
+        node: usize,
+        field: Input,
+    },
+    Summary {
+        node: usize,
+        question: QuestionDialog,
+    },
+    Instructions {
+        node: usize,
+        editor: EditorDialog,
+    },
+}
+
+/// The dialog of the session tree.
+pub(crate) struct TreeDialog {
+    look: Look,
+    tree: SessionTree,
+    read: ReadEntry,
+    leaf: Option<usize>,
+    /// Entries in the order of the tree, and those on the way to the leaf.
+    order: Vec<usize>,
+    active: HashSet<usize>,
+    briefs: Vec<Option<Box<Brief>>>,
+    filter: TreeFilterMode,
+    query: String,
+    folded: HashSet<usize>,
+    outline: Outline,
+    picker: Picker,
+    /// The selected entry, kept while a filter hides it.
+    selected: Option<usize>,
+    show_label_times: bool,
+    summary: SummaryQuestion,
+    now_ms: i64,
+    zone: TimeZone,
+    stage: Stage,
+    message: Option<(ColorToken, String)>,
+}
+
+impl TreeDialog {
+    /// Opens the dialog.
+    pub(crate) fn open(look: Look, choices: TreeChoices) -> Window<Self> {
+        let place = |id: &EntryId| choices.tree.nodes.iter().position(|node| node.id == *id);
+        let leaf = choices.leaf.as_ref().and_then(place);
+        let selected = choices.selected.as_ref().and_then(place).or(leaf);
+        let (order, active) = outline::ordered(&choices.tree, leaf);
+        let mut pane = Self {
+            look: look.clone(),
+            briefs: vec![None; choices.tree.nodes.len()],
+            tree: choices.tree,
+            read: choices.read,
+            leaf,
+            order,
+            active,
+            filter: choices.filter,
+            query: String::new(),
+            folded: HashSet::new(),
+            outline: Outline::default(),
+            picker: Picker::new(0, Edge::Wrap),
+            selected,
+            show_label_times: false,
+            summary: choices.summary,
+            now_ms: choices.now_ms,
+            zone: choices.zone,
+            stage: Stage::Choosing,
+            message: None,
+        };
+        pane.lay_out();
+        Window::new(look, pane)
+    }
+
+    /// Finds what shows, and keeps the selection on its entry or the nearest one above.
+    fn lay_out(&mut self) {
+        let words: Vec<String> = self
+            .query
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
+        let order = std::mem::take(&mut self.order);
+        let folded = std::mem::take(&mut self.folded);
+        let mut shown = vec![false; self.tree.nodes.len()];
+        for node in &order {
+            if let Some(shown) = shown.get_mut(*node) {
+                *shown = self.shows(*node, &words);
+            }
+        }
+        self.outline = Outline::new(&self.tree, &order, &folded, |node| {
+            shown.get(node).copied().unwrap_or(false)
+        });
+        (self.order, self.folded) = (order, folded);
+        self.picker.set_count(self.outline.len());
+        let place = self
+            .selected
+            .and_then(|node| self.outline.nearest(&self.tree, node));
+        self.picker.select(place.unwrap_or(usize::MAX));
+    }
+
+    fn shows(&mut self, node: usize, words: &[String]) -> bool {
+        let Some(entry) = self.tree.nodes.get(node) else {
+            return false;
+        };
+        let (kind, labelled) = (entry.kind, entry.label.is_some());
+        let passes = match self.filter {
+            TreeFilterMode::All => kind != EntryKind::Usage,
+            TreeFilterMode::Default => is_conversation(kind),
+            TreeFilterMode::NoTools => {
+                is_conversation(kind) && kind != EntryKind::Message(MessageRole::ToolResult)
+            }
+            TreeFilterMode::UserOnly => kind == EntryKind::Message(MessageRole::User),
+            TreeFilterMode::LabeledOnly => labelled,
+        };
+        if !passes {
+            return false;
+        }
+        // Where the session stands always shows.
+        if kind == EntryKind::Message(MessageRole::Assistant)
+            && self.leaf != Some(node)
+            && self.brief(node).is_silent
+        {
+            return false;
+        }
+        words.is_empty() || {
+            let label = self.label(node).map(|label| label.text.to_lowercase());
+            let text = format!(
+                "{} {}",
+                label.unwrap_or_default(),
+                self.brief(node).search_text()
+            );
+            words.iter().all(|word| text.contains(word.as_str()))
+        }
+    }
+
+    fn label(&self, node: usize) -> Option<&NodeLabel> {
+        self.tree.nodes.get(node)?.label.as_ref()
+    }
+
+    fn entry(&self, node: usize) -> Option<Arc<Entry>> {
+        (self.read)(&self.tree.nodes.get(node)?.id)
+    }
+
+    fn brief(&mut self, node: usize) -> Brief {
+        if let Some(Some(known)) = self.briefs.get(node) {
+            return (**known).clone();
+        }
+        let made = match self.entry(node) {
+            Some(entry) => brief(&entry, |id| self.call(node, id)),
+            None => Brief {
+                speaker: (ColorToken::Error, "(cannot be read)".to_owned()),
+                text: String::new(),
+                tone: None,
+                is_silent: false,
+            },
+        };
+        if let Some(place) = self.briefs.get_mut(node) {
+            *place = Some(Box::new(made.clone()));
+        }
+        made
+    }
+
+    /// Finds the call that a result answers, a few entries above it.
+    fn call(&self, node: usize, id: &str) -> Option<pi_ai::ToolCall> {
+        let mut next = self.tree.nodes.get(node)?.parent;
+        for _ in 0..CALL_DISTANCE {
+            let above = next?;
+            let node = self.tree.nodes.get(above)?;
+            if node.kind == EntryKind::Message(MessageRole::Assistant)
+                && let Some(call) = self.entry(above).and_then(|entry| call_of(&entry, id))
+            {
+                return Some(call);
+            }
+            next = node.parent;
+        }
+        None
+    }
+
+    fn remember_selection(&mut self) {
+        if let Some(row) = self.outline.get(self.picker.selected()) {
+            self.selected = Some(row.node);
+        }
+    }
+
+    fn search_for(&mut self, query: String) {
+        self.query = query;
+        self.folded.clear();
+        self.lay_out();
+    }
+
+    fn show(&mut self, filter: TreeFilterMode) {
+        self.filter = filter;
+        self.folded.clear();
+        self.lay_out();
+    }
+
+    /// Switches a filter on, or back to the usual one.
+    fn toggle(&mut self, filter: TreeFilterMode) {
+        let off = self.filter == filter;
+        self.show(if off { TreeFilterMode::Default } else { filter });
+    }
+
+    fn cycle(&mut self, steps: usize) {
+        let place = FILTERS.iter().position(|filter| *filter == self.filter);
+        let next = (place.unwrap_or(0) + steps) % FILTERS.len();
+        self.show(FILTERS.get(next).copied().unwrap_or_default());
+    }
+
+    fn fold_or_up(&mut self) {
+        let row = self.picker.selected();
+        let node = self.outline.get(row).map(|row| row.node);
+        match node {
+            Some(node) if self.outline.is_foldable(row) && !self.folded.contains(&node) => {
+                self.folded.insert(node);
+                self.lay_out();
+            }
+            _ => self.picker.select(self.outline.branch_above(row)),
+        }
+    }
+
+    fn unfold_or_down(&mut self) {
+        let row = self.picker.selected();
+        let node = self.outline.get(row).map(|row| row.node);
+        match node {
+            Some(node) if self.folded.remove(&node) => self.lay_out(),
+            _ => self.picker.select(self.outline.branch_below(row)),
+        }
+    }
+
+    fn copy(&mut self, outbox: &mut Outbox) {
+        let text = self.selected.and_then(|node| self.entry(node));
+        match text.and_then(|entry| copy_text(&entry)) {
+            Some(text) => {
+                outbox.send(Intent::CopyText(text));
+                self.message = Some((ColorToken::Success, "Copied.".to_owned()));
+            }
+            None => {
+                let text = "There is no text to copy here.".to_owned();
+                self.message = Some((ColorToken::Warning, text));
+            }
+        }
+    }
+
+    fn start_naming(&mut self) {
+        if let Some(node) = self.selected {
+            let mut field = prefilled(self.label(node).map_or("", |label| label.text.as_str()));
+            field.set_focused(true);
+            self.stage = Stage::Naming { node, field };
+        }
+    }
+
+    fn name(&mut self, node: usize, name: &str, outbox: &mut Outbox) {
+        let label = one_line(name);
+        let label = (!label.is_empty()).then_some(label);
+        let Some(entry) = self.tree.nodes.get_mut(node) else {
+            return;
+        };
+        let now = jiff::Timestamp::from_millisecond(self.now_ms).unwrap_or_default();
+        entry.label = label.clone().map(|text| NodeLabel {
+            text,
+            timestamp: now.to_string(),
+        });
+        let entry = entry.id.clone();
+        outbox.send(Intent::SetLabel { entry, label });
+        self.lay_out();
+    }
+
+    fn choose(&mut self, outbox: &mut Outbox) {
+        let Some(node) = self.selected.filter(|_| self.outline.len() > 0) else {
+            return;
+        };
+        if self.summary == SummaryQuestion::Skipped || self.leaf == Some(node) {
+            self.navigate(node, Summarize::No, outbox);
+        } else {
+            self.stage = Stage::Summary {
+                node,
+                question: summary_question(),
+            };
+        }
+    }
+
+    fn navigate(&self, node: usize, summarize: Summarize, outbox: &mut Outbox) {
+        if let Some(entry) = self.tree.nodes.get(node) {
+            outbox.finish(Intent::NavigateTree {
+                target: entry.id.clone(),
+                summarize,
+            });
+        }
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+        self.remember_selection();
+        match picked {
+            Picked::Moved => {}
+            Picked::Confirmed => self.choose(outbox),
+            Picked::Cancelled if self.query.is_empty() => outbox.close(),
+            Picked::Cancelled => self.search_for(String::new()),
+        }
+    }
+
+    /// Goes on after the question about a summary, or after its instructions were written.
+    fn settle_answers(&mut self, inner: &mut Outbox, outbox: &mut Outbox) {
+        for intent in inner.take() {
+            let Intent::Answer(answer) = intent else {
+                outbox.send(intent);
+                continue;
+            };
+            let stage = std::mem::replace(&mut self.stage, Stage::Choosing);
+            match (stage, answer) {
+                (Stage::Summary { node, .. }, Answer::Chosen(0)) => {
+                    self.navigate(node, Summarize::No, outbox);
+                }
+                (Stage::Summary { node, .. }, Answer::Chosen(1)) => {
+                    self.navigate(node, Summarize::Plain, outbox);
+                }
+                (Stage::Summary { node, .. }, Answer::Chosen(_)) => {
+                    let question = Question {
+                        title: "What shall the summary pay attention to?".to_owned(),
+                        ..Question::default()
+                    };
+                    let mut editor = EditorDialog::part(&self.look, question, "");
+                    editor.set_focused(true);
+                    self.stage = Stage::Instructions { node, editor };
+                }
+                (Stage::Instructions { node, .. }, Answer::Text(text)) => {
+                    let summarize = if text.trim().is_empty() {
+                        Summarize::Plain
+                    } else {
+                        Summarize::With(text)
+                    };
+                    self.navigate(node, summarize, outbox);
+                }
+                (Stage::Instructions { node, .. }, _) => {
+                    self.stage = Stage::Summary {
+                        node,
+                        question: summary_question(),
+                    };
+                }
+                (Stage::Summary { .. } | Stage::Choosing | Stage::Naming { .. }, _) => {}
+            }
+        }
+    }
+
+    /// Handles an event while something is asked; returns whether it is.
+    fn handle_stage(
+        &mut self,
+        event: &InputEvent,
+        context: &InputContext<'_>,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let mut inner = Outbox::default();
+        match &mut self.stage {
+            Stage::Choosing => return false,
+            Stage::Summary { question, .. } => {
+                question.handle(event, context, &mut inner);
+            }
+            Stage::Instructions { editor, .. } => {
+                editor.handle(event, context, &mut inner);
+            }
+            Stage::Naming { node, field } => {
+                let means = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
+                if means(action::SELECT_CONFIRM) {
+                    let (node, name) = (*node, field.value().to_owned());
+                    self.stage = Stage::Choosing;
+                    self.name(node, &name, outbox);
+                } else if means(action::SELECT_CANCEL) {
+                    self.stage = Stage::Choosing;
+                } else {
+                    field.handle_input(event, context);
+                }
+                return true;
+            }
+        }
+        self.settle_answers(&mut inner, outbox);
+        true
+    }
+
+    /// Handles the keys of the tree itself; returns whether it was one of them.
+    fn handle_tree(
+        &mut self,
+        event: &InputEvent,
+        context: &InputContext<'_>,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let InputEvent::Key(key) = event else {
+            return false;
+        };
+        let means = |action| context.keybindings.matches(key, action);
+        if means(keys::TREE_FOLD_OR_UP) {
+            self.fold_or_up();
+        } else if means(keys::TREE_UNFOLD_OR_DOWN) {
+            self.unfold_or_down();
+        } else if means(action::EDITOR_CURSOR_LEFT) {
+            self.picker.page_up();
+        } else if means(action::EDITOR_CURSOR_RIGHT) {
+            self.picker.page_down();
+        } else if means(keys::MESSAGE_COPY) {
+            self.copy(outbox);
+        } else if means(keys::TREE_FILTER_DEFAULT) {
+            self.show(TreeFilterMode::Default);
+        } else if means(keys::TREE_FILTER_NO_TOOLS) {
+            self.toggle(TreeFilterMode::NoTools);
+        } else if means(keys::TREE_FILTER_USER_ONLY) {
+            self.toggle(TreeFilterMode::UserOnly);
+        } else if means(keys::TREE_FILTER_LABELED_ONLY) {
+            self.toggle(TreeFilterMode::LabeledOnly);
+        } else if means(keys::TREE_FILTER_ALL) {
+            self.toggle(TreeFilterMode::All);
+        } else if means(keys::TREE_FILTER_CYCLE_BACKWARD) {
+            self.cycle(FILTERS.len() - 1);
+        } else if means(keys::TREE_FILTER_CYCLE_FORWARD) {
+            self.cycle(1);
+        } else if means(keys::TREE_EDIT_LABEL) {
+            self.start_naming();
+        } else if means(keys::TREE_TOGGLE_LABEL_TIMESTAMP) {
+            self.show_label_times = !self.show_label_times;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Handles typing, which searches.
+    fn handle_typing(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
+        let typed = match event {
+            InputEvent::Paste(paste) => one_line(&paste.text),
+            InputEvent::Key(key) => {
+                if context
+                    .keybindings
+                    .matches(key, action::EDITOR_DELETE_CHAR_BACKWARD)
+                {
+                    let mut query = self.query.clone();
+                    if query.pop().is_some() {
+                        self.search_for(query);
+                    }
+                    return InputOutcome::Consumed;
+                }
+                match key.text().filter(|character| !character.is_control()) {
+                    Some(character) => character.to_string(),
+                    None => return InputOutcome::Ignored,
+                }
+            }
+            _ => return InputOutcome::Ignored,
+        };
+        let query = format!("{}{typed}", self.query);
+        self.search_for(query);
+        InputOutcome::Consumed
+    }
+}
+
+/// Returns whether an entry is part of what was said, rather than of how the session is kept.
+fn is_conversation(kind: EntryKind) -> bool {
+    matches!(
+        kind,
+        EntryKind::Message(
+            MessageRole::User
+                | MessageRole::Assistant
+                | MessageRole::ToolResult
+                | MessageRole::BashExecution
+                | MessageRole::Custom
+        ) | EntryKind::Compaction
+            | EntryKind::BranchSummary
+            | EntryKind::CustomMessage
+    )
+}
+
+fn summary_question() -> QuestionDialog {
+    let question = Question {
+        title: "Summarize the branch you leave?".to_owned(),
+        details: Some("A summary tells the model there what was done here.".to_owned()),
+        timeout: None,
+    };
+    let choices = ["No summary", "Summarize", "Summarize with my instructions"];
+    QuestionDialog::part(question, &choices.map(str::to_owned))
+}
+
+mod painting;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! What one line of the tree says about an entry.
+
+use pi_ai::{AgentMessage, AssistantBlock, StopReason, ToolCall, join_text};
+use pi_session::{Entry, EntryBody};
+use pi_tui::ColorToken;
+use serde_json::Value;
+
+use super::super::plain::one_line;
+
+/// Characters of a command or of arguments that a line shows.
+const LONGEST_COMMAND: usize = 50;
+
+/// A line about an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Brief {
+    /// Who speaks, or what it is.
+    pub(super) speaker: (ColorToken, String),
+    /// What is said.
+    pub(super) text: String,
+    /// The colour of what is said, unless it is plain text.
+    pub(super) tone: Option<ColorToken>,
+    /// Whether it only asks for tools, so that their results tell more.
+    pub(super) is_silent: bool,
+}
+
+impl Brief {
+    fn says(token: ColorToken, speaker: &str, text: &str) -> Self {
+        Self {
+            speaker: (token, speaker.to_owned()),
+            text: one_line(text),
+            tone: None,
+            is_silent: false,
+        }
+    }
+
+    fn note(token: ColorToken, text: &str) -> Self {
+        Self::says(token, &one_line(text), "")
+    }
+
+    /// Returns the line as lower-case text to search in.
+    pub(super) fn search_text(&self) -> String {
+        format!("{}{}", self.speaker.1, self.text).to_lowercase()
+    }
+}
+
+/// Returns the line about an entry; `call` finds the call that a tool's result answers.
+pub(super) fn brief(entry: &Entry, call: impl FnOnce(&str) -> Option<ToolCall>) -> Brief {
+    use ColorToken::{BorderAccent, CustomMessageLabel, Dim, Warning};
+    match &entry.body {
+        EntryBody::Message(message) => message_brief(message, call),
+        EntryBody::ModelChange(change) => {
+            Brief::note(Dim, &format!("[model: {}]", change.model_id))
+        }
+        EntryBody::ThinkingLevelChange(change) => {
+            Brief::note(Dim, &format!("[thinking: {}]", change.thinking_level))
+        }
+        EntryBody::Compaction(compaction) => {
+            let thousands = (compaction.tokens_before + 500) / 1_000;
+            Brief::note(BorderAccent, &format!("[compaction: {thousands}k tokens]"))
+        }
+        EntryBody::BranchSummary(summary) => {
+            Brief::says(Warning, "[branch summary] ", &summary.summary)
+        }
+        EntryBody::ContextEdit(edit) => {
+            let what = if edit.replacement.is_some() {
+                "replaced"
+            } else {
+                "left out"
+            };
+            Brief::note(Dim, &format!("[context: {} {what}]", edit.target_id))
+        }
+        EntryBody::Custom(custom) => Brief::note(Dim, &format!("[custom: {}]", custom.custom_type)),
+        EntryBody::CustomMessage(custom) => {
+            let speaker = format!("[{}] ", one_line(&custom.custom_type));
+            Brief::says(CustomMessageLabel, &speaker, &custom.content.joined_text())
+        }
+        EntryBody::Label(label) => {
+            let label = label.label.as_deref().unwrap_or("removed");
+            Brief::note(Dim, &format!("[label: {label}]"))
+        }
+        EntryBody::SessionInfo(info) => {
+            let name = info.name.as_deref().unwrap_or("none");
+            Brief::note(Dim, &format!("[session name: {name}]"))
+        }
+        EntryBody::Usage(usage) => Brief::note(Dim, &format!("[usage: {}]", usage.kind)),
+        other => Brief::note(Dim, &format!("[{}]", other.type_name())),
+    }
+}
+
+fn message_brief(message: &AgentMessage, call: impl FnOnce(&str) -> Option<ToolCall>) -> Brief {
+    use ColorToken::{Accent, Dim, Error, Muted, Success};
+    match message {
+        AgentMessage::User(user) => {
+            let text = user.content.joined_text();
+            let mut brief = Brief::says(Accent, "user: ", &text);
+            if brief.text.is_empty() {
+                (brief.text, brief.tone) = ("(no text)".to_owned(), Some(Muted));
+            }
+            brief
+        }
+        AgentMessage::Assistant(assistant) => {
+            let mut brief = Brief::says(Success, "assistant: ", &assistant.text());
+            if !brief.text.is_empty() {
+                return brief;
+            }
+            let (text, tone) = match (assistant.stop_reason, &assistant.error_message) {
+                (StopReason::Aborted, _) => ("(stopped)".to_owned(), Muted),
+                (_, Some(error)) => (one_line(error), Error),
+                (StopReason::Error, None) => ("(failed)".to_owned(), Error),
+                (_, None) => ("(no text)".to_owned(), Muted),
+            };
+            let ended_well = matches!(
+                assistant.stop_reason,
+                StopReason::Stop | StopReason::ToolUse
+            );
+            brief.is_silent = ended_well;
+            (brief.text, brief.tone) = (text, Some(tone));
+            brief
+        }
+        AgentMessage::ToolResult(result) => match call(&result.tool_call_id) {
+            Some(call) => Brief::note(Muted, &call_line(&call)),
+            None => Brief::note(Muted, &format!("[{}]", result.tool_name)),
+        },
+        AgentMessage::BashExecution(bash) => Brief::says(Dim, "[bash] ", &bash.command),
+        AgentMessage::Custom(custom) => {
+            let speaker = format!("[{}] ", one_line(&custom.custom_type));
+            Brief::says(
+                ColorToken::CustomMessageLabel,
+                &speaker,
+                &custom.content.joined_text(),
+            )
+        }
+        AgentMessage::System(_) => Brief::note(Dim, "[system]"),
+        _ => Brief::note(Dim, "[message]"),
+    }
+}
+
+/// Returns a call of a tool as a line: what it read, ran or looked for.
+fn call_line(call: &ToolCall) -> String {
+    let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
+    let number = |name: &str| call.arguments.get(name).and_then(Value::as_u64);
+    let path = text("path").or_else(|| text("file_path"));
+    let detail = match call.name.as_str() {
+        "read" => {
+            let range = match (number("offset"), number("limit")) {
+                (None, None) => String::new(),
+                (offset, None) => format!(":{}", offset.unwrap_or(1)),
+                (offset, Some(limit)) => {
+                    let first = offset.unwrap_or(1);
+                    format!(":{first}-{}", first.saturating_add(limit).saturating_sub(1))
+                }
+            };
+            format!("{}{range}", path.unwrap_or_default())
+        }
+        "write" | "edit" => path.unwrap_or_default().to_owned(),
+        "ls" => path.unwrap_or(".").to_owned(),
+        "bash" => shortened(text("command").unwrap_or_default()),
+        "grep" => {
+            let pattern = text("pattern").unwrap_or_default();
+            format!("/{pattern}/ in {}", path.unwrap_or("."))
+        }
+        "find" => {
+            let pattern = text("pattern").unwrap_or_default();
+            format!("{pattern} in {}", path.unwrap_or("."))
+        }
+        _ => shortened(&Value::Object(call.arguments.clone()).to_string()),
+    };
+    format!("[{}: {detail}]", call.name)
+}
+
+fn shortened(text: &str) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(LONGEST_COMMAND) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// Returns the call with an id, if the entry made it.
+pub(super) fn call_of(entry: &Entry, id: &str) -> Option<ToolCall> {
+    let EntryBody::Message(AgentMessage::Assistant(assistant)) = &entry.body else {
+        return None;
+    };
+    assistant.content.iter().find_map(|block| match block {
+        AssistantBlock::ToolCall(call) if call.id == id => Some(call.clone()),
+        _ => None,
+    })
+}
+
+/// Returns what copying an entry copies; nothing if it says nothing.
+pub(super) fn copy_text(entry: &Entry) -> Option<String> {
+    let text = match &entry.body {
+        EntryBody::Message(AgentMessage::User(user)) => user.content.joined_text(),
+        EntryBody::Message(AgentMessage::Assistant(assistant)) => {
+            let text = assistant.text();
+            if text.is_empty() {
+                assistant.error_message.clone().unwrap_or_default()
+            } else {
+                text
+            }
+        }
+        EntryBody::Message(AgentMessage::ToolResult(result)) => join_text(&result.content),
+        EntryBody::Message(AgentMessage::BashExecution(bash)) => bash.command.clone(),
+        EntryBody::Message(AgentMessage::Custom(custom)) => custom.content.joined_text(),
+        EntryBody::CustomMessage(custom) => custom.content.joined_text(),
+        EntryBody::Compaction(compaction) => compaction.summary.clone(),
+        EntryBody::BranchSummary(summary) => summary.summary.clone(),
+        _ => return None,
+    };
+    (!text.trim().is_empty()).then_some(text)
+}

@@ -1,0 +1,369 @@
+use std::collections::HashMap;
+
+use pi_session::EntryBody;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::dialogs::testing::{HOSTILE, Stage as Terminal, survives_every_size};
+
+const NOW: i64 = 1_772_700_000_000;
+
+/// A tree of entries: id, parent, and the entry's own fields.
+struct Garden {
+    entries: Vec<Entry>,
+}
+
+impl Garden {
+    fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+        }
+    }
+
+    fn add(mut self, id: &str, parent: Option<&str>, fields: &Value) -> Self {
+        let mut entry = json!({
+            "id": id, "parentId": parent, "timestamp": "2026-03-05T09:00:00.000Z",
+        });
+        let object = entry.as_object_mut().unwrap();
+        object.extend(fields.as_object().unwrap().clone());
+        self.entries.push(serde_json::from_value(entry).unwrap());
+        self
+    }
+
+    fn user(self, id: &str, parent: Option<&str>, text: &str) -> Self {
+        let message = json!({"role": "user", "content": text, "timestamp": 0});
+        self.add(id, parent, &json!({"type": "message", "message": message}))
+    }
+
+    fn assistant(self, id: &str, parent: &str, content: &Value) -> Self {
+        let message = json!({"role": "assistant", "content": content, "stopReason": "stop"});
+        self.add(
+            id,
+            Some(parent),
+            &json!({"type": "message", "message": message}),
+        )
+    }
+
+    fn says(self, id: &str, parent: &str, text: &str) -> Self {
+        self.assistant(id, parent, &json!([{"type": "text", "text": text}]))
+    }
+
+    fn tree(&self) -> SessionTree {
+        let place: HashMap<&str, usize> = self
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| (entry.id.as_str(), index))
+            .collect();
+        let parent = |entry: &Entry| {
+            let parent = entry.parent_id.as_ref()?;
+            place.get(parent.as_str()).copied()
+        };
+        let mut nodes: Vec<pi_session::TreeNode> = self
+            .entries
+            .iter()
+            .map(|entry| pi_session::TreeNode {
+                id: entry.id.clone(),
+                kind: entry.body.kind(),
+                timestamp_ms: 0,
+                parent: parent(entry),
+                children: Vec::new(),
+                label: None,
+            })
+            .collect();
+        let mut roots = Vec::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            match parent(entry) {
+                Some(parent) => nodes[parent].children.push(index),
+                None => roots.push(index),
+            }
+            if let EntryBody::Label(label) = &entry.body {
+                let target = place[label.target_id.as_str()];
+                nodes[target].label = label.label.clone().map(|text| NodeLabel {
+                    text,
+                    timestamp: entry.timestamp.clone(),
+                });
+            }
+        }
+        SessionTree { nodes, roots }
+    }
+
+    fn choices(self, leaf: &str) -> TreeChoices {
+        let tree = self.tree();
+        let entries: HashMap<EntryId, Arc<Entry>> = self
+            .entries
+            .into_iter()
+            .map(|entry| (entry.id.clone(), Arc::new(entry)))
+            .collect();
+        TreeChoices {
+            tree,
+            leaf: Some(EntryId::from(leaf)),
+            selected: None,
+            filter: TreeFilterMode::Default,
+            summary: SummaryQuestion::Asked,
+            read: Box::new(move |id| entries.get(id).cloned()),
+            now_ms: NOW,
+            zone: TimeZone::UTC,
+        }
+    }
+}
+
+fn garden() -> Garden {
+    Garden::new()
+        .user("1", None, "plan a garden")
+        .says("2", "1", "Shall it have dahlias?")
+        .user("3", Some("2"), "yes, dahlias")
+        .says("4", "3", "Dahlias planned.")
+        .user("5", Some("4"), "and a pond")
+        .says("6", "5", "A pond it gets.")
+        .user("7", Some("2"), "no,\tlupins")
+        .says("8", "7", "Lupins planned.")
+        .user("9", Some("8"), "how many lupins")
+        .assistant(
+            "10",
+            "9",
+            &json!([{"type": "toolCall", "id": "call-1", "name": "read",
+                    "arguments": {"path": "beds.txt", "offset": 3, "limit": 2}}]),
+        )
+        .add(
+            "11",
+            Some("10"),
+            &json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "call-1",
+                   "toolName": "read", "content": [{"type": "text", "text": "12"}], "timestamp": 0}}),
+        )
+        .says("12", "11", "Twelve lupins.")
+        .add(
+            "13",
+            Some("12"),
+            &json!({"type": "label", "targetId": "7", "label": "crossroads"}),
+        )
+}
+
+fn stage() -> Terminal<Window<TreeDialog>> {
+    let look = Look::for_tests();
+    Terminal::new(
+        &look,
+        TreeDialog::open(look.clone(), garden().choices("12")),
+    )
+}
+
+#[test]
+fn the_branch_one_is_on_comes_first() {
+    insta::assert_snapshot!(stage().screen());
+}
+
+#[test]
+fn filters_show_other_parts() {
+    let mut stage = stage();
+    let count = |stage: &mut Terminal<Window<TreeDialog>>| {
+        let screen = stage.screen();
+        let line = screen
+            .lines()
+            .find(|line| line.contains('/') && line.starts_with("   "));
+        line.unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(count(&mut stage), "7/11");
+    stage.press("ctrl+t");
+    assert_eq!(count(&mut stage), "6/10 · without tools");
+    stage.press("ctrl+t ctrl+u");
+    assert_eq!(count(&mut stage), "3/5 · your messages");
+    stage.press("ctrl+l");
+    assert_eq!(count(&mut stage), "1/1 · labelled");
+    stage.press("ctrl+a");
+    assert_eq!(count(&mut stage), "3/12 · everything");
+    stage.press("ctrl+o");
+    assert_eq!(count(&mut stage), "3/11");
+    stage.press("shift+ctrl+o shift+ctrl+o");
+    assert_eq!(count(&mut stage), "1/1 · labelled");
+    stage.press("ctrl+d");
+    assert_eq!(count(&mut stage), "3/11");
+}
+
+#[test]
+fn typing_searches_and_escape_ends_the_search_first() {
+    let mut stage = stage();
+    stage.press("'pond");
+    insta::assert_snapshot!(stage.screen());
+    stage.press("escape");
+    assert!(!stage.is_done());
+    assert!(stage.screen().contains("plan a garden"));
+    stage.press("escape");
+    assert!(stage.is_done());
+}
+
+#[test]
+fn branches_fold_and_are_jumped_to() {
+    let mut stage = stage();
+    stage.press("ctrl+left");
+    assert!(
+        stage
+            .screen()
+            .contains("→ ├⊟ • [crossroads] user: no, lupins")
+    );
+    stage.press("ctrl+left");
+    let screen = stage.screen();
+    assert!(screen.contains("→ ├⊞ • [crossroads]"), "{screen}");
+    assert!(!screen.contains("Twelve lupins."), "{screen}");
+    stage.press("ctrl+left");
+    assert!(stage.screen().contains("→ • user: plan a garden"));
+    stage.press("ctrl+left");
+    insta::assert_snapshot!(stage.screen());
+    stage.press("ctrl+right ctrl+right ctrl+right ctrl+right");
+    assert!(stage.screen().contains("→ │"), "{}", stage.screen());
+}
+
+#[test]
+fn going_elsewhere_asks_about_a_summary() {
+    let mut stage = stage();
+    stage.press("up up enter");
+    insta::assert_snapshot!(stage.screen());
+    stage.press("escape");
+    assert!(stage.screen().contains("Session tree"));
+    stage.press("enter enter");
+    assert_eq!(
+        stage.intents(),
+        [Intent::NavigateTree {
+            target: EntryId::from("9"),
+            summarize: Summarize::No
+        }]
+    );
+    assert!(stage.is_done());
+}
+
+#[test]
+fn a_summary_can_have_instructions() {
+    let mut stage = stage();
+    stage.press("up up enter down down enter");
+    assert!(
+        stage
+            .screen()
+            .contains("What shall the summary pay attention to?")
+    );
+    stage.press("escape");
+    assert!(stage.screen().contains("Summarize the branch you leave?"));
+    stage.press("down down enter 'depths enter");
+    assert_eq!(
+        stage.intents(),
+        [Intent::NavigateTree {
+            target: EntryId::from("9"),
+            summarize: Summarize::With("depths".to_owned())
+        }]
+    );
+}
+
+#[test]
+fn the_question_can_be_skipped() {
+    let look = Look::for_tests();
+    let mut choices = garden().choices("12");
+    choices.summary = SummaryQuestion::Skipped;
+    choices.selected = Some(EntryId::from("4"));
+    let mut stage = Terminal::new(&look, TreeDialog::open(look.clone(), choices));
+    stage.press("enter");
+    assert_eq!(
+        stage.intents(),
+        [Intent::NavigateTree {
+            target: EntryId::from("4"),
+            summarize: Summarize::No
+        }]
+    );
+}
+
+#[test]
+fn an_entry_is_labelled_and_the_label_taken_away() {
+    let mut stage = stage();
+    stage.press("shift+l 'here enter shift+t");
+    assert_eq!(
+        stage.intents(),
+        [Intent::SetLabel {
+            entry: EntryId::from("12"),
+            label: Some("here".to_owned())
+        }]
+    );
+    insta::assert_snapshot!(stage.screen());
+    stage.press("shift+l ctrl+u enter");
+    assert_eq!(
+        stage.intents(),
+        [Intent::SetLabel {
+            entry: EntryId::from("12"),
+            label: None
+        }]
+    );
+}
+
+#[test]
+fn text_is_copied_whole() {
+    let mut stage = stage();
+    stage.press("ctrl+x");
+    assert_eq!(
+        stage.intents(),
+        [Intent::CopyText("Twelve lupins.".to_owned())]
+    );
+    assert!(!stage.is_done());
+    assert!(stage.screen().contains("Copied."));
+}
+
+#[test]
+fn a_click_chooses() {
+    let mut stage = stage();
+    stage.click("and a pond");
+    assert!(stage.screen().contains("Summarize the branch you leave?"));
+}
+
+#[test]
+fn deep_branches_move_so_that_the_selected_one_can_be_read() {
+    let mut garden = Garden::new().user("0", None, "root");
+    for level in 1..30 {
+        let parent = (level - 1).to_string();
+        garden = garden
+            .user(&level.to_string(), Some(&parent), "deeper")
+            .user(&format!("x{level}"), Some(&parent), "aside");
+    }
+    let look = Look::for_tests();
+    let dialog = TreeDialog::open(look.clone(), garden.choices("29"));
+    let mut stage = Terminal::sized(&look, dialog, 40, 16);
+    let screen = stage.screen();
+    let selected = screen.lines().find(|line| line.contains('→')).unwrap();
+    assert!(selected.contains("user: deeper"), "{screen}");
+}
+
+#[test]
+fn a_long_conversation_stays_flat_and_quick() {
+    let mut garden = Garden::new().user("0", None, "begin");
+    for index in 1..3_000 {
+        let parent = (index - 1).to_string();
+        garden = garden.user(&index.to_string(), Some(&parent), "more");
+    }
+    let look = Look::for_tests();
+    let mut stage = Terminal::new(
+        &look,
+        TreeDialog::open(look.clone(), garden.choices("2999")),
+    );
+    assert!(stage.screen().contains(" → • user: more"));
+    stage.press("down");
+    assert!(stage.screen().contains(" → • user: begin"));
+}
+
+#[test]
+fn text_of_entries_cannot_write_on_the_screen() {
+    let garden = Garden::new()
+        .user("1", None, HOSTILE)
+        .says("2", "1", HOSTILE)
+        .add(
+            "3",
+            Some("2"),
+            &json!({"type": "label", "targetId": "1", "label": HOSTILE}),
+        );
+    let look = Look::for_tests();
+    let mut stage = Terminal::new(&look, TreeDialog::open(look.clone(), garden.choices("2")));
+    insta::assert_snapshot!(stage.screen());
+}
+
+#[test]
+fn it_fits_any_terminal() {
+    survives_every_size(TreeDialog::open(Look::for_tests(), garden().choices("12")));
+    survives_every_size(TreeDialog::open(
+        Look::for_tests(),
+        Garden::new().choices(""),
+    ));
+}
