@@ -50,6 +50,8 @@ type LayoutKey = (usize, u64, u64);
 pub(crate) struct BlockView<B> {
     block: B,
     look: Look,
+    /// What was last said about details; a block that was clicked differs until that changes.
+    expanded: bool,
     laid_out: Option<(LayoutKey, Lines)>,
     layouts: usize,
 }
@@ -60,6 +62,7 @@ impl<B: Block> BlockView<B> {
         Self {
             block,
             look,
+            expanded: false,
             laid_out: None,
             layouts: 0,
         }
@@ -83,6 +86,11 @@ impl<B: Block> BlockView<B> {
 
 impl<B: Block> Component for BlockView<B> {
     fn render(&mut self, width: usize) -> Lines {
+        let expanded = self.look.is_expanded();
+        if self.expanded != expanded {
+            self.expanded = expanded;
+            self.block.set_expanded(expanded);
+        }
         let (look, appearance) = self.look.now();
         let key = (width, look, self.block.generation());
         if let Some((laid_out, lines)) = &self.laid_out
@@ -100,7 +108,6 @@ impl<B: Block> Component for BlockView<B> {
         self.block.mouse(event)
     }
 
-    fn invalidate(&mut self) {
-        self.laid_out = None;
-    }
+    /// The key of the kept lines holds everything they depend on, so that there is nothing to drop.
+    fn invalidate(&mut self) {}
 }

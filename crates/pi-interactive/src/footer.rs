@@ -1,11 +1,18 @@
 //! The lines below the editor: where we are, what it cost, which model answers.
 
 use pi_session::{ContextUsage, TokenTotals};
-use pi_tui::{
-    ColorToken, Component, Line, Lines, Truncation, sanitize, truncate_to_width, visible_width,
-};
+use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width, visible_width};
 
-use crate::look::Look;
+use crate::blocks::clean_line;
+use crate::look::{Appearance, Look};
+
+/// Columns between what was used and the model at least.
+const LEAST_GAP: usize = 2;
+/// Percent of the context above which it is nearly full.
+const NEARLY_FULL: f64 = 70.0;
+/// Percent of the context above which it is as good as full.
+const FULL: f64 = 90.0;
+const ELLIPSIS: Truncation<'static> = Truncation { ellipsis: "..." };
 
 /// What the footer says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,60 +74,122 @@ impl Footer {
     }
 }
 
+impl FooterFacts {
+    fn place_line(&self) -> String {
+        let mut place = clean_line(&self.place);
+        if let Some(branch) = &self.branch {
+            place.push_str(&format!(" ({})", clean_line(branch)));
+        }
+        if let Some(name) = &self.name {
+            place.push_str(&format!(" • {}", clean_line(name)));
+        }
+        place
+    }
+
+    /// Returns what was used, without how full the context is.
+    fn usage(&self) -> String {
+        let mut parts = Vec::new();
+        for (mark, count) in [
+            ("↑", self.tokens.input),
+            ("↓", self.tokens.output),
+            ("R", self.tokens.cache_read),
+            ("W", self.tokens.cache_write),
+        ] {
+            if count > 0 {
+                parts.push(format!("{mark}{}", short_count(count)));
+            }
+        }
+        if self.tokens.cache_read + self.tokens.cache_write > 0
+            && let Some(share) = self.cache_hits
+        {
+            parts.push(format!("CH{share:.1}%"));
+        }
+        if self.cost > 0.0 || self.subscription {
+            let paid = if self.subscription { " (sub)" } else { "" };
+            parts.push(format!("${:.3}{paid}", self.cost));
+        }
+        parts.join(" ")
+    }
+
+    /// Returns how full the context is, and the colour that says how bad that is.
+    fn fill(&self) -> (String, ColorToken) {
+        let automatic = if self.auto_compaction { " (auto)" } else { "" };
+        let percent = match &self.context {
+            Some(context) => context.percent,
+            None => Some(0.0),
+        };
+        let share = percent.map_or("?".to_owned(), |percent| format!("{percent:.1}%"));
+        let window = match &self.context {
+            Some(context) => context.context_window,
+            None => self.window,
+        };
+        let token = match percent {
+            Some(percent) if percent > FULL => ColorToken::Error,
+            Some(percent) if percent > NEARLY_FULL => ColorToken::Warning,
+            _ => ColorToken::Dim,
+        };
+        (format!("{share}/{}{automatic}", short_count(window)), token)
+    }
+
+    /// Returns the model, with its provider if there is room for it in `room` columns.
+    fn model_text(&self, room: usize) -> String {
+        let mut model = clean_line(self.model.as_deref().unwrap_or("no model"));
+        match self.thinking.as_deref() {
+            Some("off") => model.push_str(" • thinking off"),
+            Some(level) => model.push_str(&format!(" • {level}")),
+            None => {}
+        }
+        let Some(provider) = &self.provider else {
+            return model;
+        };
+        let named = format!("({}) {model}", clean_line(provider));
+        if visible_width(&named) <= room {
+            named
+        } else {
+            model
+        }
+    }
+
+    fn numbers_line(&self, width: usize, appearance: &Appearance) -> String {
+        let usage = self.usage();
+        let (fill, token) = self.fill();
+        let gap = if usage.is_empty() { "" } else { " " };
+        let left = format!(
+            "{}{}",
+            appearance.paint(ColorToken::Dim, &format!("{usage}{gap}")),
+            appearance.paint(token, &fill)
+        );
+        let left = truncate_to_width(&left, width, ELLIPSIS);
+        let room = width.saturating_sub(visible_width(&left) + LEAST_GAP);
+        let model = self.model_text(room);
+        let model = truncate_to_width(&model, room, Truncation { ellipsis: "" });
+        let gap = width.saturating_sub(visible_width(&left) + visible_width(&model));
+        let right = format!("{}{model}", " ".repeat(gap));
+        if model.is_empty() {
+            return left.into_owned();
+        }
+        format!("{left}{}", appearance.paint(ColorToken::Dim, &right))
+    }
+}
+
 impl Component for Footer {
     fn render(&mut self, width: usize) -> Lines {
         let appearance = self.look.appearance();
         let facts = &self.facts;
-        let mut place = facts.place.clone();
-        if let Some(branch) = &facts.branch {
-            place.push_str(&format!(" ({branch})"));
-        }
-        if let Some(name) = &facts.name {
-            place.push_str(&format!(" • {name}"));
-        }
-        let mut left = Vec::new();
-        for (mark, count) in [
-            ("↑", facts.tokens.input),
-            ("↓", facts.tokens.output),
-            ("R", facts.tokens.cache_read),
-            ("W", facts.tokens.cache_write),
-        ] {
-            if count > 0 {
-                left.push(format!("{mark}{}", short_count(count)));
-            }
-        }
-        if facts.cost > 0.0 || facts.subscription {
-            let paid = if facts.subscription { " (sub)" } else { "" };
-            left.push(format!("${:.3}{paid}", facts.cost));
-        }
-        let automatic = if facts.auto_compaction { " (auto)" } else { "" };
-        let share = facts.context.as_ref().and_then(|context| context.percent);
-        let share = share.map_or("?".to_owned(), |percent| format!("{percent:.1}%"));
-        left.push(format!("{share}/{}{automatic}", short_count(facts.window)));
-        let left = left.join(" ");
-        let mut right = facts.model.clone().unwrap_or_else(|| "no model".to_owned());
-        if let Some(provider) = &facts.provider {
-            right = format!("({provider}) {right}");
-        }
-        if let Some(thinking) = &facts.thinking {
-            right.push_str(&format!(" • {thinking}"));
-        }
-        let gap = width.saturating_sub(visible_width(&left) + visible_width(&right));
-        let second = if gap >= 2 {
-            format!("{left}{}{right}", " ".repeat(gap))
-        } else {
-            format!("{left}  {right}")
+        let dim = |text: &str| {
+            let text = truncate_to_width(text, width, ELLIPSIS);
+            appearance.paint(ColorToken::Dim, &text)
         };
-        let statuses = facts.statuses.join(" ");
-        [place, second]
-            .into_iter()
-            .chain((!statuses.is_empty()).then_some(statuses))
-            .map(|line| {
-                let line = sanitize(&line).replace(['\n', '\r', '\t'], " ");
-                let line = truncate_to_width(&line, width, Truncation::default());
-                Line::from(appearance.paint(ColorToken::Dim, &line))
-            })
-            .collect()
+        let statuses: Vec<String> = facts.statuses.iter().map(|it| clean_line(it)).collect();
+        let statuses = statuses.join(" ");
+        let mut lines = vec![
+            dim(&facts.place_line()),
+            facts.numbers_line(width, &appearance),
+        ];
+        if !statuses.is_empty() {
+            lines.push(dim(&statuses));
+        }
+        lines.into()
     }
 }
 
@@ -134,5 +203,114 @@ pub(crate) fn short_count(count: u64) -> String {
         10_000..1_000_000 => format!("{:.0}k", number / 1e3),
         1_000_000..10_000_000 => format!("{:.1}M", number / 1e6),
         _ => format!("{:.0}M", number / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn shown(facts: &FooterFacts, width: usize) -> Vec<String> {
+        let mut footer = Footer::new(Look::for_tests());
+        footer.set_facts(facts.clone());
+        let lines = footer.render(width);
+        assert!(lines.iter().all(|line| visible_width(line) <= width));
+        lines
+            .iter()
+            .map(|line| pi_tui::strip_ansi(line).into_owned())
+            .collect()
+    }
+
+    fn facts() -> FooterFacts {
+        FooterFacts {
+            place: "~/project".to_owned(),
+            branch: Some("main".to_owned()),
+            name: Some("Corn\x1b[2Jflower\nFiles".to_owned()),
+            tokens: TokenTotals {
+                input: 1234,
+                output: 56,
+                cache_read: 7890,
+                cache_write: 321,
+                total: 9501,
+            },
+            cache_hits: Some(83.5),
+            cost: 0.0081,
+            context: Some(ContextUsage {
+                tokens: Some(9501),
+                context_window: 200_000,
+                percent: Some(4.75),
+            }),
+            window: 200_000,
+            auto_compaction: true,
+            provider: Some("mock".to_owned()),
+            model: Some("alpha".to_owned()),
+            thinking: Some("medium".to_owned()),
+            ..FooterFacts::default()
+        }
+    }
+
+    #[test]
+    fn everything_has_its_place_and_foreign_names_are_inert() {
+        assert_eq!(
+            shown(&facts(), 90),
+            [
+                "~/project (main) • Cornflower Files",
+                "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)               (mock) alpha • medium",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_matters_least_goes_first_when_it_is_narrow() {
+        assert_eq!(
+            shown(&facts(), 72).last().map(String::as_str),
+            Some("↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)      alpha • medium")
+        );
+        assert_eq!(
+            shown(&facts(), 56).last().map(String::as_str),
+            Some("↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)  al")
+        );
+        assert_eq!(
+            shown(&facts(), 20),
+            ["~/project (main) ...", "↑1.2k ↓56 R7.9k W..."]
+        );
+        for width in 0..20 {
+            shown(&facts(), width);
+        }
+    }
+
+    #[test]
+    fn a_full_context_is_loud_and_an_unknown_one_says_so() {
+        let token = |percent| {
+            let context = ContextUsage {
+                tokens: None,
+                context_window: 200_000,
+                percent,
+            };
+            let facts = FooterFacts {
+                context: Some(context),
+                ..FooterFacts::default()
+            };
+            facts.fill()
+        };
+        assert_eq!(
+            token(Some(91.0)),
+            ("91.0%/200k".to_owned(), ColorToken::Error)
+        );
+        assert_eq!(token(Some(71.0)).1, ColorToken::Warning);
+        assert_eq!(token(None), ("?/200k".to_owned(), ColorToken::Dim));
+    }
+
+    #[test]
+    fn statuses_of_extensions_have_a_line_of_their_own() {
+        let facts = FooterFacts {
+            statuses: vec!["one\ntwo".to_owned(), "three".to_owned()],
+            thinking: Some("off".to_owned()),
+            ..facts()
+        };
+        let lines = shown(&facts, 90);
+        assert_eq!(lines.get(2).map(String::as_str), Some("one two three"));
+        assert!(lines.concat().contains("alpha • thinking off"));
     }
 }

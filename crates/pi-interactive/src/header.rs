@@ -1,11 +1,15 @@
 //! What stands at the top of the transcript: the program's name, the most useful keys, and what was
 //! loaded.
 
-use pi_tui::{ColorToken, Lines, sanitize, wrap_text};
+use pi_tui::{ColorToken, Lines, wrap_text};
 
 use crate::block::Block;
+use crate::blocks::{Page, clean, clean_line};
 use crate::keys;
 use crate::look::Appearance;
+
+/// What stands before the lines of a list.
+const INDENT: &str = "  ";
 
 /// What the header says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,52 +54,111 @@ impl Header {
     }
 }
 
+/// What the header says about keys, most useful first: the short form, and the long one.
+fn hints(appearance: &Appearance) -> (Vec<String>, Vec<String>) {
+    let key = |action: &str| appearance.key(action);
+    let short = vec![
+        format!("{} stop", key(keys::INTERRUPT)),
+        format!("{} clear, twice exit", key(keys::CLEAR)),
+        "/ commands".to_owned(),
+        "! shell".to_owned(),
+        format!("{} more", key(keys::TOOLS_EXPAND)),
+    ];
+    let with_key = |action: &str, what: &str| format!("{} {what}", appearance.keys(action));
+    let long = vec![
+        with_key(keys::INTERRUPT, "stops what is going on"),
+        with_key(keys::CLEAR, "clears the prompt, twice exits"),
+        with_key(keys::EXIT, "exits when the prompt is empty"),
+        with_key(keys::SUSPEND, "suspends to the shell"),
+        with_key(keys::THINKING_CYCLE, "changes how much the model thinks"),
+        format!(
+            "{}/{} changes the model",
+            key(keys::MODEL_CYCLE_FORWARD),
+            key(keys::MODEL_CYCLE_BACKWARD)
+        ),
+        with_key(keys::MODEL_SELECT, "chooses a model from a list"),
+        with_key(keys::TOOLS_EXPAND, "shows or hides details"),
+        with_key(keys::THINKING_TOGGLE, "shows or hides thinking"),
+        with_key(keys::EDITOR_EXTERNAL, "edits the prompt in your editor"),
+        "/ commands".to_owned(),
+        "! runs a shell command that the model sees".to_owned(),
+        "!! runs one that it does not see".to_owned(),
+        with_key(keys::MESSAGE_FOLLOW_UP, "queues a message for later"),
+        with_key(keys::MESSAGE_DEQUEUE, "takes queued messages back"),
+        with_key(keys::CLIPBOARD_PASTE_IMAGE, "pastes an image"),
+    ];
+    // A hint whose key the user took away begins with a space.
+    let usable = |hints: Vec<String>| -> Vec<String> {
+        hints
+            .into_iter()
+            .filter(|hint| !hint.starts_with([' ', '/']) || hint.starts_with("/ "))
+            .collect()
+    };
+    (usable(short), usable(long))
+}
+
+impl Header {
+    fn draw_name(&self, page: &mut Page<'_>) {
+        let appearance = page.appearance;
+        let name = appearance.style(ColorToken::Accent).bold().apply("pi");
+        let version = clean_line(&format!(" v{}", self.facts.version));
+        page.styled(&format!(
+            "{name}{}",
+            appearance.paint(ColorToken::Dim, &version)
+        ));
+        let (short, long) = hints(appearance);
+        if self.expanded {
+            for hint in long {
+                let (key, what) = hint.split_once(' ').unwrap_or((&hint, ""));
+                page.styled(&format!(
+                    "{} {}",
+                    appearance.paint(ColorToken::Dim, key),
+                    appearance.paint(ColorToken::Muted, what)
+                ));
+            }
+        } else {
+            page.text(ColorToken::Muted, &short.join(" · "));
+        }
+    }
+
+    fn draw_section(&self, section: &HeaderSection, page: &mut Page<'_>) {
+        let appearance = page.appearance;
+        let token = if section.is_problem {
+            ColorToken::Warning
+        } else {
+            ColorToken::MdHeading
+        };
+        page.text(token, &format!("[{}]", clean_line(&section.title)));
+        let shown: Vec<String> = if self.expanded || section.names.is_empty() {
+            section
+                .details
+                .iter()
+                .map(|line| clean(line).into_owned())
+                .collect()
+        } else {
+            vec![clean_line(&section.names.join(", "))]
+        };
+        let room = page.width().saturating_sub(INDENT.len()).max(1);
+        for line in shown {
+            let line = appearance.paint(ColorToken::Dim, &line);
+            let rows = wrap_text(&line, room);
+            page.rows(rows.into_iter().map(|row| format!("{INDENT}{row}")));
+        }
+    }
+}
+
 impl Block for Header {
     fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
         let mut lines = Vec::new();
         if !self.facts.quiet {
-            let name = appearance.style(ColorToken::Accent).bold().apply("pi");
-            let version = format!(" v{}", self.facts.version);
-            lines.push(String::new());
-            lines.push(format!(
-                " {name}{}",
-                appearance.paint(ColorToken::Dim, &version)
-            ));
-            let hints = [
-                format!("{} stop", appearance.key(keys::INTERRUPT)),
-                format!("{} twice exit", appearance.key(keys::CLEAR)),
-                "/ commands".to_owned(),
-                "! shell".to_owned(),
-                format!("{} details", appearance.key(keys::TOOLS_EXPAND)),
-            ];
-            let hints = appearance.paint(ColorToken::Muted, &hints.join(" · "));
-            lines.extend(
-                wrap_text(&hints, width.saturating_sub(2).max(1))
-                    .into_iter()
-                    .map(|line| format!(" {line}")),
-            );
+            let mut page = Page::new(width, 1, appearance);
+            self.draw_name(&mut page);
+            lines.extend(page.plain());
         }
         for section in &self.facts.sections {
-            let token = if section.is_problem {
-                ColorToken::Warning
-            } else {
-                ColorToken::MdHeading
-            };
-            lines.push(String::new());
-            lines.push(appearance.paint(token, &format!("[{}]", section.title)));
-            let shown: Vec<String> = if self.expanded || section.names.is_empty() {
-                section.details.clone()
-            } else {
-                vec![section.names.join(", ")]
-            };
-            for line in shown {
-                let line = appearance.paint(ColorToken::Muted, &sanitize(&line));
-                lines.extend(
-                    wrap_text(&line, width.saturating_sub(3).max(1))
-                        .into_iter()
-                        .map(|line| format!("  {line}")),
-                );
-            }
+            let mut page = Page::new(width, 0, appearance);
+            self.draw_section(section, &mut page);
+            lines.extend(page.plain());
         }
         lines.into()
     }
@@ -108,6 +171,70 @@ impl Block for Header {
         if self.expanded != expanded {
             self.expanded = expanded;
             self.generation += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn shown(header: &mut Header, width: usize) -> Vec<String> {
+        let lines = header.lines(width, &Appearance::for_tests());
+        assert!(
+            lines
+                .iter()
+                .all(|line| pi_tui::visible_width(line) <= width)
+        );
+        lines
+            .iter()
+            .map(|line| pi_tui::strip_ansi(line).into_owned())
+            .collect()
+    }
+
+    fn header(quiet: bool) -> Header {
+        Header::new(HeaderFacts {
+            version: "1.2.3".to_owned(),
+            quiet,
+            sections: vec![HeaderSection {
+                title: "Skills".to_owned(),
+                names: vec!["baking".to_owned(), "knit\x1b[2Jting".to_owned()],
+                details: vec!["baking  ~/skills/baking".to_owned()],
+                is_problem: false,
+            }],
+        })
+    }
+
+    #[test]
+    fn the_short_form_names_the_keys_and_what_was_loaded() {
+        assert_eq!(
+            shown(&mut header(false), 80),
+            [
+                "",
+                " pi v1.2.3",
+                " escape stop · ctrl+c clear, twice exit · / commands · ! shell · ctrl+o more",
+                "",
+                "[Skills]",
+                "  baking, knitting",
+            ]
+        );
+    }
+
+    #[test]
+    fn expanded_it_tells_every_key_and_where_things_are() {
+        let mut header = header(false);
+        header.set_expanded(true);
+        let lines = shown(&mut header, 80);
+        assert!(lines.contains(&" ctrl+p/shift+ctrl+p changes the model".to_owned()));
+        assert!(lines.contains(&"  baking  ~/skills/baking".to_owned()));
+    }
+
+    #[test]
+    fn quiet_it_lists_only_what_was_loaded_and_nothing_breaks_when_it_is_narrow() {
+        assert_eq!(shown(&mut header(true), 80).len(), 3);
+        for width in 1..20 {
+            shown(&mut header(false), width);
         }
     }
 }

@@ -6,10 +6,12 @@
 
 mod app;
 mod block;
+mod blocks;
 mod clipboard;
 mod crash;
 mod dialog;
 mod dialogs;
+mod diff_view;
 mod editor_area;
 mod external_editor;
 mod failure;

@@ -4,7 +4,7 @@
 //! another generation means that they are stale.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_tui::{Capabilities, ColorToken, Keybindings, Style, Theme};
 
@@ -66,20 +66,43 @@ impl Appearance {
 
 /// The current appearance, shared by everything on the screen.
 #[derive(Clone, Debug)]
-pub(crate) struct Look(Arc<Mutex<(u64, Arc<Appearance>)>>);
+pub(crate) struct Look(Arc<Mutex<Shared>>);
+
+#[derive(Debug)]
+struct Shared {
+    generation: u64,
+    appearance: Arc<Appearance>,
+    expanded: bool,
+}
 
 impl Look {
-    /// Starts with an appearance.
+    /// Starts with an appearance and the short forms.
     pub(crate) fn new(appearance: Appearance) -> Self {
-        Self(Arc::new(Mutex::new((0, Arc::new(appearance)))))
+        Self(Arc::new(Mutex::new(Shared {
+            generation: 0,
+            appearance: Arc::new(appearance),
+            expanded: false,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the generation and the appearance that belongs to it.
     pub(crate) fn now(&self) -> (u64, Arc<Appearance>) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let shared = self.lock();
+        (shared.generation, Arc::clone(&shared.appearance))
+    }
+
+    /// Returns whether details are shown. Blocks may differ until this changes again.
+    pub(crate) fn is_expanded(&self) -> bool {
+        self.lock().expanded
+    }
+
+    /// Shows details everywhere, or the short forms. The generation stays: most blocks do not care.
+    pub(crate) fn set_expanded(&self, expanded: bool) {
+        self.lock().expanded = expanded;
     }
 
     /// Returns the appearance.
@@ -94,10 +117,9 @@ impl Look {
 
     /// Changes the appearance; what was rendered before is stale from now on.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Appearance)) {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (generation, appearance) = &mut *guard;
-        change(Arc::make_mut(appearance));
-        *generation += 1;
+        let mut shared = self.lock();
+        change(Arc::make_mut(&mut shared.appearance));
+        shared.generation += 1;
     }
 }
 

@@ -1,8 +1,9 @@
 //! What waits to be said: steering and follow-ups, above the editor.
 
 use pi_runtime::QueuedTexts;
-use pi_tui::{ColorToken, Component, Lines, Truncation, sanitize, truncate_to_width};
+use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
 
+use crate::blocks::clean_line;
 use crate::keys;
 use crate::look::Look;
 
@@ -38,17 +39,14 @@ impl Component for QueueView {
             .map(|text| ("Follow-up", text));
         let mut lines: Vec<String> = steering
             .chain(follow_up)
-            .map(|(kind, text)| {
-                let text = sanitize(text).replace(['\n', '\r', '\t'], " ");
-                format!(" {kind}: {text}")
-            })
+            .map(|(kind, text)| format!(" {kind}: {}", clean_line(text)))
             .collect();
         if lines.is_empty() {
             return Lines::empty();
         }
         let appearance = self.look.appearance();
         lines.push(format!(
-            " ↳ {} to edit them",
+            " ↳ {} takes them back into the prompt",
             appearance.key(keys::MESSAGE_DEQUEUE)
         ));
         lines.insert(0, String::new());
@@ -59,5 +57,32 @@ impl Component for QueueView {
                 appearance.paint(ColorToken::Dim, &line)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn what_waits_is_listed_in_order_and_nothing_else_is() {
+        let mut view = QueueView::new(Look::for_tests());
+        assert!(view.render(40).is_empty());
+        view.set(QueuedTexts {
+            steering: vec!["turn\nleft".to_owned()],
+            follow_up: vec!["a\x1b[31mfterwards".to_owned()],
+        });
+        let lines = view.render(40);
+        let lines: Vec<_> = lines.iter().map(|line| pi_tui::strip_ansi(line)).collect();
+        assert_eq!(
+            lines,
+            [
+                "",
+                " Steering: turn left",
+                " Follow-up: afterwards",
+                " ↳ alt+up takes them back into the pro...",
+            ]
+        );
     }
 }

@@ -3,17 +3,32 @@
 //! Blocks live in the screen's document; this remembers which one belongs to which message and tool
 //! call. How a block looks is its own business.
 
+mod history;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
 use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, AssistantBlock, InputBlock, LiveMessage};
-use pi_runtime::{AgentSession, SessionEvent};
-use pi_session::EntryBody;
-use pi_tui::{BlockId, ColorToken, Component, Document, Lines, Liveness, sanitize, wrap_text};
+use pi_ai::json::JsonObject;
+use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
+use pi_runtime::{AgentSession, CompactionOutcome, SessionEvent};
+use pi_session::{CompactionReason, EntryBody, EntryId};
+use pi_tui::{BlockId, Component, Document};
+use serde_json::Value;
 
 use crate::block::{Block, BlockView};
-use crate::look::{Appearance, Look};
+use crate::blocks::{
+    AnswerBlock, BashExecutionBlock, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
+    SummaryBlock, ToolCallBlock,
+};
+use crate::look::Look;
+use history::History;
+
+/// Entries that are shown at once; more are loaded when somebody looks for them.
+const RECENT_ENTRIES: usize = 1_000;
 
 /// How loud a notice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +71,22 @@ pub(crate) struct BashEnd {
 #[derive(Debug)]
 pub(crate) struct Transcript {
     look: Look,
+    /// Calls whose result is awaited.
     calls: HashMap<String, BlockId>,
-    streaming: Option<BlockId>,
+    /// Calls of the answer that arrives, by their place in it.
+    arriving: HashMap<usize, BlockId>,
+    /// The text of the answer that arrives.
+    answer: Option<BlockId>,
     bash: Option<BlockId>,
     status: Option<BlockId>,
-    expanded: bool,
+    /// Blocks that change by themselves, and when.
+    ticking: HashMap<BlockId, Instant>,
+    /// Entries that are not shown yet, the oldest first.
+    older: Vec<EntryId>,
+    /// The line that says so.
+    earlier: Option<BlockId>,
+    /// The first block of those that are shown.
+    first: Option<BlockId>,
 }
 
 impl Transcript {
@@ -69,63 +95,121 @@ impl Transcript {
         Self {
             look,
             calls: HashMap::new(),
-            streaming: None,
+            arriving: HashMap::new(),
+            answer: None,
             bash: None,
             status: None,
-            expanded: false,
+            ticking: HashMap::new(),
+            older: Vec::new(),
+            earlier: None,
+            first: None,
         }
     }
 
     /// Forgets every block, for another session; the document is cleared too.
     pub(crate) fn clear(&mut self, document: &mut Document) {
-        let (look, expanded) = (self.look.clone(), self.expanded);
-        *self = Self::new(look);
-        self.expanded = expanded;
+        *self = Self::new(self.look.clone());
         document.clear();
     }
 
-    /// Shows what a session holds.
+    /// Shows what a session holds: the recent part, and a line above it if there is more.
     pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
-        let entries = session.with_session(pi_session::Session::branch_entries);
-        for entry in entries.unwrap_or_default() {
-            if let EntryBody::Message(message) = &entry.body {
-                self.add_message(document, message);
-            }
+        let (older, entries) = session.with_session(|session| {
+            let mut ids = session.branch_ids();
+            let recent = history::take_recent(&mut ids, RECENT_ENTRIES, session);
+            (ids, history::read(&recent, session))
+        });
+        let mut history = History::of(&entries, &self.look);
+        if session.is_idle() {
+            history.close_calls();
+        }
+        if !older.is_empty() {
+            let earlier = EarlierBlock::new(older.len());
+            self.earlier = Some(self.push(document, earlier));
+            self.older = older;
+        }
+        let ids = self.push_history(document, history);
+        self.first = ids.first().copied();
+        if let Some(message) = session.streaming_message() {
+            self.catch_up(document, &message);
         }
     }
 
+    /// Tells whether entries before the first one shown can be loaded.
+    pub(crate) fn has_older(&self) -> bool {
+        !self.older.is_empty()
+    }
+
     /// Loads entries before the first one shown; tells whether there were any.
-    pub(crate) fn show_older(&mut self, _document: &mut Document, _session: &AgentSession) -> bool {
-        false
+    pub(crate) fn show_older(&mut self, document: &mut Document, session: &AgentSession) -> bool {
+        if self.older.is_empty() {
+            return false;
+        }
+        let entries = session.with_session(|session| {
+            let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
+            history::read(&ids, session)
+        });
+        let mut history = History::of(&entries, &self.look);
+        history.close_calls();
+        let (components, _) = history.finish();
+        let ids = match self.first {
+            Some(first) => document.insert_all_before(first, components),
+            None => components
+                .into_iter()
+                .map(|component| document.push_boxed(component, pi_tui::Liveness::Settled))
+                .collect(),
+        };
+        self.first = ids.first().copied().or(self.first);
+        let left = self.older.len();
+        if left > 0 {
+            self.update::<EarlierBlock>(document, self.earlier, |block| block.set_entries(left));
+        } else if let Some(earlier) = self.earlier.take() {
+            document.remove(earlier);
+        }
+        true
     }
 
     /// Follows what happens in the session.
-    pub(crate) fn follow(&mut self, document: &mut Document, event: &SessionEvent, _now: Instant) {
-        let SessionEvent::Agent(event) = event else {
-            return;
-        };
+    pub(crate) fn follow(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
         match event {
-            AgentEvent::MessageStart { message } => match &**message {
-                AgentMessage::Assistant(_) | AgentMessage::ToolResult(_) => {}
-                other => self.add_message(document, other),
-            },
-            AgentEvent::MessageUpdate { message, .. } => self.stream(document, message),
-            AgentEvent::MessageEnd { message } => {
-                if let Some(id) = self.streaming.take() {
-                    document.remove(id);
-                }
-                if matches!(**message, AgentMessage::Assistant(_)) {
-                    self.add_message(document, message);
-                }
+            SessionEvent::Agent(step) => self.follow_step(document, step, now),
+            SessionEvent::AgentEnd { .. } => {
+                self.answer = None;
+                self.arriving.clear();
             }
-            AgentEvent::ToolExecutionEnd {
-                tool_call_id,
+            SessionEvent::EntryAppended { entry } => match &entry.body {
+                EntryBody::CustomMessage(custom) if custom.display => {
+                    let block = CustomBlock::new(&custom.custom_type, &custom.content);
+                    self.push(document, block);
+                }
+                EntryBody::Compaction(compaction) => {
+                    self.compacted(document, &compaction.summary, compaction.tokens_before);
+                }
+                _ => {}
+            },
+            SessionEvent::CompactionEnd {
+                reason,
                 result,
-                is_error,
+                aborted,
+                error_message,
                 ..
             } => {
-                let text = input_text(&result.content);
-                self.finish_call(document, tool_call_id, &text, *is_error);
+                let asked_for = *reason == CompactionReason::Manual;
+                let outcome = (result.as_ref(), *aborted, error_message.as_deref());
+                self.compaction_ended(document, asked_for, outcome);
+            }
+            SessionEvent::AutoRetryEnd {
+                success: false,
+                attempt,
+                final_error,
+            } => {
+                let error = final_error.as_deref().unwrap_or("unknown");
+                let times = if *attempt == 1 { "retry" } else { "retries" };
+                let text = format!("Gave up after {attempt} {times}: {error}");
+                self.say(document, NoticeLevel::Error, text);
+            }
+            SessionEvent::SummarizationRetryScheduled { error_message, .. } => {
+                self.say(document, NoticeLevel::Error, error_message.clone());
             }
             _ => {}
         }
@@ -133,19 +217,14 @@ impl Transcript {
 
     /// Adds a remark. A status replaces a status that is still the last line.
     pub(crate) fn tell(&mut self, document: &mut Document, notice: &Notice) {
-        let token = match notice.level {
-            NoticeLevel::Status | NoticeLevel::Info => ColorToken::Dim,
-            NoticeLevel::Warning => ColorToken::Warning,
-            NoticeLevel::Error => ColorToken::Error,
-        };
-        let replaced = self.status.filter(|_| notice.level == NoticeLevel::Status);
-        if let Some(id) = replaced
-            && document.ids().last() == Some(id)
-        {
-            document.remove(id);
+        let is_status = notice.level == NoticeLevel::Status;
+        let replaced = self.status.filter(|_| is_status);
+        if replaced.is_some() && document.last() == replaced {
+            self.update::<NoticeBlock>(document, replaced, |block| block.replace(notice.clone()));
+            return;
         }
-        let id = self.push(document, PlainBlock::new(token, notice.text.clone()));
-        self.status = (notice.level == NoticeLevel::Status).then_some(id);
+        let id = self.push(document, NoticeBlock::new(notice.clone()));
+        self.status = is_status.then_some(id);
     }
 
     /// Adds a block of the application's own.
@@ -155,185 +234,325 @@ impl Transcript {
 
     /// A command of the user begins.
     pub(crate) fn bash_begins(&mut self, document: &mut Document, command: &str, excluded: bool) {
-        let token = if excluded {
-            ColorToken::Dim
-        } else {
-            ColorToken::BashMode
-        };
-        let id = self.push(document, PlainBlock::new(token, format!("$ {command}\n")));
-        self.bash = Some(id);
+        let block = BashExecutionBlock::running(command, excluded, Instant::now());
+        self.bash = Some(self.push(document, block));
     }
 
     /// A command of the user printed something.
     pub(crate) fn bash_printed(&mut self, document: &mut Document, delta: &str) {
-        self.change(document, self.bash, |block| block.text.push_str(delta));
+        self.update::<BashExecutionBlock>(document, self.bash, |block| block.print(delta));
     }
 
     /// A command of the user is over.
     pub(crate) fn bash_ended(&mut self, document: &mut Document, end: &BashEnd) {
         let bash = self.bash.take();
-        let remark = match end {
-            BashEnd {
-                error: Some(error), ..
-            } => format!("\n({error})"),
-            BashEnd {
-                cancelled: true, ..
-            } => "\n(cancelled)".to_owned(),
-            BashEnd {
-                exit_code: Some(code),
-                ..
-            } if *code != 0 => format!("\n(exit {code})"),
-            _ => String::new(),
-        };
-        self.change(document, bash, |block| block.text.push_str(&remark));
+        self.update::<BashExecutionBlock>(document, bash, |block| block.finish(end));
     }
 
-    /// Shows details of every block, or the short forms.
-    pub(crate) fn set_expanded(&mut self, _document: &mut Document, expanded: bool) {
-        self.expanded = expanded;
+    /// Shows details of every block, or the short forms; those out of sight follow when they are seen.
+    pub(crate) fn set_expanded(&mut self, document: &mut Document, expanded: bool) {
+        self.look.set_expanded(expanded);
+        document.invalidate();
     }
 
     /// Tells whether details are shown.
     pub(crate) fn is_expanded(&self) -> bool {
-        self.expanded
+        self.look.is_expanded()
     }
 
     /// Returns when a block changes by itself next.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
-        None
+        self.ticking.values().min().copied()
     }
 
     /// Tells the blocks what time it is.
-    pub(crate) fn tick(&mut self, _document: &mut Document, _now: Instant) {}
+    pub(crate) fn tick(&mut self, document: &mut Document, now: Instant) {
+        let due = self.ticking.iter().filter(|(_, tick)| **tick <= now);
+        let due: Vec<BlockId> = due.map(|(id, _)| *id).collect();
+        for id in due {
+            self.ticking.remove(&id);
+            self.update::<ToolCallBlock>(document, Some(id), |block| block.tick(now));
+            self.update::<BashExecutionBlock>(document, Some(id), |block| block.tick(now));
+        }
+    }
 
-    fn add_message(&mut self, document: &mut Document, message: &AgentMessage) {
-        match message {
-            AgentMessage::User(user) => {
-                let text = match &user.content {
-                    pi_ai::Content::Text(text) => text.clone(),
-                    pi_ai::Content::Blocks(blocks) => input_text(blocks),
-                };
-                self.push(document, PlainBlock::new(ColorToken::UserMessageText, text));
-            }
-            AgentMessage::Assistant(answer) => {
-                for block in &answer.content {
-                    match block {
-                        AssistantBlock::Text(text) => {
-                            self.push(
-                                document,
-                                PlainBlock::new(ColorToken::Text, text.text.clone()),
-                            );
-                        }
-                        AssistantBlock::ToolCall(call) => {
-                            let arguments = serde_json::to_string(&call.arguments);
-                            let text = format!("{} {}", call.name, arguments.unwrap_or_default());
-                            let block = PlainBlock::new(ColorToken::ToolTitle, text);
-                            let id = self.push(document, block);
-                            self.calls.insert(call.id.clone(), id);
-                        }
-                        AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
-                    }
+    fn follow_step(&mut self, document: &mut Document, step: &AgentEvent, now: Instant) {
+        match step {
+            AgentEvent::MessageStart { message } => match &**message {
+                AgentMessage::Assistant(_) => {
+                    self.answer = None;
+                    self.arriving.clear();
                 }
-                if let Some(error) = &answer.error_message {
-                    self.push(document, PlainBlock::new(ColorToken::Error, error.clone()));
+                AgentMessage::ToolResult(_) => {}
+                other => {
+                    let mut history = History::new(&self.look);
+                    history.add_message(other);
+                    self.push_history(document, history);
+                }
+            },
+            AgentEvent::MessageUpdate {
+                message,
+                assistant_message_event,
+            } => self.answer_grew(document, message, assistant_message_event),
+            AgentEvent::MessageEnd { message } => {
+                if let AgentMessage::Assistant(answer) = &**message {
+                    self.answer_ended(document, answer);
                 }
             }
-            AgentMessage::ToolResult(result) => {
-                let text = input_text(&result.content);
-                self.finish_call(document, &result.tool_call_id, &text, result.is_error);
+            AgentEvent::ToolExecutionStart {
+                tool_call_id,
+                tool_name,
+                args,
+            } => {
+                let id = self.call(document, tool_call_id, tool_name, args);
+                self.update::<ToolCallBlock>(document, Some(id), |block| block.begin(now));
             }
-            AgentMessage::BashExecution(bash) => {
-                let text = format!("$ {}\n{}", bash.command, bash.output);
-                self.push(document, PlainBlock::new(ColorToken::BashMode, text));
+            AgentEvent::ToolExecutionUpdate {
+                tool_call_id,
+                partial_result,
+                ..
+            } => {
+                let id = self.calls.get(tool_call_id).copied();
+                self.update::<ToolCallBlock>(document, id, |block| {
+                    block.update(&partial_result.content, partial_result.details.as_ref());
+                });
+            }
+            AgentEvent::ToolExecutionEnd {
+                tool_call_id,
+                result,
+                is_error,
+                ..
+            } => {
+                let id = self.calls.remove(tool_call_id);
+                self.update::<ToolCallBlock>(document, id, |block| {
+                    let details = result.details.as_ref();
+                    block.end(&result.content, details, *is_error, Some(now));
+                });
             }
             _ => {}
         }
     }
 
-    fn stream(&mut self, document: &mut Document, message: &LiveMessage) {
-        let text = message.read(|message| {
-            let texts = message.content.iter().filter_map(AssistantBlock::as_text);
-            texts.collect::<String>()
-        });
-        match self.streaming {
-            Some(_) => self.change(document, self.streaming, |block| block.text = text),
-            None => {
-                self.streaming = Some(self.push(document, PlainBlock::new(ColorToken::Text, text)))
+    /// Shows what is new of an answer. Its text is read off the message, so that nothing is lost or
+    /// shown twice however many updates one reading stands for.
+    fn answer_grew(
+        &mut self,
+        document: &mut Document,
+        message: &LiveMessage,
+        event: &AssistantMessageEvent,
+    ) {
+        match event {
+            AssistantMessageEvent::TextDelta { .. }
+            | AssistantMessageEvent::TextEnd { .. }
+            | AssistantMessageEvent::ThinkingDelta { .. }
+            | AssistantMessageEvent::ThinkingEnd { .. } => {
+                let id = self.answer_block(document);
+                self.update::<AnswerBlock>(document, Some(id), |block| {
+                    message.read(|message| block.grow(message));
+                });
+            }
+            AssistantMessageEvent::ToolCallStart {
+                content_index,
+                id,
+                tool_name,
+            } => {
+                if !self.arriving.contains_key(content_index) {
+                    let block = self.push(document, ToolCallBlock::arriving(tool_name));
+                    self.arriving.insert(*content_index, block);
+                    self.calls.insert(id.clone(), block);
+                }
+            }
+            AssistantMessageEvent::ToolCallDelta {
+                content_index,
+                delta,
+            } => {
+                let id = self.arriving.get(content_index).copied();
+                self.update::<ToolCallBlock>(document, id, |block| block.arguments_arrived(delta));
+            }
+            AssistantMessageEvent::ToolCallEnd {
+                content_index,
+                tool_call,
+            } => {
+                let id = self.arriving.get(content_index).copied();
+                if let Some(id) = id {
+                    self.calls.insert(tool_call.id.clone(), id);
+                }
+                self.update::<ToolCallBlock>(document, id, |block| {
+                    block.set_arguments(&tool_call.arguments);
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn answer_ended(&mut self, document: &mut Document, answer: &AssistantMessage) {
+        let whole = AnswerBlock::of(answer);
+        match self.answer.take() {
+            Some(id) => {
+                self.update::<AnswerBlock>(document, Some(id), |block| block.finish(answer));
+            }
+            None if !whole.is_blank() => {
+                self.push(document, whole);
+            }
+            None => {}
+        }
+        for call in answer.tool_calls() {
+            let id = match self.calls.get(&call.id).copied() {
+                Some(id) => id,
+                None => {
+                    let block = ToolCallBlock::new(&call.name, &call.arguments);
+                    let id = self.push(document, block);
+                    self.calls.insert(call.id.clone(), id);
+                    id
+                }
+            };
+            self.update::<ToolCallBlock>(document, Some(id), |block| {
+                block.set_arguments(&call.arguments);
+            });
+        }
+        let arrived = std::mem::take(&mut self.arriving);
+        if let Some(why) = ended_early(answer) {
+            let calls = self.calls.drain().map(|(_, id)| id);
+            let given_up: Vec<BlockId> = arrived.into_values().chain(calls).collect();
+            for id in given_up {
+                self.update::<ToolCallBlock>(document, Some(id), |block| block.give_up(&why));
             }
         }
     }
 
-    fn finish_call(&mut self, document: &mut Document, call: &str, text: &str, is_error: bool) {
-        let id = self.calls.get(call).copied();
-        self.change(document, id, |block| {
-            block.text.push('\n');
-            block.text.push_str(text);
-            if is_error {
-                block.token = ColorToken::Error;
+    /// Shows an answer that was under way before we listened.
+    fn catch_up(&mut self, document: &mut Document, message: &LiveMessage) {
+        let message = message.snapshot();
+        let id = self.answer_block(document);
+        self.update::<AnswerBlock>(document, Some(id), |block| block.grow(&message));
+        for (index, block) in message.content.iter().enumerate() {
+            if let Some(call) = block.as_tool_call() {
+                let block = ToolCallBlock::new(&call.name, &call.arguments);
+                let id = self.push(document, block);
+                self.arriving.insert(index, id);
+                self.calls.insert(call.id.clone(), id);
             }
-        });
+        }
     }
 
-    fn push(&self, document: &mut Document, block: PlainBlock) -> BlockId {
-        let view = BlockView::new(block, self.look.clone());
-        document.push_boxed(Box::new(view), Liveness::Settled)
+    fn answer_block(&mut self, document: &mut Document) -> BlockId {
+        match self.answer {
+            Some(id) => id,
+            None => {
+                let id = self.push(document, AnswerBlock::arriving());
+                self.answer = Some(id);
+                id
+            }
+        }
     }
 
-    fn change(
-        &self,
+    /// Returns the block of a call, which is made if nobody announced it.
+    fn call(
+        &mut self,
+        document: &mut Document,
+        id: &str,
+        name: &str,
+        arguments: &Value,
+    ) -> BlockId {
+        if let Some(block) = self.calls.get(id) {
+            return *block;
+        }
+        let empty = JsonObject::new();
+        let arguments = arguments.as_object().unwrap_or(&empty);
+        let block = self.push(document, ToolCallBlock::new(name, arguments));
+        self.calls.insert(id.to_owned(), block);
+        block
+    }
+
+    fn compaction_ended(
+        &mut self,
+        document: &mut Document,
+        asked_for: bool,
+        outcome: (Option<&CompactionOutcome>, bool, Option<&str>),
+    ) {
+        match outcome {
+            (Some(result), ..) => self.compacted(document, &result.summary, result.tokens_before),
+            // Whoever asked for a compaction is told what came of it.
+            _ if asked_for => {}
+            (None, true, _) => {
+                let text = "The session was not compacted".to_owned();
+                self.say(document, NoticeLevel::Status, text);
+            }
+            (None, false, Some(error)) => {
+                self.say(document, NoticeLevel::Error, error.to_owned());
+            }
+            (None, false, None) => {}
+        }
+    }
+
+    fn compacted(&mut self, document: &mut Document, summary: &str, tokens_before: u64) {
+        let summarized = Summarized::Compaction { tokens_before };
+        self.push(document, SummaryBlock::new(summarized, summary));
+    }
+
+    fn say(&mut self, document: &mut Document, level: NoticeLevel, text: String) {
+        self.tell(document, &Notice { level, text });
+    }
+
+    fn push_history(&mut self, document: &mut Document, history: History) -> Vec<BlockId> {
+        let (components, open) = history.finish();
+        let ids: Vec<BlockId> = components
+            .into_iter()
+            .map(|component| document.push_boxed(component, pi_tui::Liveness::Settled))
+            .collect();
+        let open = open.into_iter();
+        self.calls
+            .extend(open.filter_map(|(call, index)| Some((call, *ids.get(index)?))));
+        ids
+    }
+
+    fn push(&mut self, document: &mut Document, block: impl Block) -> BlockId {
+        let tick = block.next_tick();
+        let id = document.push(BlockView::new(block, self.look.clone()));
+        self.ticking.extend(tick.map(|tick| (id, tick)));
+        id
+    }
+
+    /// Changes a block, if it is there and of this kind.
+    fn update<B: Block>(
+        &mut self,
         document: &mut Document,
         id: Option<BlockId>,
-        change: impl FnOnce(&mut PlainBlock),
+        change: impl FnOnce(&mut B),
     ) {
-        let component = id.and_then(|id| document.get_mut(id));
-        let view = component.and_then(|component| {
-            (component as &mut dyn std::any::Any).downcast_mut::<BlockView<PlainBlock>>()
-        });
-        if let Some(view) = view {
-            let block = view.block_mut();
-            change(block);
-            block.generation += 1;
+        let Some(id) = id else {
+            return;
+        };
+        let component = document.get_mut(id);
+        let view = component
+            .and_then(|component| (component as &mut dyn Any).downcast_mut::<BlockView<B>>());
+        let Some(view) = view else {
+            return;
+        };
+        change(view.block_mut());
+        match view.block().next_tick() {
+            Some(tick) => {
+                self.ticking.insert(id, tick);
+            }
+            None => {
+                self.ticking.remove(&id);
+            }
         }
     }
 }
 
-fn input_text(blocks: &[InputBlock]) -> String {
-    let texts = blocks.iter().filter_map(|block| match block {
-        InputBlock::Text(text) => Some(text.text.as_str()),
-        InputBlock::Image(_) | InputBlock::Unknown(_) => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
-}
-
-/// A text in one colour.
-#[derive(Debug)]
-struct PlainBlock {
-    token: ColorToken,
-    text: String,
-    generation: u64,
-}
-
-impl PlainBlock {
-    fn new(token: ColorToken, text: String) -> Self {
-        Self {
-            token,
-            text,
-            generation: 0,
+/// Returns why the calls of an answer will never run, if they will not.
+fn ended_early(answer: &AssistantMessage) -> Option<String> {
+    match answer.stop_reason {
+        StopReason::Aborted => Some("Stopped before it began.".to_owned()),
+        StopReason::Error => {
+            let error = answer.error_message.as_deref().unwrap_or("unknown");
+            Some(format!("The answer failed: {error}"))
         }
-    }
-}
-
-impl Block for PlainBlock {
-    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let text = appearance.paint(self.token, &sanitize(&self.text));
-        let inner = width.saturating_sub(2).max(1);
-        let lines = wrap_text(&text, inner)
-            .into_iter()
-            .map(|line| format!(" {line}"));
-        std::iter::once(String::new()).chain(lines).collect()
-    }
-
-    fn generation(&self) -> u64 {
-        self.generation
+        StopReason::Pending
+        | StopReason::Stop
+        | StopReason::Length
+        | StopReason::ToolUse
+        | StopReason::Deferred => None,
     }
 }

@@ -1,15 +1,25 @@
-//! The line that says what is going on: working, compacting, waiting to try again.
+//! The line that says what is going on: asking, thinking, running tools, compacting, waiting to try
+//! again.
 
 use std::time::{Duration, Instant};
 
-use pi_ai::StreamPhase;
-use pi_tui::{ColorToken, Component, Lines};
+use pi_agent::AgentEvent;
+use pi_ai::{AgentMessage, AssistantMessageEvent, StreamPhase};
+use pi_runtime::SessionEvent;
+use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
 
+use crate::blocks::clean_line;
 use crate::keys;
 use crate::look::Look;
 
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const INTERVAL: Duration = Duration::from_millis(80);
+/// The pictures of the spinner.
+pub(crate) const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long each picture stays.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(80);
+/// After this time a wait is counted.
+const COUNTED_AFTER: Duration = Duration::from_secs(3);
+/// After this time without a word a stream is called stalled.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
 
 /// What is going on.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,11 +50,32 @@ pub(crate) enum Activity {
     },
 }
 
+/// What a run is busy with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Step {
+    /// It prepares.
+    #[default]
+    Preparing,
+    /// The model was asked and has not answered.
+    Asked,
+    /// The model thinks.
+    Thinking,
+    /// The model answers.
+    Answering,
+    /// The model writes the arguments of a tool.
+    Calling(String),
+    /// Tools run, by the ids of their calls.
+    Running(Vec<(String, String)>),
+}
+
 /// The indicator.
 #[derive(Debug)]
 pub(crate) struct Working {
     look: Look,
     activity: Activity,
+    step: Step,
+    /// When the model last said something, or was asked.
+    heard: Instant,
     since: Instant,
     now: Instant,
 }
@@ -55,6 +86,8 @@ impl Working {
         Self {
             look,
             activity: Activity::Idle,
+            step: Step::default(),
+            heard: now,
             since: now,
             now,
         }
@@ -64,9 +97,73 @@ impl Working {
     pub(crate) fn set(&mut self, activity: Activity, now: Instant) {
         if std::mem::discriminant(&self.activity) != std::mem::discriminant(&activity) {
             self.since = now;
+            self.heard = now;
         }
         self.activity = activity;
         self.now = now;
+    }
+
+    /// Follows what a run is busy with. Which activity is shown stays as it is.
+    pub(crate) fn follow(&mut self, event: &SessionEvent, now: Instant) {
+        let SessionEvent::Agent(step) = event else {
+            return;
+        };
+        self.now = now;
+        match step {
+            AgentEvent::TurnStart => self.go(Step::Asked, now),
+            AgentEvent::MessageUpdate {
+                assistant_message_event,
+                ..
+            } => {
+                self.heard = now;
+                self.listen(assistant_message_event);
+            }
+            AgentEvent::MessageEnd { message }
+                if matches!(**message, AgentMessage::Assistant(_)) =>
+            {
+                self.go(Step::Preparing, now);
+            }
+            AgentEvent::ToolExecutionStart {
+                tool_call_id,
+                tool_name,
+                ..
+            } => {
+                let call = (tool_call_id.clone(), tool_name.clone());
+                match &mut self.step {
+                    Step::Running(calls) => calls.push(call),
+                    _ => self.go(Step::Running(vec![call]), now),
+                }
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                if let Step::Running(calls) = &mut self.step {
+                    calls.retain(|(id, _)| id != tool_call_id);
+                    if calls.is_empty() {
+                        self.go(Step::Preparing, now);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn listen(&mut self, event: &AssistantMessageEvent) {
+        let step = match event {
+            AssistantMessageEvent::ThinkingStart { .. }
+            | AssistantMessageEvent::ThinkingDelta { .. } => Step::Thinking,
+            AssistantMessageEvent::TextStart { .. } | AssistantMessageEvent::TextDelta { .. } => {
+                Step::Answering
+            }
+            AssistantMessageEvent::ToolCallStart { tool_name, .. } => {
+                Step::Calling(tool_name.clone())
+            }
+            _ => return,
+        };
+        self.step = step;
+    }
+
+    fn go(&mut self, step: Step, now: Instant) {
+        self.step = step;
+        self.heard = now;
     }
 
     /// Returns what is shown.
@@ -83,20 +180,14 @@ impl Working {
     pub(crate) fn tick(&mut self, now: Instant) {
         self.now = now;
     }
-}
 
-impl Component for Working {
-    fn render(&mut self, _width: usize) -> Lines {
-        let appearance = self.look.appearance();
-        let stop = appearance.key(keys::INTERRUPT);
-        let text = match &self.activity {
-            Activity::Idle => return Lines::empty(),
-            Activity::Working { phase } => match phase {
-                Some(StreamPhase::Connecting) => "Connecting…".to_owned(),
-                Some(StreamPhase::Waiting) => "Waiting for the model…".to_owned(),
-                _ => "Working…".to_owned(),
-            },
-            Activity::Compacting { automatic: true } => "Compacting automatically…".to_owned(),
+    fn text(&self) -> Option<String> {
+        Some(match &self.activity {
+            Activity::Idle => return None,
+            Activity::Working { phase } => self.working_text(phase.as_ref()),
+            Activity::Compacting { automatic: true } => {
+                "The context is nearly full: compacting…".to_owned()
+            }
             Activity::Compacting { automatic: false } => "Compacting…".to_owned(),
             Activity::Summarizing => "Summarizing the branch…".to_owned(),
             Activity::Retrying {
@@ -104,21 +195,144 @@ impl Component for Working {
                 max_attempts,
                 until,
             } => {
-                let left = until
-                    .saturating_duration_since(self.now)
-                    .as_secs_f64()
-                    .ceil();
-                format!("Retrying ({attempt}/{max_attempts}) in {left:.0}s…")
+                let left = until.saturating_duration_since(self.now);
+                let left = left.as_secs_f64().ceil();
+                format!("Trying again in {left:.0}s ({attempt} of {max_attempts})")
             }
+        })
+    }
+
+    fn working_text(&self, phase: Option<&StreamPhase>) -> String {
+        let silence = self.now.saturating_duration_since(self.heard);
+        let counted = |text: &str| match silence {
+            silence if silence >= COUNTED_AFTER => format!("{text} {}s", silence.as_secs()),
+            _ => text.to_owned(),
         };
+        match phase {
+            Some(StreamPhase::Preparing) => return "Preparing the request…".to_owned(),
+            Some(StreamPhase::Connecting) => return counted("Connecting…"),
+            Some(StreamPhase::Waiting) => return counted("Waiting for the model…"),
+            Some(StreamPhase::Retrying { attempt, .. }) => {
+                return format!("The service is busy, trying again ({attempt})");
+            }
+            Some(_) | None => {}
+        }
+        let speaks = matches!(
+            self.step,
+            Step::Thinking | Step::Answering | Step::Calling(_)
+        );
+        if speaks && silence >= STALLED_AFTER {
+            return format!("No word from the model for {}s", silence.as_secs());
+        }
+        match &self.step {
+            Step::Preparing => "Working…".to_owned(),
+            Step::Asked => counted("Waiting for the model…"),
+            Step::Thinking => "Thinking…".to_owned(),
+            Step::Answering => "Answering…".to_owned(),
+            Step::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
+            Step::Running(calls) => match calls.as_slice() {
+                [(_, tool)] => format!("Running {}…", clean_line(tool)),
+                calls => format!("Running {} tools…", calls.len()),
+            },
+        }
+    }
+}
+
+impl Component for Working {
+    fn render(&mut self, width: usize) -> Lines {
+        let Some(text) = self.text() else {
+            return Lines::empty();
+        };
+        let appearance = self.look.appearance();
+        let stop = appearance.key(keys::INTERRUPT);
         let elapsed = self.now.saturating_duration_since(self.since);
         let frame = (elapsed.as_millis() / INTERVAL.as_millis()) as usize % FRAMES.len();
         let picture = FRAMES.get(frame).copied().unwrap_or_default();
+        let token = match self.activity {
+            Activity::Retrying { .. } => ColorToken::Warning,
+            _ => ColorToken::Accent,
+        };
         let line = format!(
             " {} {}",
-            appearance.paint(ColorToken::Accent, picture),
+            appearance.paint(token, picture),
             appearance.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"))
         );
-        [String::new(), line].into_iter().collect()
+        let line = truncate_to_width(&line, width, Truncation { ellipsis: "…" });
+        [String::new(), line.into_owned()].into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    fn shown(working: &mut Working) -> String {
+        let lines = working.render(80);
+        let line = lines.last().map(ToString::to_string).unwrap_or_default();
+        pi_tui::strip_ansi(&line).into_owned()
+    }
+
+    #[test]
+    fn a_run_says_what_it_is_busy_with_and_since_when_nothing_came() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut working = Working::new(Look::for_tests(), start);
+        assert_eq!(
+            (shown(&mut working), working.next_tick()),
+            (String::new(), None)
+        );
+        working.set(Activity::Working { phase: None }, start);
+        assert_eq!(shown(&mut working), " ⠋ Working… (escape to stop)");
+        let agent = |step| SessionEvent::Agent(step);
+        working.follow(&agent(AgentEvent::TurnStart), after(1));
+        working.tick(after(2));
+        assert_eq!(
+            shown(&mut working),
+            " ⠴ Waiting for the model… (escape to stop)"
+        );
+        working.tick(after(8));
+        assert_eq!(
+            shown(&mut working),
+            " ⠋ Waiting for the model… 7s (escape to stop)"
+        );
+        working.step = Step::Answering;
+        working.tick(after(30));
+        assert!(shown(&mut working).contains("No word from the model for 29s"));
+        for (id, tool) in [("1", "bash"), ("2", "read")] {
+            let step = AgentEvent::ToolExecutionStart {
+                tool_call_id: id.to_owned(),
+                tool_name: tool.to_owned(),
+                args: json!({}),
+            };
+            working.follow(&agent(step), after(31));
+        }
+        assert!(shown(&mut working).contains("Running 2 tools…"));
+        let step = AgentEvent::ToolExecutionEnd {
+            tool_call_id: "1".to_owned(),
+            tool_name: "bash".to_owned(),
+            result: pi_agent::ToolOutput::default(),
+            is_error: false,
+        };
+        working.follow(&agent(step), after(90));
+        assert!(shown(&mut working).contains("Running read…"));
+    }
+
+    #[test]
+    fn a_pause_counts_down_and_a_narrow_line_is_cut() {
+        let start = Instant::now();
+        let mut working = Working::new(Look::for_tests(), start);
+        let retrying = Activity::Retrying {
+            attempt: 1,
+            max_attempts: 3,
+            until: start + Duration::from_millis(3_500),
+        };
+        working.set(retrying, start);
+        assert!(shown(&mut working).contains("Trying again in 4s (1 of 3)"));
+        working.tick(start + Duration::from_secs(3));
+        assert!(shown(&mut working).contains("in 1s"));
+        let lines = working.render(12);
+        assert!(lines.iter().all(|line| pi_tui::visible_width(line) <= 12));
     }
 }

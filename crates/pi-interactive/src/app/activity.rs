@@ -13,6 +13,8 @@ impl App {
     pub(super) fn on_session(&mut self, event: &SessionEvent) {
         let now = Instant::now();
         self.with_transcript(|transcript, document| transcript.follow(document, event, now));
+        self.screen
+            .with_working(|working| working.follow(event, now));
         match event {
             SessionEvent::Agent(step) => self.on_step(step, now),
             SessionEvent::AgentEnd { .. } => self.refresh_footer(),

@@ -181,6 +181,11 @@ impl Document {
         self.blocks.iter().map(|block| block.id)
     }
 
+    /// Returns the id of the last block.
+    pub fn last(&self) -> Option<BlockId> {
+        self.blocks.last().map(|block| block.id)
+    }
+
     /// Returns whether the block exists.
     pub fn contains(&self, id: BlockId) -> bool {
         self.positions.contains_key(&id)

@@ -1,0 +1,31 @@
+//! The blocks of the transcript, one file each.
+//!
+//! They turn messages and events into lines. When they are made and updated is the business of
+//! [`Transcript`](crate::transcript::Transcript).
+
+mod assistant;
+mod bash_execution;
+mod custom;
+mod earlier;
+mod growing_code;
+mod notice;
+mod page;
+mod picture;
+mod skill;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod tool_call;
+mod tools;
+mod user;
+
+pub(crate) use assistant::AnswerBlock;
+pub(crate) use bash_execution::BashExecutionBlock;
+pub(crate) use custom::CustomBlock;
+pub(crate) use earlier::EarlierBlock;
+pub(crate) use notice::NoticeBlock;
+pub(crate) use page::{Page, clean, clean_line};
+pub(crate) use skill::{SkillBlock, SkillCall};
+pub(crate) use summary::{Summarized, SummaryBlock};
+pub(crate) use tool_call::ToolCallBlock;
+pub(crate) use user::UserBlock;

@@ -1,0 +1,103 @@
+//! A skill that the user called; what the user wrote besides is a block of its own.
+
+use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
+
+use super::page::{PANEL_PADDING, Page, clean_line, is_click};
+use crate::block::Block;
+use crate::keys;
+use crate::look::Appearance;
+
+/// A message that calls a skill, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SkillCall<'text> {
+    /// The skill's name.
+    pub(crate) name: &'text str,
+    /// Its instructions.
+    pub(crate) instructions: &'text str,
+    /// What the user wrote besides; empty if nothing.
+    pub(crate) message: &'text str,
+}
+
+impl<'text> SkillCall<'text> {
+    /// Takes a message apart; none if it calls no skill.
+    pub(crate) fn read(text: &'text str) -> Option<Self> {
+        let rest = text.strip_prefix("<skill name=\"")?;
+        let (name, rest) = rest.split_once("\" location=\"")?;
+        let (location, rest) = rest.split_once("\">\n")?;
+        if name.contains(['"', '\n']) || location.contains(['"', '\n']) {
+            return None;
+        }
+        let (instructions, message) = rest.rsplit_once("\n</skill>")?;
+        let message = match message {
+            "" => "",
+            message => message.strip_prefix("\n\n")?,
+        };
+        Some(Self {
+            name,
+            instructions,
+            message: message.trim(),
+        })
+    }
+}
+
+/// A skill that was called.
+#[derive(Debug)]
+pub(crate) struct SkillBlock {
+    name: String,
+    instructions: String,
+    expanded: bool,
+    generation: u64,
+}
+
+impl SkillBlock {
+    /// Makes a block of a call.
+    pub(crate) fn new(call: &SkillCall<'_>) -> Self {
+        Self {
+            name: call.name.replace("&quot;", "\""),
+            instructions: call.instructions.to_owned(),
+            expanded: false,
+            generation: 0,
+        }
+    }
+}
+
+impl Block for SkillBlock {
+    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+        let mut page = Page::new(width, PANEL_PADDING, appearance);
+        let label = appearance.style(ColorToken::CustomMessageLabel).bold();
+        let style = appearance.style(ColorToken::CustomMessageText);
+        let name = clean_line(&self.name);
+        let hint = if self.expanded {
+            String::new()
+        } else {
+            let key = appearance.key(keys::TOOLS_EXPAND);
+            appearance.paint(ColorToken::Dim, &format!(" ({key} to expand)"))
+        };
+        let title = format!("{} {}{hint}", label.apply("[skill]"), style.apply(&name));
+        page.styled(&title);
+        if self.expanded {
+            page.blank();
+            page.markdown(&self.instructions, style, MarkdownOptions::default());
+        }
+        page.panel(ColorToken::CustomMessageBg).into()
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn set_expanded(&mut self, expanded: bool) {
+        if self.expanded != expanded {
+            self.expanded = expanded;
+            self.generation += 1;
+        }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {
+        if !is_click(event) {
+            return MouseOutcome::default();
+        }
+        self.set_expanded(!self.expanded);
+        MouseOutcome::handled()
+    }
+}

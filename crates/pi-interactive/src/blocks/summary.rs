@@ -1,0 +1,99 @@
+//! Summaries: of what a compaction removed, and of a branch that was left.
+
+use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
+
+use super::page::{PANEL_PADDING, Page, is_click};
+use crate::block::Block;
+use crate::keys;
+use crate::look::Appearance;
+
+/// What was summarized.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Summarized {
+    /// What a compaction removed from the context.
+    Compaction {
+        /// The size of the context before.
+        tokens_before: u64,
+    },
+    /// A branch that was left.
+    Branch,
+}
+
+/// A summary; the short form says that there is one.
+#[derive(Debug)]
+pub(crate) struct SummaryBlock {
+    summarized: Summarized,
+    summary: String,
+    expanded: bool,
+    generation: u64,
+}
+
+impl SummaryBlock {
+    /// Makes a block of a summary.
+    pub(crate) fn new(summarized: Summarized, summary: &str) -> Self {
+        Self {
+            summarized,
+            summary: summary.to_owned(),
+            expanded: false,
+            generation: 0,
+        }
+    }
+}
+
+impl Block for SummaryBlock {
+    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+        let (label, title) = match self.summarized {
+            Summarized::Compaction { tokens_before } => (
+                "compaction",
+                format!("Compacted {} tokens", grouped(tokens_before)),
+            ),
+            Summarized::Branch => ("branch", "Summary of a branch".to_owned()),
+        };
+        let mut page = Page::new(width, PANEL_PADDING, appearance);
+        page.label(label);
+        page.blank();
+        let style = appearance.style(ColorToken::CustomMessageText);
+        if self.expanded {
+            page.styled(&style.bold().apply(&title));
+            page.blank();
+            page.markdown(&self.summary, style, MarkdownOptions::default());
+        } else {
+            let key = appearance.key(keys::TOOLS_EXPAND);
+            let hint = appearance.paint(ColorToken::Dim, &format!(" ({key} to expand)"));
+            page.styled(&format!("{}{hint}", style.apply(&title)));
+        }
+        page.panel(ColorToken::CustomMessageBg).into()
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn set_expanded(&mut self, expanded: bool) {
+        if self.expanded != expanded {
+            self.expanded = expanded;
+            self.generation += 1;
+        }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {
+        if !is_click(event) {
+            return MouseOutcome::default();
+        }
+        self.set_expanded(!self.expanded);
+        MouseOutcome::handled()
+    }
+}
+
+/// Returns a number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

@@ -1,0 +1,289 @@
+//! A call of a tool: its arguments while they arrive, its output while it runs, its result.
+//!
+//! What the tools show differs and is told in `tools`; this keeps the state they show.
+
+use std::time::{Duration, Instant};
+
+use pi_ai::json::JsonObject;
+use pi_ai::{InputBlock, partial_json};
+use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
+use serde_json::Value;
+
+use super::growing_code::GrowingCode;
+use super::page::{PANEL_PADDING, Page, clean, is_click};
+use super::picture::Picture;
+use super::tools;
+use crate::block::Block;
+use crate::look::Appearance;
+
+/// How often the running time is shown anew.
+const CLOCK: Duration = Duration::from_secs(1);
+
+/// What is known of the arguments.
+#[derive(Debug)]
+enum Arguments {
+    /// JSON text that is not complete, and what could be read of its first bytes.
+    Arriving {
+        json: String,
+        read: JsonObject,
+        read_bytes: usize,
+    },
+    Complete(JsonObject),
+}
+
+/// Where a call is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// The arguments arrive, or the call waits for its turn.
+    Waiting,
+    /// It runs since then.
+    Running(Instant),
+    /// It is over; how long it took, where we were there.
+    Done(Option<Duration>),
+}
+
+/// What a tool returned, or has so far.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// The text, clean.
+    pub(super) text: String,
+    /// The pictures.
+    pub(super) pictures: Vec<Picture>,
+    /// Data about the result, by the tool.
+    pub(super) details: Option<Value>,
+}
+
+impl Output {
+    fn new(content: &[InputBlock], details: Option<&Value>) -> Self {
+        let mut output = Self {
+            details: details.cloned(),
+            ..Self::default()
+        };
+        let mut texts = Vec::new();
+        for block in content {
+            match block {
+                InputBlock::Text(text) => texts.push(clean(&text.text)),
+                InputBlock::Image(image) => output.pictures.push(Picture::new(image.clone())),
+                InputBlock::Unknown(_) => {}
+            }
+        }
+        output.text = texts.join("\n");
+        output
+    }
+}
+
+/// What a tool shows of a call.
+#[derive(Debug)]
+pub(super) struct Call<'block> {
+    /// The tool.
+    pub(super) name: &'block str,
+    /// The arguments as far as they are known.
+    pub(super) arguments: &'block JsonObject,
+    /// The output as far as it is known.
+    pub(super) output: Option<&'block Output>,
+    /// Whether it failed.
+    pub(super) failed: bool,
+    /// Where it is on its way.
+    pub(super) progress: Progress,
+    /// The present, for running times.
+    pub(super) now: Option<Instant>,
+    /// Colours of code in the arguments.
+    pub(super) code: &'block mut GrowingCode,
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(crate) struct ToolCallBlock {
+    name: String,
+    arguments: Arguments,
+    progress: Progress,
+    output: Option<Output>,
+    failed: bool,
+    now: Option<Instant>,
+    code: GrowingCode,
+    expanded: bool,
+    generation: u64,
+}
+
+impl ToolCallBlock {
+    /// Begins with a call of which only the tool is known.
+    pub(crate) fn arriving(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: Arguments::Arriving {
+                json: String::new(),
+                read: JsonObject::new(),
+                read_bytes: 0,
+            },
+            progress: Progress::Waiting,
+            output: None,
+            failed: false,
+            now: None,
+            code: GrowingCode::default(),
+            expanded: false,
+            generation: 0,
+        }
+    }
+
+    /// Begins with a call whose arguments are known.
+    pub(crate) fn new(name: &str, arguments: &JsonObject) -> Self {
+        let mut block = Self::arriving(name);
+        block.arguments = Arguments::Complete(arguments.clone());
+        block
+    }
+
+    /// Takes the next piece of the arguments' JSON text. It is read when it is shown, not before.
+    pub(crate) fn arguments_arrived(&mut self, piece: &str) {
+        if let Arguments::Arriving { json, .. } = &mut self.arguments {
+            json.push_str(piece);
+            self.generation += 1;
+        }
+    }
+
+    /// Takes the whole arguments.
+    pub(crate) fn set_arguments(&mut self, arguments: &JsonObject) {
+        self.arguments = Arguments::Complete(arguments.clone());
+        self.generation += 1;
+    }
+
+    /// The tool begins.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        if self.progress == Progress::Waiting {
+            self.progress = Progress::Running(now);
+            self.now = Some(now);
+            self.generation += 1;
+        }
+    }
+
+    /// The running tool has something to show.
+    pub(crate) fn update(&mut self, content: &[InputBlock], details: Option<&Value>) {
+        if !self.is_finished() {
+            self.output = Some(Output::new(content, details));
+            self.generation += 1;
+        }
+    }
+
+    /// The call is over. Without a time, its result was found in the session.
+    pub(crate) fn end(
+        &mut self,
+        content: &[InputBlock],
+        details: Option<&Value>,
+        failed: bool,
+        now: Option<Instant>,
+    ) {
+        let took = match (self.progress, now) {
+            (Progress::Running(since), Some(now)) => Some(now.saturating_duration_since(since)),
+            (Progress::Done(took), _) => took,
+            (Progress::Waiting | Progress::Running(_), _) => None,
+        };
+        self.output = Some(Output::new(content, details));
+        self.failed = failed;
+        self.progress = Progress::Done(took);
+        self.generation += 1;
+    }
+
+    /// The call will never run: the answer it was part of failed or was stopped.
+    pub(crate) fn give_up(&mut self, why: &str) {
+        if !self.is_finished() {
+            self.end(&[InputBlock::text(why)], None, true, None);
+        }
+    }
+
+    /// Reads the arguments that have arrived since the last layout.
+    fn read_arguments(&mut self) {
+        if let Arguments::Arriving {
+            json,
+            read,
+            read_bytes,
+        } = &mut self.arguments
+            && json.len() != *read_bytes
+        {
+            *read = partial_json::parse_object(json);
+            *read_bytes = json.len();
+        }
+    }
+
+    fn pictures(&mut self, width: usize, appearance: &Appearance) -> Vec<Line> {
+        let pictures = self
+            .output
+            .iter_mut()
+            .flat_map(|output| &mut output.pictures);
+        let mut lines = Vec::new();
+        for picture in pictures {
+            if let Some(rows) = picture.lines(width, appearance) {
+                lines.push(Line::default());
+                lines.extend(rows);
+            }
+        }
+        lines
+    }
+}
+
+impl Block for ToolCallBlock {
+    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+        self.read_arguments();
+        let mut page = Page::new(width, PANEL_PADDING, appearance).expanded(self.expanded);
+        let arguments = match &self.arguments {
+            Arguments::Arriving { read, .. } => read,
+            Arguments::Complete(arguments) => arguments,
+        };
+        let mut call = Call {
+            name: &self.name,
+            arguments,
+            output: self.output.as_ref(),
+            failed: self.failed,
+            progress: self.progress,
+            now: self.now,
+            code: &mut self.code,
+        };
+        tools::draw(&mut call, &mut page);
+        let background = match self.progress {
+            Progress::Waiting | Progress::Running(_) => ColorToken::ToolPendingBg,
+            Progress::Done(_) if self.failed => ColorToken::ToolErrorBg,
+            Progress::Done(_) => ColorToken::ToolSuccessBg,
+        };
+        let mut lines = page.panel(background);
+        lines.extend(self.pictures(width, appearance));
+        if self.is_finished() {
+            self.code = GrowingCode::default();
+        }
+        lines.into()
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn set_expanded(&mut self, expanded: bool) {
+        if self.expanded != expanded {
+            self.expanded = expanded;
+            self.generation += 1;
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        matches!(self.progress, Progress::Done(_))
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        match (self.progress, self.now) {
+            (Progress::Running(_), Some(now)) if tools::shows_time(&self.name) => Some(now + CLOCK),
+            _ => None,
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if self.next_tick().is_some_and(|tick| tick <= now) {
+            self.now = Some(now);
+            self.generation += 1;
+        }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {
+        if !is_click(event) || self.output.is_none() {
+            return MouseOutcome::default();
+        }
+        self.set_expanded(!self.expanded);
+        MouseOutcome::handled()
+    }
+}

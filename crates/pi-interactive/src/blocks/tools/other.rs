@@ -1,0 +1,49 @@
+//! Any tool we know nothing about: its name, its arguments, its text.
+
+use pi_tui::{ColorToken, Truncation, truncate_to_width, visible_width};
+
+use super::{draw_listing, title};
+use crate::blocks::page::{Page, clean, clean_line};
+use crate::blocks::tool_call::Call;
+
+/// Lines of output in the short form.
+const SHOWN: usize = 10;
+/// Arguments that are longer than this stay out of the short form.
+const SHORT_ARGUMENTS: usize = 2_000;
+
+/// Writes what is known of a call.
+pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
+    let name = title(call.name, page.appearance);
+    if page.expanded || call.arguments.is_empty() {
+        page.styled(&name);
+        if !call.arguments.is_empty()
+            && let Ok(json) = serde_json::to_string_pretty(call.arguments)
+        {
+            page.blank();
+            page.text(ColorToken::Muted, &clean(&json));
+        }
+    } else {
+        let room = page.width().saturating_sub(visible_width(&name) + 1);
+        let arguments = clean_line(&short_arguments(call));
+        let ellipsis = Truncation { ellipsis: "…" };
+        let arguments = truncate_to_width(&arguments, room, ellipsis);
+        let arguments = page.appearance.paint(ColorToken::Muted, &arguments);
+        page.styled(&format!("{name} {arguments}"));
+    }
+    draw_listing(call, page, SHOWN, &[]);
+}
+
+/// Returns the arguments in one line, such as `depth=7 name="x"`.
+fn short_arguments(call: &Call<'_>) -> String {
+    let mut short = String::new();
+    for (name, value) in call.arguments {
+        if short.len() > SHORT_ARGUMENTS {
+            break;
+        }
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.push_str(&format!("{name}={value}"));
+    }
+    short
+}

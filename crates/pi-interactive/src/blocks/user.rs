@@ -1,0 +1,68 @@
+//! What the user said.
+
+use pi_ai::{Content, InputBlock};
+use pi_tui::{ColorToken, Lines, MarkdownOptions};
+
+use super::page::{Page, mark_zone};
+use super::picture::describe;
+use crate::block::Block;
+use crate::look::Appearance;
+
+/// A message of the user.
+#[derive(Debug)]
+pub(crate) struct UserBlock {
+    text: String,
+    /// A line for each picture that goes with it.
+    pictures: Vec<String>,
+}
+
+impl UserBlock {
+    /// Makes a block of a message; none if there is nothing to show.
+    pub(crate) fn new(content: &Content) -> Option<Self> {
+        let pictures = match content {
+            Content::Text(_) => Vec::new(),
+            Content::Blocks(blocks) => blocks.iter().filter_map(picture).collect(),
+        };
+        Self::with(content.joined_text(), pictures)
+    }
+
+    /// Makes a block of a text; none if it is empty.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        Self::with(text.to_owned(), Vec::new())
+    }
+
+    fn with(text: String, pictures: Vec<String>) -> Option<Self> {
+        let is_empty = text.trim().is_empty() && pictures.is_empty();
+        (!is_empty).then_some(Self { text, pictures })
+    }
+}
+
+fn picture(block: &InputBlock) -> Option<String> {
+    match block {
+        InputBlock::Image(image) => Some(describe(image)),
+        InputBlock::Text(_) | InputBlock::Unknown(_) => None,
+    }
+}
+
+impl Block for UserBlock {
+    fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
+        let mut page = Page::new(width, appearance.output_padding, appearance);
+        let options = MarkdownOptions {
+            keep_list_markers: true,
+            keep_escapes: true,
+            ..MarkdownOptions::default()
+        };
+        let style = appearance.style(ColorToken::UserMessageText);
+        page.markdown(&self.text, style, options);
+        for picture in &self.pictures {
+            page.foreign(ColorToken::Muted, picture);
+        }
+        let mut lines = page.panel(ColorToken::UserMessageBg);
+        mark_zone(&mut lines);
+        lines.into()
+    }
+
+    fn generation(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,364 @@
+//! Changes of a text in colour, with marks on the words that differ.
+//!
+//! Two sources: the numbered diff an edit reports, and the old and new text of an edit that has not
+//! been made yet.
+
+use pi_tui::{ColorToken, Style, wrap_text};
+use similar::{ChangeTag, DiffTag, TextDiff};
+
+use crate::blocks::clean;
+use crate::look::Appearance;
+
+/// Longer lines get no marks: finding them would take its time, and nobody would see them.
+const LONGEST_MARKED: usize = 2_000;
+/// Lines less alike than this are different lines, not changed ones.
+const LEAST_LIKENESS: f32 = 0.3;
+/// Lines that are compared in a preview; the rest is shown as removed and added.
+const LONGEST_COMPARED: usize = 2_000;
+
+/// What happened to a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Kept,
+    Removed,
+    Added,
+}
+
+impl Change {
+    fn token(self) -> ColorToken {
+        match self {
+            Self::Kept => ColorToken::ToolDiffContext,
+            Self::Removed => ColorToken::ToolDiffRemoved,
+            Self::Added => ColorToken::ToolDiffAdded,
+        }
+    }
+
+    fn sign(self) -> char {
+        match self {
+            Self::Kept => ' ',
+            Self::Removed => '-',
+            Self::Added => '+',
+        }
+    }
+}
+
+/// A line of a diff.
+#[derive(Debug, PartialEq, Eq)]
+struct Row<'text> {
+    change: Change,
+    /// The line's number, right-aligned; empty if it has none.
+    number: &'text str,
+    text: &'text str,
+}
+
+/// Returns the rows of a numbered diff, such as `+12 text`.
+pub(crate) fn diff_rows(diff: &str, width: usize, appearance: &Appearance) -> Vec<String> {
+    let diff = clean(diff);
+    let rows: Vec<Row<'_>> = diff.trim_end_matches('\n').split('\n').map(read).collect();
+    paint(&rows, width, appearance)
+}
+
+/// Returns the rows of a change that is yet to be made.
+pub(crate) fn preview_rows(
+    old: &str,
+    new: &str,
+    width: usize,
+    appearance: &Appearance,
+) -> Vec<String> {
+    let (old, new) = (clean(old), clean(new));
+    let (old, new): (Vec<&str>, Vec<&str>) = (lines(&old), lines(&new));
+    let row = |change, text| Row {
+        change,
+        number: "",
+        text,
+    };
+    let rows: Vec<Row<'_>> = if old.len().max(new.len()) > LONGEST_COMPARED {
+        let removed = old.into_iter().map(|line| row(Change::Removed, line));
+        let added = new.into_iter().map(|line| row(Change::Added, line));
+        removed.chain(added).collect()
+    } else {
+        let diff = TextDiff::from_slices(&old, &new);
+        let mut rows = Vec::new();
+        for operation in diff.ops() {
+            let old = old.get(operation.old_range()).unwrap_or_default();
+            let new = new.get(operation.new_range()).unwrap_or_default();
+            if operation.tag() == DiffTag::Equal {
+                rows.extend(old.iter().map(|line| row(Change::Kept, *line)));
+            } else {
+                rows.extend(old.iter().map(|line| row(Change::Removed, *line)));
+                rows.extend(new.iter().map(|line| row(Change::Added, *line)));
+            }
+        }
+        rows
+    };
+    paint(&rows, width, appearance)
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.split('\n').collect()
+}
+
+/// Reads a line of a numbered diff; one of another shape is text.
+fn read(line: &str) -> Row<'_> {
+    let plain = Row {
+        change: Change::Kept,
+        number: "",
+        text: line.strip_prefix(' ').unwrap_or(line),
+    };
+    let change = match line.chars().next() {
+        Some('+') => Change::Added,
+        Some('-') => Change::Removed,
+        Some(' ') => Change::Kept,
+        _ => return plain,
+    };
+    let rest = line.get(1..).unwrap_or_default();
+    let digits = rest.trim_start_matches(' ');
+    let text = digits.trim_start_matches(|character: char| character.is_ascii_digit());
+    let number = rest.strip_suffix(text).unwrap_or_default();
+    match text.strip_prefix(' ') {
+        Some(text) if !number.trim().is_empty() => Row {
+            change,
+            number,
+            text,
+        },
+        None if text.is_empty() && !number.trim().is_empty() => Row {
+            change,
+            number,
+            text,
+        },
+        _ => plain,
+    }
+}
+
+fn paint(rows: &[Row<'_>], width: usize, appearance: &Appearance) -> Vec<String> {
+    let mut painted = Vec::with_capacity(rows.len());
+    let mut rest = rows;
+    while let Some(first) = rest.first() {
+        if first.change != Change::Removed {
+            push(&mut painted, first, first.text, width, appearance);
+            rest = rest.get(1..).unwrap_or_default();
+            continue;
+        }
+        let (removed, following) = split_run(rest, Change::Removed);
+        let (added, following) = split_run(following, Change::Added);
+        rest = following;
+        let marked = mark_runs(removed, added);
+        for (row, text) in removed.iter().chain(added).zip(&marked) {
+            push(&mut painted, row, text, width, appearance);
+        }
+    }
+    painted
+}
+
+/// Splits the rows at the front that changed in one way from what follows.
+fn split_run<'rows, 'text>(
+    rows: &'rows [Row<'text>],
+    change: Change,
+) -> (&'rows [Row<'text>], &'rows [Row<'text>]) {
+    let end = rows
+        .iter()
+        .position(|row| row.change != change)
+        .unwrap_or(rows.len());
+    rows.split_at(end)
+}
+
+/// Returns the texts of both runs, with marks where as many lines were removed as added.
+fn mark_runs(removed: &[Row<'_>], added: &[Row<'_>]) -> Vec<String> {
+    let mut old: Vec<String> = removed.iter().map(|row| row.text.to_owned()).collect();
+    let mut new: Vec<String> = added.iter().map(|row| row.text.to_owned()).collect();
+    if removed.len() == added.len() {
+        for (old, new) in old.iter_mut().zip(&mut new) {
+            if let Some(marked) = mark_words(old, new) {
+                (*old, *new) = marked;
+            }
+        }
+    }
+    old.append(&mut new);
+    old
+}
+
+/// Returns both texts with the words that differ inverted; none if they have too little in common.
+fn mark_words(old: &str, new: &str) -> Option<(String, String)> {
+    if old.len().max(new.len()) > LONGEST_MARKED {
+        return None;
+    }
+    let (old_words, new_words) = (words(old), words(new));
+    let diff = TextDiff::from_slices(&old_words, &new_words);
+    if diff.ratio() < LEAST_LIKENESS {
+        return None;
+    }
+    let mut marked = (Marker::default(), Marker::default());
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Equal => {
+                marked.0.plain(change.value());
+                marked.1.plain(change.value());
+            }
+            ChangeTag::Delete => marked.0.mark(change.value()),
+            ChangeTag::Insert => marked.1.mark(change.value()),
+        }
+    }
+    Some((marked.0.finish(), marked.1.finish()))
+}
+
+/// Builds a line with marked parts; indentation is never marked.
+#[derive(Default)]
+struct Marker {
+    text: String,
+    open: String,
+}
+
+impl Marker {
+    fn plain(&mut self, word: &str) {
+        self.close();
+        self.text.push_str(word);
+    }
+
+    fn mark(&mut self, word: &str) {
+        if self.open.is_empty() && self.text.trim().is_empty() && word.trim().is_empty() {
+            self.text.push_str(word);
+        } else {
+            self.open.push_str(word);
+        }
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            let marked = Style::plain().inverse().apply(&self.open);
+            self.text.push_str(&marked);
+            self.open.clear();
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.close();
+        self.text
+    }
+}
+
+/// Splits a line into words, gaps and single signs.
+fn words(line: &str) -> Vec<&str> {
+    #[derive(PartialEq)]
+    enum Class {
+        Word,
+        Gap,
+        Single,
+    }
+    let class = |character: char| match character {
+        // Scripts without spaces between words are compared sign by sign.
+        '\u{2e80}'.. => Class::Single,
+        _ if character.is_alphanumeric() || character == '_' => Class::Word,
+        _ if character.is_whitespace() => Class::Gap,
+        _ => Class::Single,
+    };
+    let mut words = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let kind = class(first);
+        let end = match kind {
+            Class::Single => first.len_utf8(),
+            Class::Word | Class::Gap => rest
+                .find(|character| class(character) != kind)
+                .unwrap_or(rest.len()),
+        };
+        let (word, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        words.push(word);
+        rest = following;
+    }
+    words
+}
+
+/// Adds a row; what does not fit goes on below the text, not below the number.
+fn push(
+    painted: &mut Vec<String>,
+    row: &Row<'_>,
+    text: &str,
+    width: usize,
+    appearance: &Appearance,
+) {
+    let style = appearance.style(row.change.token());
+    let gutter = format!("{}{} ", row.change.sign(), row.number);
+    let room = width.saturating_sub(gutter.len());
+    if room < width / 2 {
+        painted.extend(wrap_text(&style.apply(&format!("{gutter}{text}")), width));
+        return;
+    }
+    for (index, line) in wrap_text(&style.apply(text), room).into_iter().enumerate() {
+        let gutter = if index == 0 {
+            style.apply(&gutter)
+        } else {
+            " ".repeat(gutter.len())
+        };
+        painted.push(format!("{gutter}{line}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    /// Returns rows with marks as brackets and without colours.
+    fn plain(rows: &[String]) -> Vec<String> {
+        rows.iter()
+            .map(|row| {
+                let row = row.replace("\x1b[7m", "[").replace("\x1b[27m", "]");
+                pi_tui::strip_ansi(&row).into_owned()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn words_that_differ_are_marked_in_pairs_of_lines() {
+        let look = Appearance::for_tests();
+        let diff = "  1 fn one() {\n- 2    let b = 2;\n+ 2    let b = 22;\n  3 }\n    ...\n-10 // 日本語の行\n+10 // 新しい日本語の行";
+        assert_eq!(
+            plain(&diff_rows(diff, 60, &look)),
+            [
+                "  1 fn one() {",
+                "- 2    let b = [2];",
+                "+ 2    let b = [22];",
+                "  3 }",
+                "    ...",
+                "-10 // 日本語の行",
+                "+10 // [新しい]日本語の行",
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_that_have_nothing_in_common_are_not_marked() {
+        let look = Appearance::for_tests();
+        let rows = diff_rows("-1 abc def\n+1 xyz uvw qrs", 60, &look);
+        assert_eq!(plain(&rows), ["-1 abc def", "+1 xyz uvw qrs"]);
+        let rows = diff_rows("-1 a b c\n+1 a b d\n+2 new", 60, &look);
+        assert_eq!(plain(&rows), ["-1 a b c", "+1 a b d", "+2 new"]);
+    }
+
+    #[test]
+    fn long_lines_go_on_below_their_text() {
+        let look = Appearance::for_tests();
+        let rows = diff_rows("+ 7 one two three", 12, &look);
+        assert_eq!(plain(&rows), ["+ 7 one two", "    three"]);
+    }
+
+    #[test]
+    fn a_preview_compares_line_by_line() {
+        let look = Appearance::for_tests();
+        let rows = preview_rows("a\nb c\n", "a\nb d\nnew\n", 20, &look);
+        assert_eq!(plain(&rows), ["  a", "- b c", "+ b d", "+ new"]);
+        assert_eq!(plain(&preview_rows("", "x", 20, &look)), ["+ x"]);
+    }
+
+    #[test]
+    fn foreign_sequences_do_not_pass() {
+        let look = Appearance::for_tests();
+        let rows = diff_rows("+1 a\x1b]0;title\x07b\x1b[2Jc", 40, &look);
+        assert_eq!(plain(&rows), ["+1 abc"]);
+        assert!(!rows.concat().contains("\x1b]0"));
+    }
+}

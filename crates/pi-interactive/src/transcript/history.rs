@@ -1,0 +1,181 @@
+//! What a session holds, made into blocks: the recent part first, earlier parts on demand.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pi_ai::{AgentMessage, AssistantMessage, InputBlock};
+use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
+use pi_tui::Component;
+
+use super::ended_early;
+use crate::block::{Block, BlockView};
+use crate::blocks::{
+    AnswerBlock, BashExecutionBlock, CustomBlock, SkillBlock, SkillCall, Summarized, SummaryBlock,
+    ToolCallBlock, UserBlock,
+};
+use crate::look::Look;
+
+/// Takes as many ids from the end as are shown at once, and returns them.
+///
+/// Results of tools are not parted from the calls they belong to.
+pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Session) -> Vec<EntryId> {
+    let mut start = ids.len().saturating_sub(count);
+    let is_result = |id: &EntryId| {
+        session.kind(id.as_str()) == Some(EntryKind::Message(MessageRole::ToolResult))
+    };
+    while start > 0 && ids.get(start).is_some_and(is_result) {
+        start -= 1;
+    }
+    ids.split_off(start)
+}
+
+/// Reads entries; one that cannot be read is left out here and reported by the session.
+pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
+    ids.iter()
+        .filter_map(|id| session.entry(id.as_str()).ok())
+        .collect()
+}
+
+/// Blocks that are not on the screen yet.
+pub(super) struct History {
+    look: Look,
+    blocks: Vec<Made>,
+    /// Calls without a result, by their id.
+    open: HashMap<String, usize>,
+}
+
+enum Made {
+    Call(ToolCallBlock),
+    Other(Box<dyn Component>),
+}
+
+impl History {
+    /// Makes blocks of entries.
+    pub(super) fn of(entries: &[Arc<Entry>], look: &Look) -> Self {
+        let mut history = Self::new(look);
+        for entry in entries {
+            history.add_entry(entry);
+        }
+        history
+    }
+
+    /// Starts without blocks.
+    pub(super) fn new(look: &Look) -> Self {
+        Self {
+            look: look.clone(),
+            blocks: Vec::new(),
+            open: HashMap::new(),
+        }
+    }
+
+    /// Adds what an entry shows.
+    pub(super) fn add_entry(&mut self, entry: &Entry) {
+        match &entry.body {
+            EntryBody::Message(message) => self.add_message(message),
+            EntryBody::Compaction(compaction) => {
+                let tokens_before = compaction.tokens_before;
+                let summarized = Summarized::Compaction { tokens_before };
+                self.add(SummaryBlock::new(summarized, &compaction.summary));
+            }
+            EntryBody::BranchSummary(branch) if !branch.summary.is_empty() => {
+                self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
+            }
+            EntryBody::CustomMessage(custom) if custom.display => {
+                self.add(CustomBlock::new(&custom.custom_type, &custom.content));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what a message shows.
+    pub(super) fn add_message(&mut self, message: &AgentMessage) {
+        match message {
+            AgentMessage::User(user) => self.add_user(&user.content),
+            AgentMessage::Assistant(answer) => self.add_answer(answer),
+            AgentMessage::ToolResult(result) => {
+                let call = self.open.remove(&result.tool_call_id);
+                if let Some(Made::Call(call)) = call.and_then(|index| self.blocks.get_mut(index)) {
+                    call.end(
+                        &result.content,
+                        result.details.as_ref(),
+                        result.is_error,
+                        None,
+                    );
+                }
+            }
+            AgentMessage::BashExecution(bash) => self.add(BashExecutionBlock::of(bash)),
+            AgentMessage::Custom(custom) if custom.display => {
+                self.add(CustomBlock::new(&custom.custom_type, &custom.content));
+            }
+            AgentMessage::BranchSummary(branch) => {
+                self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
+            }
+            AgentMessage::CompactionSummary(compaction) => {
+                let tokens_before = compaction.tokens_before;
+                let summarized = Summarized::Compaction { tokens_before };
+                self.add(SummaryBlock::new(summarized, &compaction.summary));
+            }
+            _ => {}
+        }
+    }
+
+    fn add_user(&mut self, content: &pi_ai::Content) {
+        let text = content.joined_text();
+        let Some(call) = SkillCall::read(&text) else {
+            if let Some(block) = UserBlock::new(content) {
+                self.add(block);
+            }
+            return;
+        };
+        self.add(SkillBlock::new(&call));
+        if let Some(block) = UserBlock::of_text(call.message) {
+            self.add(block);
+        }
+    }
+
+    fn add_answer(&mut self, answer: &AssistantMessage) {
+        let block = AnswerBlock::of(answer);
+        if !block.is_blank() {
+            self.add(block);
+        }
+        let given_up = ended_early(answer);
+        for call in answer.tool_calls() {
+            let mut block = ToolCallBlock::new(&call.name, &call.arguments);
+            match &given_up {
+                Some(why) => block.give_up(why),
+                None => {
+                    self.open.insert(call.id.clone(), self.blocks.len());
+                }
+            }
+            self.blocks.push(Made::Call(block));
+        }
+    }
+
+    fn add(&mut self, block: impl Block) {
+        let view = BlockView::new(block, self.look.clone());
+        self.blocks.push(Made::Other(Box::new(view)));
+    }
+
+    /// Ends the calls that have no result: whatever ran them is gone.
+    pub(super) fn close_calls(&mut self) {
+        for (_, index) in self.open.drain() {
+            if let Some(Made::Call(call)) = self.blocks.get_mut(index) {
+                call.end(&[InputBlock::text("No result was kept.")], None, true, None);
+            }
+        }
+    }
+
+    /// Returns the components, and the places of calls without a result.
+    pub(super) fn finish(self) -> (Vec<Box<dyn Component>>, HashMap<String, usize>) {
+        let look = self.look;
+        let components = self
+            .blocks
+            .into_iter()
+            .map(|made| match made {
+                Made::Call(call) => Box::new(BlockView::new(call, look.clone())),
+                Made::Other(component) => component,
+            })
+            .collect();
+        (components, self.open)
+    }
+}
