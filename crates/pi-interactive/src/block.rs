@@ -53,6 +53,7 @@ pub(crate) struct BlockView<B> {
     /// What was last said about details; a block that was clicked differs until that changes.
     expanded: bool,
     laid_out: Option<(LayoutKey, Lines)>,
+    #[cfg(test)]
     layouts: usize,
 }
 
@@ -64,6 +65,7 @@ impl<B: Block> BlockView<B> {
             look,
             expanded: false,
             laid_out: None,
+            #[cfg(test)]
             layouts: 0,
         }
     }
@@ -79,6 +81,7 @@ impl<B: Block> BlockView<B> {
     }
 
     /// Returns how often the block was laid out.
+    #[cfg(test)]
     pub(crate) fn layouts(&self) -> usize {
         self.layouts
     }
@@ -99,7 +102,10 @@ impl<B: Block> Component for BlockView<B> {
             return lines.clone();
         }
         let lines = self.block.lines(width, &appearance);
-        self.layouts += 1;
+        #[cfg(test)]
+        {
+            self.layouts += 1;
+        }
         self.laid_out = Some((key, lines.clone()));
         lines
     }

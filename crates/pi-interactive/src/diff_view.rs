@@ -107,7 +107,8 @@ fn read(line: &str) -> Row<'_> {
     let plain = Row {
         change: Change::Kept,
         number: "",
-        text: line.strip_prefix(' ').unwrap_or(line),
+        // The gutter takes the place of the first columns.
+        text: line.strip_prefix("  ").unwrap_or(line),
     };
     let change = match line.chars().next() {
         Some('+') => Change::Added,

@@ -256,7 +256,7 @@ mod tests {
             shown(&facts(), 90),
             [
                 "~/project (main) • Cornflower Files",
-                "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)               (mock) alpha • medium",
+                "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)                 (mock) alpha • medium",
             ]
         );
     }

@@ -138,11 +138,16 @@ impl Header {
         } else {
             vec![clean_line(&section.names.join(", "))]
         };
-        let room = page.width().saturating_sub(INDENT.len()).max(1);
+        let indent = if page.width() > INDENT.len() {
+            INDENT
+        } else {
+            ""
+        };
+        let room = page.width() - indent.len();
         for line in shown {
             let line = appearance.paint(ColorToken::Dim, &line);
             let rows = wrap_text(&line, room);
-            page.rows(rows.into_iter().map(|row| format!("{INDENT}{row}")));
+            page.rows(rows.into_iter().map(|row| format!("{indent}{row}")));
         }
     }
 }

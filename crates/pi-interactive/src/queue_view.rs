@@ -81,7 +81,7 @@ mod tests {
                 "",
                 " Steering: turn left",
                 " Follow-up: afterwards",
-                " ↳ alt+up takes them back into the pro...",
+                " ↳ alt+up takes them back into the pr...",
             ]
         );
     }

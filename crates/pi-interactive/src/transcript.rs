@@ -15,8 +15,8 @@ use pi_agent::AgentEvent;
 use pi_ai::json::JsonObject;
 use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
 use pi_runtime::{AgentSession, CompactionOutcome, SessionEvent};
-use pi_session::{CompactionReason, EntryBody, EntryId};
-use pi_tui::{BlockId, Component, Document};
+use pi_session::{CompactionReason, EntryBody, EntryId, Session};
+use pi_tui::{BlockId, Component, Document, Liveness};
 use serde_json::Value;
 
 use crate::block::{Block, BlockView};
@@ -114,25 +114,27 @@ impl Transcript {
 
     /// Shows what a session holds: the recent part, and a line above it if there is more.
     pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
-        let (older, entries) = session.with_session(|session| {
-            let mut ids = session.branch_ids();
-            let recent = history::take_recent(&mut ids, RECENT_ENTRIES, session);
-            (ids, history::read(&recent, session))
-        });
-        let mut history = History::of(&entries, &self.look);
-        if session.is_idle() {
-            history.close_calls();
-        }
-        if !older.is_empty() {
-            let earlier = EarlierBlock::new(older.len());
-            self.earlier = Some(self.push(document, earlier));
-            self.older = older;
-        }
-        let ids = self.push_history(document, history);
-        self.first = ids.first().copied();
+        let idle = session.is_idle();
+        session.with_session(|session| self.show_recent(document, session, idle));
         if let Some(message) = session.streaming_message() {
             self.catch_up(document, &message);
         }
+    }
+
+    /// Shows the recent part; `idle` tells that nobody works on calls without a result.
+    fn show_recent(&mut self, document: &mut Document, session: &Session, idle: bool) {
+        self.older = session.branch_ids();
+        let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
+        let mut history = History::of(&history::read(&recent, session), &self.look);
+        if idle {
+            history.close_calls();
+        }
+        if !self.older.is_empty() {
+            let earlier = EarlierBlock::new(self.older.len());
+            self.earlier = Some(self.push(document, earlier));
+        }
+        let ids = self.push_history(document, history);
+        self.first = ids.first().copied();
     }
 
     /// Tells whether entries before the first one shown can be loaded.
@@ -142,21 +144,22 @@ impl Transcript {
 
     /// Loads entries before the first one shown; tells whether there were any.
     pub(crate) fn show_older(&mut self, document: &mut Document, session: &AgentSession) -> bool {
+        session.with_session(|session| self.show_earlier(document, session))
+    }
+
+    fn show_earlier(&mut self, document: &mut Document, session: &Session) -> bool {
         if self.older.is_empty() {
             return false;
         }
-        let entries = session.with_session(|session| {
-            let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
-            history::read(&ids, session)
-        });
-        let mut history = History::of(&entries, &self.look);
+        let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
+        let mut history = History::of(&history::read(&ids, session), &self.look);
         history.close_calls();
         let (components, _) = history.finish();
         let ids = match self.first {
             Some(first) => document.insert_all_before(first, components),
             None => components
                 .into_iter()
-                .map(|component| document.push_boxed(component, pi_tui::Liveness::Settled))
+                .map(|component| document.push_boxed(component, Liveness::Settled))
                 .collect(),
         };
         self.first = ids.first().copied().or(self.first);
@@ -498,7 +501,7 @@ impl Transcript {
         let (components, open) = history.finish();
         let ids: Vec<BlockId> = components
             .into_iter()
-            .map(|component| document.push_boxed(component, pi_tui::Liveness::Settled))
+            .map(|component| document.push_boxed(component, Liveness::Settled))
             .collect();
         let open = open.into_iter();
         self.calls

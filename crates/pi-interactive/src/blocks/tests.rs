@@ -1,1 +1,584 @@
+//! What the blocks show, in every state and at every width.
 
+use std::time::{Duration, Instant};
+
+use pi_ai::{
+    AssistantBlock, AssistantMessage, BashExecutionMessage, Content, ImageContent, InputBlock,
+    StopReason, ThinkingContent,
+};
+use pi_tui::{
+    Capabilities, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, strip_ansi, visible_width,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::block::Block;
+use crate::look::Appearance;
+use crate::transcript::{BashEnd, Notice, NoticeLevel};
+
+/// Returns the rows of a block without colours and without what fills them.
+fn shown_with(block: &mut impl Block, width: usize, appearance: &Appearance) -> Vec<String> {
+    let lines = block.lines(width, appearance);
+    for line in &lines {
+        assert!(
+            visible_width(line) <= width,
+            "{line:?} is wider than {width}"
+        );
+    }
+    lines
+        .iter()
+        .map(|line| strip_ansi(line).trim_end().to_owned())
+        .collect()
+}
+
+fn shown(block: &mut impl Block) -> Vec<String> {
+    shown_with(block, 60, &Appearance::for_tests())
+}
+
+fn call(name: &str, arguments: &Value) -> ToolCallBlock {
+    ToolCallBlock::new(name, arguments.as_object().unwrap())
+}
+
+fn result(text: &str) -> Vec<InputBlock> {
+    vec![InputBlock::text(text)]
+}
+
+/// Returns a call with its result.
+fn done(name: &str, arguments: &Value, text: &str) -> ToolCallBlock {
+    let mut block = call(name, arguments);
+    block.end(&result(text), None, false, None);
+    block
+}
+
+fn numbered(count: usize) -> String {
+    let lines: Vec<String> = (1..=count).map(|line| format!("line {line}")).collect();
+    lines.join("\n")
+}
+
+fn click(row: usize) -> MouseEvent {
+    MouseEvent {
+        kind: MouseEventKind::Click { count: 1 },
+        button: MouseButton::Left,
+        modifiers: pi_tui::Modifiers::default(),
+        column: 2,
+        row,
+        screen_column: 2,
+        screen_row: row,
+        width: 60,
+        height: 10,
+    }
+}
+
+fn thinking(text: &str) -> AssistantBlock {
+    AssistantBlock::Thinking(ThinkingContent {
+        thinking: text.to_owned(),
+        ..ThinkingContent::default()
+    })
+}
+
+fn answer(content: Vec<AssistantBlock>, stop_reason: StopReason) -> AssistantMessage {
+    AssistantMessage {
+        content,
+        stop_reason,
+        ..AssistantMessage::default()
+    }
+}
+
+#[test]
+fn a_message_of_the_user_keeps_its_own_markers() {
+    let mut block = UserBlock::new(&Content::Text("7. seven\n8. eight \\*".to_owned())).unwrap();
+    assert_eq!(
+        shown(&mut block),
+        ["", "", " 7. seven", " 8. eight \\*", ""]
+    );
+    let lines = block.lines(60, &Appearance::for_tests());
+    assert!(lines.get(1).unwrap().starts_with("\x1b]133;A"));
+    assert!(UserBlock::of_text(" \n").is_none());
+}
+
+#[test]
+fn pictures_of_the_user_are_named() {
+    let content = Content::Blocks(vec![
+        InputBlock::text("see"),
+        InputBlock::Image(ImageContent::new("AAAA", "image/png")),
+    ]);
+    let mut block = UserBlock::new(&content).unwrap();
+    assert_eq!(
+        shown(&mut block),
+        ["", "", " see", " [Image: [image/png]]", ""]
+    );
+}
+
+#[test]
+fn an_answer_shows_text_and_thinking_in_order() {
+    let content = vec![
+        thinking("First I consider."),
+        thinking("Then both."),
+        AssistantBlock::text("\nRoses **it** is.\n"),
+    ];
+    let mut block = AnswerBlock::of(&answer(content, StopReason::Stop));
+    assert_eq!(
+        shown(&mut block),
+        [
+            "",
+            " First I consider.",
+            "",
+            " Then both.",
+            "",
+            " Roses it is."
+        ]
+    );
+    let hidden = Appearance {
+        hide_thinking: true,
+        ..Appearance::for_tests()
+    };
+    assert_eq!(
+        shown_with(&mut block, 60, &hidden),
+        ["", " Thinking…", "", " Roses it is."]
+    );
+    assert!(block.mouse(&click(1)).handled);
+    assert_eq!(shown_with(&mut block, 60, &hidden).len(), 6);
+    assert!(!block.mouse(&click(5)).handled);
+}
+
+#[test]
+fn a_growing_answer_looks_like_the_whole_one() {
+    let text = "Here is code:\n\n```python\ndef half(x):\n    return x / 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe **bold** end.";
+    let mut growing = AnswerBlock::arriving();
+    for end in 0..=text.len() {
+        let part = text.get(..end).unwrap();
+        growing.grow(&answer(
+            vec![thinking("hm"), AssistantBlock::text(part)],
+            StopReason::Pending,
+        ));
+        let mut whole = AnswerBlock::arriving();
+        whole.grow(&answer(
+            vec![thinking("hm"), AssistantBlock::text(part)],
+            StopReason::Pending,
+        ));
+        assert_eq!(shown(&mut growing), shown(&mut whole), "{part:?}");
+    }
+    assert!(!growing.is_finished());
+    growing.finish(&answer(
+        vec![thinking("hm"), AssistantBlock::text(text)],
+        StopReason::Stop,
+    ));
+    assert!(growing.is_finished());
+}
+
+#[test]
+fn an_answer_says_how_it_ended_if_it_ended_badly() {
+    let text = || vec![AssistantBlock::text("The beginning")];
+    let mut aborted = AnswerBlock::of(&answer(text(), StopReason::Aborted));
+    assert_eq!(
+        shown(&mut aborted),
+        ["", " The beginning", "", " Stopped before the end."]
+    );
+    let mut failed = AnswerBlock::of(&AssistantMessage {
+        error_message: Some("529 \x1b[2Joverloaded".to_owned()),
+        ..answer(Vec::new(), StopReason::Error)
+    });
+    assert_eq!(shown(&mut failed), ["", " Error: 529 overloaded"]);
+    let mut cut = AnswerBlock::of(&answer(text(), StopReason::Length));
+    assert!(shown(&mut cut).concat().contains("was cut off"));
+    assert!(AnswerBlock::of(&answer(vec![thinking(" ")], StopReason::Stop)).is_blank());
+}
+
+#[test]
+fn a_command_shows_the_end_of_what_it_printed() {
+    let mut block = call("bash", &json!({"command": "seq 300", "timeout": 5}));
+    assert_eq!(shown(&mut block), ["", "", " $ seq 300 (at most 5s)", ""]);
+    let start = Instant::now();
+    block.begin(start);
+    block.update(&result(&numbered(7)), None);
+    assert_eq!(
+        shown(&mut block),
+        [
+            "",
+            "",
+            " $ seq 300 (at most 5s)",
+            "",
+            " … 2 earlier lines (ctrl+o to expand)",
+            " line 3",
+            " line 4",
+            " line 5",
+            " line 6",
+            " line 7",
+            "",
+            " Running for 0.0s",
+            "",
+        ]
+    );
+    assert_eq!(block.next_tick(), Some(start + Duration::from_secs(1)));
+    block.tick(start + Duration::from_secs(1));
+    assert!(shown(&mut block).concat().contains("Running for 1.0s"));
+    let end = start + Duration::from_millis(1_640);
+    block.end(&result(&numbered(7)), None, false, Some(end));
+    block.set_expanded(true);
+    let rows = shown(&mut block);
+    assert_eq!(rows.len(), 14);
+    assert!(rows.contains(&" line 1".to_owned()) && rows.contains(&" Took 1.6s".to_owned()));
+    assert_eq!((block.next_tick(), block.is_finished()), (None, true));
+}
+
+#[test]
+fn a_cut_output_says_where_all_of_it_is_and_says_it_once() {
+    let mut block = call("bash", &json!({"command": "yes"}));
+    let details = json!({
+        "truncation": {"truncated": true, "truncatedBy": "lines", "outputLines": 2, "totalLines": 9},
+        "fullOutputPath": "/tmp/full.log",
+    });
+    let text = "y\ny\n\n[Showing lines 8-9 of 9. Full output: /tmp/full.log]";
+    block.end(&result(text), Some(&details), false, None);
+    assert_eq!(
+        shown(&mut block),
+        [
+            "",
+            "",
+            " $ yes",
+            "",
+            " y",
+            " y",
+            "",
+            " [Kept: 2 of 9 lines. All of it: /tmp/full.log]",
+            "",
+        ]
+    );
+}
+
+#[test]
+fn arguments_show_while_they_arrive() {
+    let mut block = ToolCallBlock::arriving("write");
+    assert_eq!(shown(&mut block), ["", "", " write …", ""]);
+    block.arguments_arrived("{\"path\":\"long.txt\",\"content\":\"");
+    for row in 1..=12 {
+        block.arguments_arrived(&format!("row {row}\\n"));
+    }
+    let rows = shown(&mut block);
+    assert_eq!(rows.get(2).map(String::as_str), Some(" write long.txt"));
+    assert_eq!(rows.get(13).map(String::as_str), Some(" row 10"));
+    assert_eq!(
+        rows.get(14).map(String::as_str),
+        Some(" … 2 more lines, 12 in all (ctrl+o to expand)")
+    );
+    block.give_up("Stopped.");
+    assert!(block.is_finished());
+    assert_eq!(
+        shown(&mut block).get(16).map(String::as_str),
+        Some(" Stopped.")
+    );
+}
+
+#[test]
+fn a_file_that_was_read_shows_only_when_expanded() {
+    let arguments = json!({"path": "/home/user/poem.rs", "offset": 10, "limit": 11});
+    let mut block = done("read", &arguments, "fn main() {\n\tx();\n}\n");
+    assert_eq!(shown(&mut block), ["", "", " read ~/poem.rs:10-20", ""]);
+    block.set_expanded(true);
+    assert_eq!(
+        shown(&mut block),
+        [
+            "",
+            "",
+            " read ~/poem.rs:10-20",
+            "",
+            " fn main() {",
+            "    x();",
+            " }",
+            ""
+        ]
+    );
+    let mut failed = call("read", &json!({"path": "missing.txt"}));
+    failed.end(&result("no such file"), None, true, None);
+    assert_eq!(
+        shown(&mut failed),
+        ["", "", " read missing.txt", "", " no such file", ""]
+    );
+    let mut skill = done("read", &json!({"path": "/s/baking/SKILL.md"}), "text");
+    assert_eq!(
+        shown(&mut skill),
+        ["", "", " [skill] baking (ctrl+o to expand)", ""]
+    );
+}
+
+#[test]
+fn an_edit_shows_what_it_will_do_and_then_what_it_did() {
+    let mut block = ToolCallBlock::arriving("edit");
+    block.arguments_arrived(
+        "{\"path\":\"a.rs\",\"edits\":[{\"oldText\":\"let b = 2;\",\"newText\":\"let b = 2",
+    );
+    assert_eq!(
+        shown(&mut block),
+        [
+            "",
+            "",
+            " edit a.rs",
+            "",
+            " - let b = 2;",
+            " + let b = 2",
+            ""
+        ]
+    );
+    let diff = json!({"diff": " 2 kept\n-3 let b = 2;\n+3 let b = 22;"});
+    block.end(&result("ok"), Some(&diff), false, None);
+    assert_eq!(
+        shown(&mut block),
+        [
+            "",
+            "",
+            " edit a.rs",
+            "",
+            "  2 kept",
+            " -3 let b = 2;",
+            " +3 let b = 22;",
+            ""
+        ]
+    );
+}
+
+#[test]
+fn searches_show_their_first_lines_and_their_limits() {
+    let arguments = json!({"pattern": "needle", "glob": "*.rs", "limit": 20});
+    let mut block = call("grep", &arguments);
+    let details = json!({"matchLimitReached": 20, "linesTruncated": true});
+    block.end(&result(&numbered(17)), Some(&details), false, None);
+    let rows = shown(&mut block);
+    assert_eq!(
+        rows.get(2).map(String::as_str),
+        Some(" grep /needle/ in . (*.rs) limit 20")
+    );
+    assert_eq!(
+        rows.get(18..).unwrap(),
+        [
+            " line 15",
+            " … 2 more lines (ctrl+o to expand)",
+            " [Not everything is shown: limit of 20 matches, long lines",
+            " are cut]",
+            "",
+        ]
+    );
+    let mut find = done("find", &json!({"pattern": "*.txt"}), &numbered(21));
+    assert!(shown(&mut find).concat().contains("find *.txt in . line 1"));
+    assert!(shown(&mut find).concat().contains("… 1 more lines"));
+    let mut ls = done("ls", &json!({"path": "a"}), "one.txt");
+    assert_eq!(shown(&mut ls), ["", "", " ls a", "", " one.txt", ""]);
+}
+
+#[test]
+fn an_unknown_tool_shows_its_arguments_and_its_text() {
+    let arguments = json!({"depth": 7, "name": "x\u{1b}[31my"});
+    let mut block = call("dig", &arguments);
+    assert_eq!(
+        shown(&mut block),
+        ["", "", " dig depth=7 name=\"x\\u001b[31my\"", ""]
+    );
+    block.end(&result("deep"), None, false, None);
+    block.set_expanded(true);
+    let rows = shown(&mut block);
+    assert!(rows.contains(&"   \"depth\": 7,".to_owned()) && rows.contains(&" deep".to_owned()));
+}
+
+#[test]
+fn arguments_of_another_type_break_nothing() {
+    let wrong = json!({
+        "path": 7, "command": [1], "content": {}, "pattern": null, "edits": "x", "offset": "a",
+        "limit": -1, "timeout": {}, "oldText": 5, "glob": 3,
+    });
+    for name in [
+        "read", "write", "edit", "bash", "grep", "find", "ls", "other",
+    ] {
+        for width in [1, 2, 3, 20, 200] {
+            let mut block = call(name, &wrong);
+            shown_with(&mut block, width, &Appearance::for_tests());
+            block.end(
+                &result("\u{1b}]0;evil\u{7}text\r\nmore"),
+                Some(&wrong),
+                true,
+                None,
+            );
+            let lines = block.lines(width, &Appearance::for_tests());
+            assert!(!lines.iter().any(|line| line.contains("]0;")));
+        }
+    }
+}
+
+#[test]
+fn colours_tell_whether_a_tool_runs_succeeded_or_failed() {
+    let appearance = Appearance::for_tests();
+    let background = |block: &mut ToolCallBlock, token| {
+        let open = appearance.style(token).open();
+        let lines = block.lines(40, &appearance);
+        lines.iter().skip(1).all(|line| line.contains(&open))
+    };
+    use pi_tui::ColorToken::{ToolErrorBg, ToolPendingBg, ToolSuccessBg};
+    let mut block = call("ls", &json!({}));
+    assert!(background(&mut block, ToolPendingBg));
+    block.end(&result("x"), None, false, None);
+    assert!(background(&mut block, ToolSuccessBg));
+    let mut block = call("ls", &json!({}));
+    block.give_up("no");
+    assert!(background(&mut block, ToolErrorBg));
+}
+
+/// A PNG of one pixel.
+const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[test]
+fn pictures_show_on_terminals_that_can_and_are_named_elsewhere() {
+    let content = vec![
+        InputBlock::text("Read image file [image/png]"),
+        InputBlock::Image(ImageContent::new(DOT, "image/png")),
+    ];
+    let mut block = call("read", &json!({"path": "dot.png"}));
+    block.end(&content, None, false, None);
+    assert_eq!(shown(&mut block), ["", "", " read dot.png", ""]);
+    block.set_expanded(true);
+    assert!(shown(&mut block).contains(&" [Image: [image/png] 1x1]".to_owned()));
+    let appearance = Appearance {
+        capabilities: Capabilities {
+            images: Some(ImageProtocol::Kitty),
+            ..Capabilities::default()
+        },
+        image_width: 4,
+        ..Appearance::for_tests()
+    };
+    let lines = block.lines(60, &appearance);
+    assert!(lines.iter().any(|line| line.contains("\x1b_G")));
+    assert!(!lines.iter().any(|line| line.contains("[Image:")));
+    let hidden = Appearance {
+        show_images: false,
+        ..appearance
+    };
+    let lines = block.lines(60, &hidden);
+    assert!(!lines.iter().any(|line| line.contains("\x1b_G")));
+}
+
+#[test]
+fn a_command_of_the_user_stands_between_borders() {
+    let border = "─".repeat(30);
+    let start = Instant::now();
+    let mut block = BashExecutionBlock::running("ls\tx", false, start);
+    block.print("one\x1b[3");
+    block.print("1m red\n\ttwo\n");
+    assert_eq!(
+        shown_with(&mut block, 30, &Appearance::for_tests()),
+        [
+            "",
+            &border,
+            " $ ls   x",
+            "",
+            " one red",
+            "    two",
+            "",
+            " ⠋ Running… (escape to stop)",
+            &border,
+        ]
+    );
+    assert!(block.next_tick().is_some());
+    let end = BashEnd {
+        exit_code: Some(4),
+        cancelled: false,
+        truncated: false,
+        full_output_path: None,
+        error: None,
+    };
+    block.finish(&end);
+    let rows = shown_with(&mut block, 30, &Appearance::for_tests());
+    assert_eq!(rows.get(7).map(String::as_str), Some(" (exit 4)"));
+    assert_eq!(block.next_tick(), None);
+}
+
+#[test]
+fn a_long_output_of_the_user_is_bounded() {
+    let mut block = BashExecutionBlock::running("yes", true, Instant::now());
+    for number in 0..40_000 {
+        block.print(&format!("printed line {number}\n"));
+    }
+    let rows = shown(&mut block);
+    assert_eq!(rows.len(), 28);
+    assert!(rows.contains(&" printed line 39999".to_owned()));
+    let mut stored = BashExecutionBlock::of(&BashExecutionMessage {
+        command: "x".to_owned(),
+        output: numbered(3),
+        cancelled: true,
+        truncated: true,
+        full_output_path: Some("/tmp/all".to_owned()),
+        ..BashExecutionMessage::default()
+    });
+    let text = shown(&mut stored).concat();
+    assert!(text.contains("(stopped)") && text.contains("All of it: /tmp/all"));
+}
+
+#[test]
+fn summaries_and_skills_are_short_until_asked() {
+    let summarized = Summarized::Compaction {
+        tokens_before: 1_030_010,
+    };
+    let mut block = SummaryBlock::new(summarized, "## Goal\n\nGrow hollyhocks.");
+    let short = [
+        "",
+        "",
+        " [compaction]",
+        "",
+        " Compacted 1,030,010 tokens (ctrl+o to expand)",
+        "",
+    ];
+    assert_eq!(shown(&mut block), short);
+    assert!(block.mouse(&click(2)).handled);
+    assert!(shown(&mut block).contains(&" Grow hollyhocks.".to_owned()));
+    let text = "<skill name=\"knit\" location=\"/s/SKILL.md\">\nUse wool.\n</skill>\n\na sock";
+    let skill = SkillCall::read(text).unwrap();
+    assert_eq!((skill.name, skill.message), ("knit", "a sock"));
+    let mut block = SkillBlock::new(&skill);
+    assert_eq!(
+        shown(&mut block),
+        ["", "", " [skill] knit (ctrl+o to expand)", ""]
+    );
+    block.set_expanded(true);
+    assert_eq!(
+        shown(&mut block),
+        ["", "", " [skill] knit", "", " Use wool.", ""]
+    );
+    assert_eq!(SkillCall::read("<skill name=\"x\">"), None);
+    assert_eq!(SkillCall::read("about <skill name=\"knit\""), None);
+}
+
+#[test]
+fn remarks_and_messages_of_extensions() {
+    let mut notice = NoticeBlock::new(Notice {
+        level: NoticeLevel::Warning,
+        text: "look\x1b[2J here".to_owned(),
+    });
+    assert_eq!(shown(&mut notice), ["", " Warning: look here"]);
+    let mut custom = CustomBlock::new("other\nkind", &Content::Text("a **bold** word".to_owned()));
+    assert_eq!(
+        shown(&mut custom),
+        ["", "", " [other kind]", "", " a bold word", ""]
+    );
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let wide = "日本語🎉 ".repeat(20);
+    for width in 1..40 {
+        let appearance = Appearance::for_tests();
+        let mut user = UserBlock::of_text(&wide).unwrap();
+        shown_with(&mut user, width, &appearance);
+        let content = vec![thinking(&wide), AssistantBlock::text(wide.as_str())];
+        let mut answer = AnswerBlock::of(&answer(content, StopReason::Aborted));
+        shown_with(&mut answer, width, &appearance);
+        let mut bash = done("bash", &json!({"command": wide}), &wide);
+        shown_with(&mut bash, width, &appearance);
+        let mut edit = call(
+            "edit",
+            &json!({"path": wide, "oldText": wide, "newText": "x"}),
+        );
+        shown_with(&mut edit, width, &appearance);
+        let mut own = BashExecutionBlock::running(&wide, false, Instant::now());
+        own.print(&wide);
+        shown_with(&mut own, width, &appearance);
+        let mut earlier = EarlierBlock::new(100_000);
+        shown_with(&mut earlier, width, &appearance);
+    }
+}

@@ -1,1 +1,378 @@
+//! How events and entries become blocks, and what is laid out when.
 
+use std::path::Path;
+use std::time::Duration;
+
+use pi_agent::{SharedMessage, ToolOutput};
+use pi_ai::{
+    AssistantBlock, Content, FauxProvider, InputBlock, MessageBuilder, ToolCall, ToolResultMessage,
+    UserMessage,
+};
+use pi_session::NewSession;
+use pi_tui::{
+    Keybindings, Platform, RenderOptions, ScreenMode, Size, TUI_ACTIONS, Tui, TuiOptions,
+    UserBindings,
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+use crate::blocks::UserBlock;
+
+struct Stage {
+    transcript: Transcript,
+    tui: Tui,
+    look: Look,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let look = Look::for_tests();
+        let mut tui = Tui::new(TuiOptions {
+            mode: ScreenMode::Full,
+            render: RenderOptions::default(),
+            keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
+            wheel_lines: 3,
+            copy_on_select: false,
+        });
+        tui.set_size(Size {
+            columns: 60,
+            rows: 24,
+        });
+        Self {
+            transcript: Transcript::new(look.clone()),
+            tui,
+            look,
+        }
+    }
+
+    fn with<R>(&mut self, change: impl FnOnce(&mut Transcript, &mut Document) -> R) -> R {
+        change(&mut self.transcript, self.tui.transcript_mut())
+    }
+
+    fn follow(&mut self, step: AgentEvent, now: Instant) {
+        self.with(|transcript, document| {
+            transcript.follow(document, &SessionEvent::Agent(step), now);
+        });
+    }
+
+    fn frame(&mut self) {
+        self.tui.frame().unwrap();
+    }
+
+    /// Returns what the document shows, without colours and empty lines.
+    fn shown(&mut self) -> Vec<String> {
+        self.frame();
+        let document = self.tui.transcript();
+        document
+            .lines(0..document.line_count())
+            .map(|line| pi_tui::strip_ansi(line).trim().to_owned())
+            .filter(|line| !line.is_empty())
+            .collect()
+    }
+
+    fn layouts<B: Block>(&self, id: BlockId) -> usize {
+        let component = self.tui.transcript().get(id).unwrap();
+        let view = (component as &dyn Any).downcast_ref::<BlockView<B>>();
+        view.unwrap().layouts()
+    }
+
+    fn ids(&self) -> Vec<BlockId> {
+        self.tui.transcript().ids().collect()
+    }
+}
+
+fn user(text: &str) -> AgentMessage {
+    AgentMessage::User(UserMessage {
+        content: Content::Text(text.to_owned()),
+        ..UserMessage::default()
+    })
+}
+
+fn shared(message: AgentMessage) -> SharedMessage {
+    SharedMessage::new(message)
+}
+
+fn answer(content: Vec<AssistantBlock>, stop_reason: StopReason) -> AssistantMessage {
+    AssistantMessage {
+        content,
+        stop_reason,
+        ..AssistantMessage::default()
+    }
+}
+
+fn bash(id: &str, command: &str) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        name: "bash".to_owned(),
+        arguments: json!({ "command": command }).as_object().cloned().unwrap(),
+        ..ToolCall::default()
+    }
+}
+
+fn tool_result(id: &str, text: &str) -> AgentMessage {
+    AgentMessage::ToolResult(ToolResultMessage {
+        tool_call_id: id.to_owned(),
+        tool_name: "bash".to_owned(),
+        content: vec![InputBlock::text(text)],
+        ..ToolResultMessage::default()
+    })
+}
+
+/// Sends what a builder has to tell.
+fn stream(stage: &mut Stage, builder: &mut MessageBuilder) {
+    let message = builder.live();
+    for event in builder.take_events() {
+        let step = AgentEvent::MessageUpdate {
+            message: message.clone(),
+            assistant_message_event: event,
+        };
+        stage.follow(step, Instant::now());
+    }
+}
+
+#[test]
+fn a_finished_block_is_laid_out_once_while_others_grow() {
+    let mut stage = Stage::new();
+    let said = shared(user("tell me"));
+    stage.follow(AgentEvent::MessageStart { message: said }, Instant::now());
+    let mut builder = MessageBuilder::new(&FauxProvider::echo().model(), 0);
+    builder.start();
+    let text = builder.open_text();
+    for word in 0..50 {
+        // Several pieces arrive between two frames.
+        for piece in ["word ", "by ", "word "] {
+            builder.append_text(text, &format!("{piece}{word} "));
+            stream(&mut stage, &mut builder);
+        }
+        stage.frame();
+    }
+    let ids = stage.ids();
+    assert_eq!(stage.layouts::<UserBlock>(ids[0]), 1);
+    assert_eq!(stage.layouts::<AnswerBlock>(ids[1]), 50);
+    builder.close_text(text);
+    let whole = builder.live().snapshot();
+    let whole = AssistantMessage {
+        stop_reason: StopReason::Stop,
+        ..whole
+    };
+    let message = shared(AgentMessage::Assistant(whole));
+    stage.follow(AgentEvent::MessageEnd { message }, Instant::now());
+    let rows = stage.shown();
+    assert!(rows.last().unwrap().ends_with("word 49"));
+    let before = stage.layouts::<AnswerBlock>(ids[1]);
+    for _ in 0..20 {
+        stage.with(|transcript, document| {
+            let notice = Notice {
+                level: NoticeLevel::Status,
+                text: "again".to_owned(),
+            };
+            transcript.tell(document, &notice);
+        });
+        stage.frame();
+    }
+    assert_eq!(stage.layouts::<AnswerBlock>(ids[1]), before);
+    assert_eq!(stage.ids().len(), 3);
+}
+
+#[test]
+fn a_call_is_shown_from_its_first_argument_to_its_result() {
+    let mut stage = Stage::new();
+    let now = Instant::now();
+    let live = MessageBuilder::new(&FauxProvider::echo().model(), 0).live();
+    let update = |event| AgentEvent::MessageUpdate {
+        message: live.clone(),
+        assistant_message_event: event,
+    };
+    stage.follow(
+        update(AssistantMessageEvent::ToolCallStart {
+            content_index: 0,
+            id: "1".to_owned(),
+            tool_name: "bash".to_owned(),
+        }),
+        now,
+    );
+    for delta in ["{\"comm", "and\":\"echo ", "hi"] {
+        stage.follow(
+            update(AssistantMessageEvent::ToolCallDelta {
+                content_index: 0,
+                delta: delta.to_owned(),
+            }),
+            now,
+        );
+    }
+    assert_eq!(stage.shown(), ["$ echo hi"]);
+    assert_eq!(stage.layouts::<ToolCallBlock>(stage.ids()[0]), 1);
+    let message = answer(
+        vec![AssistantBlock::ToolCall(bash("1", "echo hi there"))],
+        StopReason::ToolUse,
+    );
+    let message = shared(AgentMessage::Assistant(message));
+    stage.follow(AgentEvent::MessageEnd { message }, now);
+    stage.follow(
+        AgentEvent::ToolExecutionStart {
+            tool_call_id: "1".to_owned(),
+            tool_name: "bash".to_owned(),
+            args: json!({}),
+        },
+        now,
+    );
+    assert_eq!(stage.shown(), ["$ echo hi there", "Running for 0.0s"]);
+    let tick = now + Duration::from_secs(1);
+    assert_eq!(stage.transcript.next_tick(), Some(tick));
+    stage.with(|transcript, document| transcript.tick(document, tick));
+    assert_eq!(stage.shown(), ["$ echo hi there", "Running for 1.0s"]);
+    stage.follow(
+        AgentEvent::ToolExecutionEnd {
+            tool_call_id: "1".to_owned(),
+            tool_name: "bash".to_owned(),
+            result: ToolOutput::text("hi"),
+            is_error: false,
+        },
+        now + Duration::from_millis(1_500),
+    );
+    assert_eq!(stage.shown(), ["$ echo hi there", "hi", "Took 1.5s"]);
+    assert_eq!(stage.transcript.next_tick(), None);
+}
+
+#[test]
+fn an_answer_that_is_stopped_gives_its_calls_up() {
+    let mut stage = Stage::new();
+    let message = answer(
+        vec![
+            AssistantBlock::text("Let me see."),
+            AssistantBlock::ToolCall(bash("1", "sleep 60")),
+        ],
+        StopReason::Aborted,
+    );
+    let message = shared(AgentMessage::Assistant(message));
+    stage.follow(AgentEvent::MessageEnd { message }, Instant::now());
+    assert_eq!(
+        stage.shown(),
+        ["Let me see.", "$ sleep 60", "Stopped before it began."]
+    );
+    assert!(stage.transcript.calls.is_empty());
+}
+
+#[test]
+fn details_change_only_what_has_them() {
+    let mut stage = Stage::new();
+    let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
+    session.append_message(user("read it")).unwrap();
+    let call = AssistantBlock::ToolCall(bash("1", "seq 9"));
+    let message = AgentMessage::Assistant(answer(vec![call], StopReason::ToolUse));
+    session.append_message(message).unwrap();
+    session
+        .append_message(tool_result("1", "1\n2\n3\n4\n5\n6\n7"))
+        .unwrap();
+    stage.with(|transcript, document| transcript.show_recent(document, &session, true));
+    assert!(
+        stage
+            .shown()
+            .contains(&"… 2 earlier lines (ctrl+o to expand)".to_owned())
+    );
+    stage.with(|transcript, document| transcript.set_expanded(document, true));
+    assert!(stage.shown().contains(&"1".to_owned()));
+    let ids = stage.ids();
+    assert_eq!(stage.layouts::<UserBlock>(ids[0]), 1);
+    assert_eq!(stage.layouts::<ToolCallBlock>(ids[1]), 2);
+    stage
+        .look
+        .change(|appearance| appearance.output_padding = 0);
+    stage.tui.invalidate();
+    stage.frame();
+    assert_eq!(stage.layouts::<UserBlock>(ids[0]), 2);
+}
+
+/// Returns a session of this many turns, each of four entries.
+fn long_session(turns: usize) -> Session {
+    let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
+    for turn in 0..turns {
+        session
+            .append_message(user(&format!("ask {turn}")))
+            .unwrap();
+        let id = format!("call-{turn}");
+        let call = AssistantBlock::ToolCall(bash(&id, "x"));
+        let message = AgentMessage::Assistant(answer(vec![call], StopReason::ToolUse));
+        session.append_message(message).unwrap();
+        session.append_message(tool_result(&id, "done")).unwrap();
+        let text = vec![AssistantBlock::text(format!("said {turn}"))];
+        let message = AgentMessage::Assistant(answer(text, StopReason::Stop));
+        session.append_message(message).unwrap();
+    }
+    session
+}
+
+#[test]
+fn a_long_session_shows_its_recent_part_at_once() {
+    let mut stage = Stage::new();
+    let session = long_session(25_000);
+    stage.with(|transcript, document| transcript.show_recent(document, &session, true));
+    assert!(stage.ids().len() <= RECENT_ENTRIES + 2);
+    let rows = stage.shown();
+    assert_eq!(
+        rows.first().unwrap(),
+        "… 99,000 earlier entries of this session are not shown"
+    );
+    assert_eq!(rows.last().unwrap(), "said 24999");
+    assert!(stage.transcript.has_older());
+}
+
+#[test]
+fn earlier_parts_are_loaded_in_order_until_there_are_no_more() {
+    let mut stage = Stage::new();
+    let turns = RECENT_ENTRIES;
+    let session = long_session(turns);
+    stage.with(|transcript, document| transcript.show_recent(document, &session, true));
+    stage.frame();
+    let shown_first = stage.ids()[1];
+    let mut steps = 0;
+    while stage.with(|transcript, document| transcript.show_earlier(document, &session)) {
+        steps += 1;
+        stage.frame();
+    }
+    assert_eq!(steps, 3);
+    assert_eq!(stage.layouts::<UserBlock>(shown_first), 1);
+    assert!(!stage.transcript.has_older());
+    assert_eq!(stage.ids().len(), turns * 3);
+    let rows = stage.shown();
+    assert_eq!(rows.get(..4).unwrap(), ["ask 0", "$ x", "done", "said 0"]);
+    let expected: Vec<String> = (0..turns).map(|turn| format!("said {turn}")).collect();
+    let said = rows.iter().filter(|row| row.starts_with("said"));
+    assert_eq!(said.cloned().collect::<Vec<_>>(), expected);
+    assert!(!rows.contains(&"No result was kept.".to_owned()));
+}
+
+#[test]
+fn results_are_not_parted_from_their_calls() {
+    let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
+    session.append_message(user("go")).unwrap();
+    let calls = (0..3).map(|call| AssistantBlock::ToolCall(bash(&call.to_string(), "x")));
+    let message = answer(calls.collect(), StopReason::ToolUse);
+    session
+        .append_message(AgentMessage::Assistant(message))
+        .unwrap();
+    for call in 0..3 {
+        session
+            .append_message(tool_result(&call.to_string(), "done"))
+            .unwrap();
+    }
+    let mut ids = session.branch_ids();
+    assert_eq!(history::take_recent(&mut ids, 2, &session).len(), 4);
+    assert_eq!(ids.len(), 1);
+}
+
+#[test]
+fn a_status_gives_way_to_the_next_one_and_other_remarks_stay() {
+    let mut stage = Stage::new();
+    for (level, text) in [
+        (NoticeLevel::Status, "one"),
+        (NoticeLevel::Status, "two"),
+        (NoticeLevel::Error, "three"),
+        (NoticeLevel::Status, "four"),
+    ] {
+        let text = text.to_owned();
+        stage.with(|transcript, document| transcript.tell(document, &Notice { level, text }));
+    }
+    assert_eq!(stage.shown(), ["two", "Error: three", "four"]);
+}
