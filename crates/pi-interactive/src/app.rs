@@ -8,6 +8,7 @@ mod bash;
 mod facts;
 mod input;
 mod intents;
+mod login_options;
 mod mailbox;
 mod navigation;
 mod open;
@@ -23,15 +24,16 @@ mod submit;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use pi_config::ConfigDiagnostic;
+use pi_config::{ConfigDiagnostic, TrustChoice};
 use pi_runtime::{AgentSession, Delivery, SessionEvent, SessionRuntime};
-use pi_tui::{Document, Leave, RunnerEvent};
-use tokio::sync::{mpsc, watch};
+use pi_tui::{Document, RunnerEvent};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::DropGuard;
 
-use self::mailbox::Mailbox;
+pub(crate) use self::mailbox::Mailbox;
 use self::sign_in::SignIn;
+use crate::intent::Answer;
 use crate::interrupts::DoublePress;
 use crate::look::Look;
 use crate::screen::Screen;
@@ -40,6 +42,9 @@ use crate::theme_choice::ThemeChoice;
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::{Notice, NoticeLevel, Transcript};
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
+
+/// What is done with the answer to a question.
+type Asked = Box<dyn FnOnce(&mut App, Answer) + Send>;
 
 /// What the loop does once a task is over.
 pub(crate) type FollowUp = Box<dyn FnOnce(&mut App) + Send>;
@@ -51,7 +56,6 @@ const BURST: usize = 256;
 const LONG_RUN: Duration = Duration::from_secs(30);
 
 /// The terminal application with a live session.
-#[derive(Debug)]
 pub(crate) struct App {
     pub(crate) options: InteractiveOptions,
     pub(crate) screen: Screen,
@@ -68,6 +72,10 @@ pub(crate) struct App {
     /// The search for sessions under way; dropping it gives it up.
     listing: Option<DropGuard>,
     sign_in: Option<SignIn>,
+    /// Who waits for the answer of the open dialog.
+    asked: Option<Asked>,
+    /// Who waits for what the user decides about a project.
+    trust_asked: Option<oneshot::Sender<Option<TrustChoice>>>,
     clear_key: DoublePress,
     escape_key: DoublePress,
     /// The text at the prompt is a shell command.
@@ -132,6 +140,8 @@ impl App {
             mail,
             listing: None,
             sign_in: None,
+            asked: None,
+            trust_asked: None,
             clear_key: DoublePress::default(),
             escape_key: DoublePress::default(),
             is_bash_mode: false,

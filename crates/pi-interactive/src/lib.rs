@@ -36,11 +36,14 @@ mod theme_choice;
 mod theme_watch;
 mod title;
 mod transcript;
+mod trust_desk;
 mod working;
 
 use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use thiserror::Error;
+
+pub use trust_desk::TrustDesk;
 
 use app::{App, AppParts};
 use editor_area::EditorArea;
@@ -61,6 +64,12 @@ pub struct InteractiveOptions {
     pub pick_session: bool,
     /// Whether services are asked for newer models.
     pub refresh_catalogues: bool,
+    /// What is new, as Markdown.
+    pub changelog: Option<&'static str>,
+    /// Whom the runtime asks about projects.
+    pub trust: Option<TrustDesk>,
+    /// Whether this is the very first start.
+    pub first_start: bool,
 }
 
 /// Why the application ended.
@@ -128,5 +137,8 @@ pub async fn run(
         runtime,
     });
     app.note_problems(chosen.problem, problems);
+    if let Some(trust) = &app.options.trust {
+        trust.use_application(Some(app.mail()));
+    }
     app.run().await
 }

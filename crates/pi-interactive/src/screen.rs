@@ -183,7 +183,7 @@ impl Screen {
 }
 
 /// A dialog as a component of the dock.
-struct DialogFrame(Box<dyn Dialog>);
+pub(crate) struct DialogFrame(pub(crate) Box<dyn Dialog>);
 
 impl Component for DialogFrame {
     fn render(&mut self, width: usize) -> Lines {

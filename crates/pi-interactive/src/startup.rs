@@ -139,12 +139,20 @@ pub(crate) fn after_first_frame(app: &mut App) {
     }
     if app.options.pick_session {
         app.open_resume();
+    } else if app.options.first_start {
+        app.open_first_start();
     }
     let prompts: Vec<Prompt> = std::mem::take(&mut app.options.prompts);
     app.say_in_turn(prompts);
 }
 
 impl App {
+    /// Remembers that there was a first start.
+    pub(crate) fn finish_first_start(&mut self) {
+        let version = self.options.version.clone();
+        self.save_setting(|settings| settings.last_changelog_version = Some(version));
+    }
+
     /// Says what is wrong with the user's keys.
     fn tell_key_problems(&mut self) {
         for problem in self.take_key_problems() {

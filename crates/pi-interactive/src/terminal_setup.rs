@@ -95,6 +95,12 @@ pub(crate) fn color_scheme(env: &Env) -> ColorScheme {
         .unwrap_or(ColorScheme::Dark)
 }
 
+/// Returns how many rows the terminal has.
+pub(crate) fn rows(env: &Env) -> usize {
+    let lookup = |name: &str| env.var(name);
+    TerminalEnvironment::new(&lookup).size().rows
+}
+
 /// Returns where the settings want the UI drawn.
 pub(crate) fn screen_mode(settings: &Settings) -> ScreenMode {
     match settings.tui_mode() {

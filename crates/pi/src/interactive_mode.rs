@@ -1,7 +1,8 @@
 //! Interactive mode: the terminal application on a session.
 
 use pi_ai::Env;
-use pi_interactive::{ExitReason, InteractiveOptions};
+use pi_config::AgentDir;
+use pi_interactive::{ExitReason, InteractiveOptions, TrustDesk};
 use pi_runtime::{AgentSession, Prompt};
 
 use crate::args::Args;
@@ -9,6 +10,9 @@ use crate::output::{Exit, Failure, notice};
 use crate::prompt_input::Prompts;
 use crate::startup::prepare_interactive;
 use crate::version;
+
+/// What is new, for `/changelog`.
+const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
 /// Exit code of a program that was asked to end by SIGTERM.
 const TERMINATED: u8 = 143;
@@ -18,7 +22,10 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let verbose = args.verbose;
     let pick_session = args.session.resume;
     let refresh_catalogues = !args.offline;
-    let prepared = match Box::pin(prepare_interactive(args, env)).await {
+    let agent_dir = AgentDir::from_env(&env);
+    let first_start = !agent_dir.path().exists();
+    let trust = TrustDesk::new(agent_dir, env.clone());
+    let prepared = match Box::pin(prepare_interactive(args, env, trust.clone())).await {
         Ok(prepared) => prepared,
         Err(failure) => return failure.report(),
     };
@@ -29,6 +36,9 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         verbose,
         pick_session,
         refresh_catalogues,
+        changelog: Some(CHANGELOG),
+        trust: Some(trust),
+        first_start,
     };
     match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
         Ok(ExitReason::Quit) => {

@@ -2,9 +2,11 @@
 
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
+use pi_interactive::TrustDesk;
 use pi_runtime::{
     ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError, SessionRuntime, StartError,
     no_model_hints, read_attachments,
@@ -40,14 +42,22 @@ pub(crate) async fn prepare(args: Args, mode: Mode, env: Env) -> Result<Prepared
 }
 
 /// Starts the session of the terminal application, which shows problems itself.
-pub(crate) async fn prepare_interactive(args: Args, env: Env) -> Result<Prepared, Failure> {
+pub(crate) async fn prepare_interactive(
+    args: Args,
+    env: Env,
+    trust: TrustDesk,
+) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
     let attached = read_attachments(&args.files, &cwd, &env).await?;
     let messages = args.messages.clone();
     let mut args = args;
     // The user chooses on the screen; until then a session that leaves no trace is shown.
     args.session.resume = false;
-    let runtime = start(runtime_options(args, &cwd, &env)?).await?;
+    let options = RuntimeOptions {
+        trust_prompt: Some(Arc::new(trust)),
+        ..runtime_options(args, &cwd, &env)?
+    };
+    let runtime = start(options).await?;
     let prompts = Prompts::assemble(None, &attached.text, attached.images, messages);
     Ok(Prepared { runtime, prompts })
 }

@@ -1,12 +1,16 @@
 //! Performs what dialogs want.
 
+use std::path::PathBuf;
+
 use pi_ai::ScopedModel;
-use pi_config::TrustStore;
+use pi_config::{TrustChoice, TrustStore};
 use pi_runtime::{NavigateOptions, Persist};
 use pi_session::{EntryId, ForkPosition};
+use tokio::sync::oneshot;
 
 use super::App;
 use crate::dialog::DialogNews;
+use crate::dialogs::TrustDialog;
 use crate::intent::{Intent, Summarize};
 
 impl App {
@@ -47,13 +51,13 @@ impl App {
             Intent::DeleteSession(path) => self.delete_session(path),
             Intent::ListSessions(scope) => self.list_sessions(scope),
             Intent::Import(path) => self.import_session(path),
-            Intent::Trust(choice) => self.keep_trust(&choice),
+            Intent::Trust(choice) => self.decide_trust(choice),
             Intent::SignIn { provider } => self.sign_in(provider),
             Intent::AnswerSignIn(answer) => self.answer_sign_in(answer),
             Intent::CancelSignIn => self.cancel_sign_in(),
             Intent::StoreKey { provider, key } => self.store_key(provider, key),
             Intent::SignOut { provider } => self.sign_out(provider),
-            Intent::FinishFirstStart => {}
+            Intent::FinishFirstStart => self.finish_first_start(),
             Intent::OpenLogin => self.open_login(""),
             Intent::Answer(answer) => self.take_answer(answer),
             Intent::CopyText(text) => self.copy(text, "Copied"),
@@ -108,7 +112,30 @@ impl App {
         });
     }
 
-    fn keep_trust(&mut self, choice: &pi_config::TrustChoice) {
+    /// Asks about the project of a session that is being opened.
+    pub(crate) fn ask_trust(
+        &mut self,
+        cwd: PathBuf,
+        choices: Vec<TrustChoice>,
+        answer: oneshot::Sender<Option<TrustChoice>>,
+    ) {
+        self.trust_asked = Some(answer);
+        self.open(TrustDialog::ask(self.look.clone(), cwd, choices));
+    }
+
+    fn decide_trust(&mut self, choice: TrustChoice) {
+        match self.trust_asked.take() {
+            // Who asked keeps it.
+            Some(asked) => {
+                if asked.send(Some(choice)).is_err() {
+                    tracing::debug!("nobody waits for the decision any more");
+                }
+            }
+            None => self.keep_trust(&choice),
+        }
+    }
+
+    fn keep_trust(&mut self, choice: &TrustChoice) {
         let store = TrustStore::new(&self.runtime.services().agent_dir);
         match store.save(&choice.updates()) {
             Ok(()) => self.status("Kept; /reload or the next start lets it take effect"),

@@ -2,20 +2,45 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
-use pi_ai::{Model, ThinkingLevel};
+use jiff::tz::TimeZone;
+use pi_ai::{Model, NetworkUse, RefreshOptions, ThinkingLevel, resolve_scope};
+use pi_config::{
+    ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
+};
 use pi_runtime::Persist;
 use pi_session::EntryId;
+use pi_tui::{Markdown, MarkdownTheme};
 
 use super::App;
+use super::login_options::{login_options, stored_logins};
+use crate::dialog::{Dialog, DialogNews};
+use crate::dialogs::{
+    EnabledModel, FirstStartDialog, ForkDialog, ForkPoint, LoginDialog, LogoutDialog, ModelChoices,
+    ModelDialog, QuestionDialog, ReaderDialog, ResumeDialog, ScopedModelsDialog, SettingChoices,
+    SettingsDialog, SummaryQuestion, ThemeChoices, ThinkingDialog, TreeChoices, TreeDialog,
+    TrustDialog,
+};
+use crate::transcript::NoticeLevel;
+
+/// The theme that follows the terminal, where the settings name none.
+const FOLLOW_TERMINAL: &str = "light/dark";
 
 impl App {
+    /// Shows a dialog in the place of the prompt.
+    pub(crate) fn open(&mut self, dialog: impl Dialog) {
+        self.screen.open_dialog(Box::new(dialog));
+        self.settle_dialog();
+    }
+
     /// Takes over what the open dialog wants, and closes it when it is done.
     pub(super) fn settle_dialog(&mut self) {
         for intent in self.screen.with_dialog(|dialog| dialog.take_intents()) {
             self.carry_out(intent);
         }
         if self.screen.dialog().is_some_and(|dialog| dialog.is_done()) {
+            self.listing = None;
             self.screen.close_dialog();
         }
     }
@@ -64,32 +89,261 @@ impl App {
         });
     }
 
+    fn theme_choices(&self) -> ThemeChoices {
+        ThemeChoices {
+            names: self.themes.names(),
+            setting: self.themes.setting().unwrap_or(FOLLOW_TERMINAL).to_owned(),
+            scheme: self.themes.scheme(),
+        }
+    }
+
+    pub(crate) fn open_settings(&mut self) {
+        let services = self.runtime.services();
+        let settings = services.settings.settings();
+        let choices = SettingChoices {
+            hardware_cursor: settings.show_hardware_cursor(&services.env),
+            clear_on_shrink: settings.clear_on_shrink(&services.env),
+            settings,
+            themes: self.theme_choices(),
+            models: self.session.models().available(),
+            current_model: self.session.model(),
+        };
+        self.open(SettingsDialog::open(self.look.clone(), choices));
+    }
+
+    pub(crate) fn open_models(&mut self, search: &str) {
+        let settings = self.session.settings().settings();
+        let default = settings.default_provider.clone();
+        let choices = ModelChoices {
+            current: self.session.model(),
+            default: default.zip(settings.default_model.clone()),
+            available: self.session.models().available(),
+            scoped: self.session.scoped_models(),
+            search: search.to_owned(),
+            refreshing: self.options.refresh_catalogues,
+        };
+        self.open(ModelDialog::open(self.look.clone(), choices));
+        self.refresh_models();
+    }
+
+    /// Asks services for newer models and tells the dialog.
+    fn refresh_models(&mut self) {
+        if !self.options.refresh_catalogues {
+            return;
+        }
+        let models = self.session.models().clone();
+        let work = async move {
+            let refresh = models.refresh(RefreshOptions {
+                network: NetworkUse::Allowed,
+                ..RefreshOptions::default()
+            });
+            refresh.await;
+            models.available()
+        };
+        self.spawn(work, |app, available| {
+            app.feed_dialog(DialogNews::Models(available));
+        });
+    }
+
+    pub(crate) fn open_thinking(&mut self) {
+        if !self.session.supports_thinking() {
+            self.status("This model does not think");
+            return;
+        }
+        let dialog = ThinkingDialog::open(
+            self.look.clone(),
+            self.session.available_thinking_levels(),
+            self.session.thinking_level(),
+            self.session.settings().settings().default_thinking_level,
+        );
+        self.open(dialog);
+    }
+
+    pub(crate) fn open_scoped_models(&mut self) {
+        let available = self.session.models().available();
+        let scoped = self.session.scoped_models();
+        let patterns = self.session.settings().settings().enabled_models.clone();
+        let mut enabled: Vec<EnabledModel> = scoped
+            .into_iter()
+            .map(|scoped| EnabledModel::available(scoped.model, scoped.thinking))
+            .collect();
+        // What is not available at the moment stays in the list.
+        for pattern in patterns.iter().flatten() {
+            if resolve_scope([pattern.as_str()], &available)
+                .models
+                .is_empty()
+            {
+                enabled.push(EnabledModel::missing(pattern.clone()));
+            }
+        }
+        let enabled = (!enabled.is_empty()).then_some(enabled);
+        self.open(ScopedModelsDialog::open(
+            self.look.clone(),
+            available,
+            enabled,
+        ));
+    }
+
+    pub(crate) fn open_fork(&mut self) {
+        let points = match self.session.messages_for_forking() {
+            Ok(points) => points,
+            Err(error) => return self.error(crate::failure::describe(&error)),
+        };
+        if points.is_empty() {
+            self.status("There is no message to fork from yet");
+            return;
+        }
+        let points = points.into_iter().map(|point| ForkPoint {
+            entry: point.entry_id,
+            text: point.text,
+        });
+        self.open(ForkDialog::open(self.look.clone(), points.collect()));
+    }
+
+    pub(crate) fn open_tree(&mut self, selected: Option<EntryId>) {
+        let tree = self.session.tree();
+        if tree.nodes.is_empty() {
+            self.status("There is nothing in this session yet");
+            return;
+        }
+        let services = self.runtime.services();
+        let settings = services.settings.settings();
+        let session = self.session.clone();
+        let choices = TreeChoices {
+            tree,
+            leaf: session.with_session(|session| session.leaf_id().cloned()),
+            selected,
+            filter: settings.tree_filter_mode(),
+            summary: if settings.branch_summary_skip_prompt() {
+                SummaryQuestion::Skipped
+            } else {
+                SummaryQuestion::Asked
+            },
+            read: Box::new(move |id| {
+                session.with_session(|session| session.entry(id.as_str()).ok())
+            }),
+            now_ms: services.env.now_ms(),
+            zone: TimeZone::system(),
+        };
+        self.open(TreeDialog::open(self.look.clone(), choices));
+    }
+
+    pub(crate) fn open_trust(&mut self) {
+        let services = self.runtime.services();
+        let choices = trust_choices(&services.cwd, SessionChoices::Omitted);
+        let saved = TrustStore::new(&services.agent_dir).nearest(&services.cwd);
+        let (saved, kept) = match saved {
+            Ok(Some(saved)) => {
+                let choice = choices.iter().position(|choice| is_about(choice, &saved));
+                let word = match saved.access {
+                    ProjectAccess::Trusted => "trusted",
+                    ProjectAccess::Refused | ProjectAccess::Unasked => "not trusted",
+                };
+                (choice, format!("{} is {word}.", saved.folder.display()))
+            }
+            Ok(None) => (None, "Nothing is decided about this folder.".to_owned()),
+            Err(error) => return self.error(crate::failure::describe(&error)),
+        };
+        let now = match services.project {
+            ProjectAccess::Trusted => "The project's files count in this session.",
+            ProjectAccess::Refused | ProjectAccess::Unasked => {
+                "The project's files do not count in this session."
+            }
+        };
+        let state = vec![kept, now.to_owned()];
+        let cwd = services.cwd.clone();
+        self.open(TrustDialog::change(
+            self.look.clone(),
+            cwd,
+            choices,
+            state,
+            saved,
+        ));
+    }
+
+    pub(crate) fn open_login(&mut self, provider: &str) {
+        let options = login_options(self.session.models());
+        let provider = (!provider.is_empty()).then_some(provider);
+        self.open(LoginDialog::open(self.look.clone(), options, provider));
+    }
+
+    pub(crate) fn open_logout(&mut self) {
+        let models = self.session.models().clone();
+        self.spawn(async move { stored_logins(&models).await }, |app, stored| {
+            match stored {
+                Ok(stored) if stored.is_empty() => {
+                    app.status("No sign-in or key is stored; keys of the environment are not ours to delete");
+                }
+                Ok(stored) => app.open(LogoutDialog::open(app.look.clone(), stored)),
+                Err(error) => app.error(crate::failure::describe(&error)),
+            }
+        });
+    }
+
+    pub(crate) fn open_resume(&mut self) {
+        let now_ms = self.runtime.services().env.now_ms();
+        let current = self.session.session_file();
+        self.open(ResumeDialog::open(self.look.clone(), current, now_ms));
+    }
+
+    pub(crate) fn open_changelog(&mut self) {
+        let Some(changelog) = self.options.changelog else {
+            self.tell(
+                NoticeLevel::Info,
+                format!("This is pi {}", self.options.version),
+            );
+            return;
+        };
+        let appearance = self.look.appearance();
+        let theme =
+            MarkdownTheme::from_theme(&appearance.theme, appearance.capabilities.hyperlinks);
+        let content = Markdown::new(changelog, theme);
+        self.open(ReaderDialog::open(
+            self.look.clone(),
+            "What is new",
+            Box::new(content),
+        ));
+    }
+
+    pub(crate) fn open_hotkeys(&mut self) {
+        self.open(ReaderDialog::hotkeys(self.look.clone()));
+    }
+
+    pub(crate) fn ask_import(&mut self, path: PathBuf) {
+        self.open(QuestionDialog::import(
+            self.look.clone(),
+            path,
+            Instant::now(),
+        ));
+    }
+
+    /// Greets somebody who starts the program for the first time.
+    pub(crate) fn open_first_start(&mut self) {
+        let models = self.session.models();
+        let ready = models
+            .providers()
+            .iter()
+            .filter(|provider| models.auth_status(provider.id()).is_some())
+            .map(|provider| provider.name().to_owned())
+            .collect();
+        let scheme = self.themes.scheme();
+        self.open(FirstStartDialog::open(self.look.clone(), scheme, ready));
+    }
+
     /// Hands an answer to whoever asked.
-    pub(super) fn take_answer(&mut self, _answer: crate::intent::Answer) {}
+    pub(super) fn take_answer(&mut self, answer: crate::intent::Answer) {
+        if let Some(asked) = self.asked.take() {
+            asked(self, answer);
+        }
+    }
+}
 
-    pub(crate) fn open_settings(&mut self) {}
-
-    pub(crate) fn open_models(&mut self, _search: &str) {}
-
-    pub(crate) fn open_thinking(&mut self) {}
-
-    pub(crate) fn open_scoped_models(&mut self) {}
-
-    pub(crate) fn open_fork(&mut self) {}
-
-    pub(crate) fn open_tree(&mut self, _selected: Option<EntryId>) {}
-
-    pub(crate) fn open_trust(&mut self) {}
-
-    pub(crate) fn open_login(&mut self, _provider: &str) {}
-
-    pub(crate) fn open_logout(&mut self) {}
-
-    pub(crate) fn open_resume(&mut self) {}
-
-    pub(crate) fn open_changelog(&mut self) {}
-
-    pub(crate) fn open_hotkeys(&mut self) {}
-
-    pub(crate) fn ask_import(&mut self, _path: PathBuf) {}
+/// Returns whether a choice is what was saved.
+fn is_about(choice: &TrustChoice, saved: &SavedTrust) -> bool {
+    let folder = match choice {
+        TrustChoice::Trust { folder } | TrustChoice::Refuse { folder } => folder,
+        TrustChoice::TrustParent { parent, .. } => parent,
+        TrustChoice::TrustOnce | TrustChoice::RefuseOnce => return false,
+    };
+    choice.access() == saved.access && *folder == saved.folder
 }

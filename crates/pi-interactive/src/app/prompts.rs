@@ -2,7 +2,7 @@
 
 use pi_ai::ThinkingLevel;
 use pi_runtime::QueuedTexts;
-use pi_tui::{ColorToken, FrameRequester};
+use pi_tui::ColorToken;
 
 use super::App;
 use crate::editor_area::painter;
@@ -51,11 +51,6 @@ impl App {
         let border = painter(&self.look, token);
         self.screen
             .with_editor(|area| area.editor().set_border(border));
-    }
-
-    /// Returns a handle with which threads ask for frames.
-    pub(super) fn frames(&mut self) -> FrameRequester {
-        self.screen.runner().requester()
     }
 
     /// Stops the run; what waits comes back to the prompt.

@@ -103,10 +103,12 @@ impl App {
         );
         let home = self.look.appearance().home.clone();
         let provider = CombinedProvider::new(commands, self.session.cwd().to_owned(), home);
-        let frames = self.frames();
+        let mail = self.mail();
         self.screen.with_editor(|area| {
             area.editor().set_completion_provider(Arc::new(provider));
-            area.editor().on_completions(move || frames.request());
+            // Touching the prompt is enough: it is laid out again and finds the answer.
+            area.editor()
+                .on_completions(move || mail.post(|app| app.screen.with_editor(|_| ())));
         });
     }
 

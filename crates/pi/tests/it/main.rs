@@ -7,9 +7,13 @@
 )]
 
 mod command_line;
+#[cfg(unix)]
+mod interactive;
 mod json_mode;
 mod print_mode;
 mod process;
 mod reference_client;
 mod rpc_mode;
 mod signals;
+#[cfg(unix)]
+mod terminal;

@@ -140,6 +140,12 @@ pub(crate) fn shell_call(command: &str) -> Reply {
     finish(Reply::events().chunk(delta(&call, None)), "tool_calls")
 }
 
+/// More text of an answer.
+#[cfg(unix)]
+pub(crate) fn delta_text(text: &str) -> String {
+    delta(&json!({"content": text}), None)
+}
+
 /// The end of an answer.
 pub(crate) fn finish(reply: Reply, reason: &str) -> Reply {
     reply

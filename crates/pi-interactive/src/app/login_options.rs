@@ -1,0 +1,51 @@
+//! The ways to authenticate there are, and those that are stored.
+
+use pi_ai::{AuthError, AuthKind, KeySource, Models};
+
+use crate::dialogs::LoginOption;
+
+/// Returns every way to authenticate, accounts before keys of the same provider.
+pub(super) fn login_options(models: &Models) -> Vec<LoginOption> {
+    let mut options = Vec::new();
+    for provider in models.providers() {
+        let Some(auth) = provider.auth() else {
+            continue;
+        };
+        let status = models.auth_status(provider.id());
+        let option = |name: &str, kind: AuthKind, instead: Option<String>| LoginOption {
+            provider: provider.id().to_owned(),
+            name: name.to_owned(),
+            kind,
+            status: status.clone().filter(|status| status.kind == kind),
+            instead,
+        };
+        if let Some(flow) = &auth.oauth {
+            options.push(option(flow.name(), AuthKind::OAuth, None));
+        }
+        if let Some(key) = &auth.api_key {
+            let instead =
+                matches!(key.source, KeySource::Bedrock | KeySource::Vertex).then(|| auth.remedy());
+            options.push(option(provider.name(), AuthKind::ApiKey, instead));
+        }
+    }
+    options
+}
+
+/// Returns what is stored.
+pub(super) async fn stored_logins(models: &Models) -> Result<Vec<LoginOption>, AuthError> {
+    let stored = models.authenticator().store().list().await?;
+    let named = stored.into_iter().map(|info| {
+        let provider = models.provider(&info.provider);
+        LoginOption {
+            name: provider.map_or_else(
+                || info.provider.clone(),
+                |provider| provider.name().to_owned(),
+            ),
+            status: models.auth_status(&info.provider),
+            provider: info.provider,
+            kind: info.kind,
+            instead: None,
+        }
+    });
+    Ok(named.collect())
+}

@@ -1,0 +1,128 @@
+//! Every built-in command and its dialog.
+
+use crate::process::{World, answer};
+use crate::terminal::Terminal;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_dialog_opens_and_escape_closes_it() {
+    let world = World::new([answer("Something to look at.")]).await;
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.submit("say something");
+    terminal.wait("Something to look at.");
+    terminal.wait_gone("to stop");
+    for (command, part) in [
+        ("/settings", "Auto-compact"),
+        ("/model", "beta"),
+        ("/thinking", "minimal"),
+        ("/scoped-models", "beta"),
+        ("/fork", "say something"),
+        ("/tree", "say something"),
+        ("/resume", "say something"),
+        ("/trust", "project"),
+        ("/login", "API key"),
+        ("/hotkeys", "ctrl+o"),
+        ("/changelog", "new"),
+        ("/import x.jsonl", "x.jsonl"),
+    ] {
+        terminal.submit(command);
+        terminal.wait(part);
+        terminal.wait_until(command, |screen| !screen.contains(command));
+        terminal.send("\x1b");
+        // The prompt is back when it takes text again.
+        terminal.send("typed-anew");
+        terminal.wait("typed-anew");
+        terminal.send("\x03");
+        terminal.wait_gone("typed-anew");
+        std::thread::sleep(std::time::Duration::from_millis(600));
+    }
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_say_what_they_did() {
+    let world = World::new([answer("One.")]).await;
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.submit("say one");
+    terminal.wait("One.");
+    terminal.wait_gone("to stop");
+    terminal.submit("/name Cornflower");
+    terminal.wait("• Cornflower");
+    terminal.submit("/session");
+    terminal.wait(".jsonl");
+    terminal.submit("/export out.html");
+    terminal.wait("out.html");
+    assert!(world.project().join("out.html").exists());
+    terminal.submit("/export branch.jsonl");
+    terminal.wait("branch.jsonl");
+    terminal.submit("/model beta");
+    terminal.wait("Model: beta");
+    terminal.submit("/thinking nonsense");
+    terminal.wait("nonsense");
+    terminal.submit("/reload");
+    terminal.wait("read again");
+    terminal.submit("/clone");
+    terminal.wait("copy");
+    terminal.submit("/new");
+    terminal.wait_gone("One.");
+    terminal.submit("/quit");
+    let mut terminal = terminal;
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_of_the_user_runs_and_can_be_stopped() {
+    let world = World::new([]).await;
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.submit("!echo shell-$((20+3)); exit 4");
+    terminal.wait("shell-23");
+    terminal.wait("4");
+    terminal.submit("!echo begun; sleep 600");
+    terminal.wait("begun");
+    terminal.send("\x1b");
+    terminal.wait("cancelled");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_screen_can_be_switched_while_running() {
+    let world = World::new([]).await;
+    world
+        .home
+        .write("agent/settings.json", "{\"tuiMode\": \"fullscreen\"}");
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    assert!(terminal.is_alternate());
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_clears_and_leaves_when_pressed_twice() {
+    let world = World::new([]).await;
+    let mut terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.send("some words");
+    terminal.wait("some words");
+    terminal.send("\x03");
+    terminal.wait_gone("some words");
+    terminal.send("\x03\x03");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_to_end_restores_the_terminal() {
+    let world = World::new([]).await;
+    let mut terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    let process = terminal.process_id().to_string();
+    let status = std::process::Command::new("kill")
+        .args(["-TERM", &process])
+        .status();
+    assert!(status.unwrap().success());
+    assert_eq!(terminal.exit_code(), 143);
+    terminal.assert_restored();
+}

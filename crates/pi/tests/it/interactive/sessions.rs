@@ -1,0 +1,79 @@
+//! Sessions on the screen: long ones, resumed ones, replaced ones.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::process::{World, answer};
+use crate::terminal::Terminal;
+
+/// Writes a session of many turns into the project's folder and returns its id.
+fn long_session(world: &World, entries: usize) -> String {
+    let id = "0199a000-0000-7000-8000-000000000001".to_owned();
+    let cwd = world.project();
+    let mut text = json!({
+        "type": "session", "version": 3, "id": id, "timestamp": "2026-01-02T10:00:00.000Z", "cwd": cwd,
+    })
+    .to_string();
+    text.push('\n');
+    let mut parent = serde_json::Value::Null;
+    for number in 0..entries {
+        let entry = format!("{number:08x}");
+        let message = if number % 2 == 0 {
+            json!({"role": "user", "content": format!("question {number}"), "timestamp": 0})
+        } else {
+            json!({
+                "role": "assistant", "content": [{"type": "text", "text": format!("reply {number}")}],
+                "api": "openai-completions", "provider": "mock", "model": "alpha", "stopReason": "stop",
+                "usage": {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2,
+                          "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}},
+                "timestamp": 0,
+            })
+        };
+        let line = json!({
+            "type": "message", "id": entry, "parentId": parent,
+            "timestamp": "2026-01-02T10:01:00.000Z", "message": message,
+        });
+        writeln!(text, "{line}").unwrap();
+        parent = json!(entry);
+    }
+    world.home.write(&format!("long-{id}.jsonl"), text);
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_ten_thousand_entries_opens_at_once_and_goes_on() {
+    let world = World::new([answer("The next reply.")]).await;
+    let id = long_session(&world, 10_000);
+    let file = world.home.path().join(format!("long-{id}.jsonl"));
+    let began = Instant::now();
+    let terminal = Terminal::start(&world, &["--session", file.to_str().unwrap()]);
+    terminal.wait("reply 9999");
+    let shown = began.elapsed();
+    assert!(shown.as_secs() < 10, "{shown:?}");
+    terminal.submit("go on");
+    terminal.wait("The next reply.");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_session_clears_the_screen_and_the_old_one_can_be_resumed() {
+    let world = World::new([answer("In the first session."), answer("In the second.")]).await;
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.submit("remember the first");
+    terminal.wait("In the first session.");
+    terminal.wait_gone("to stop");
+    terminal.submit("/new");
+    terminal.wait_gone("In the first session.");
+    terminal.submit("and now");
+    terminal.wait("In the second.");
+    terminal.wait_gone("to stop");
+    terminal.submit("/resume");
+    terminal.wait("remember the first");
+    terminal.send("\x1b[B\r");
+    terminal.wait("In the first session.");
+    terminal.wait_gone("In the second.");
+    terminal.quit();
+}
