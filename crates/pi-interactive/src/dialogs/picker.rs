@@ -58,10 +58,6 @@ impl Picker {
         self.count
     }
 
-    pub(super) fn page(&self) -> usize {
-        self.page
-    }
-
     /// Selects an entry, or the last one there is.
     pub(super) fn select(&mut self, index: usize) {
         self.selected = index.min(self.count.saturating_sub(1));
@@ -165,5 +161,69 @@ impl Picker {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use pi_tui::{KeyEvent, Platform, UserBindings};
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn press(picker: &mut Picker, keys: &str) -> Option<Picked> {
+        let keybindings = crate::keys::keybindings(Platform::Linux, &UserBindings::default());
+        let context = InputContext {
+            keybindings: &keybindings,
+            now: Instant::now(),
+            rows: 24,
+        };
+        let mut picked = None;
+        for key in keys.split(' ') {
+            let event = InputEvent::Key(KeyEvent::press(key.parse().unwrap()));
+            picked = picker.key(&event, &context);
+        }
+        picked
+    }
+
+    #[test]
+    fn the_edges_wrap_or_stop() {
+        let mut wrapping = Picker::new(3, Edge::Wrap);
+        press(&mut wrapping, "up");
+        assert_eq!(wrapping.selected(), 2);
+        press(&mut wrapping, "down");
+        assert_eq!(wrapping.selected(), 0);
+        let mut stopping = Picker::new(3, Edge::Stop);
+        press(&mut stopping, "up");
+        assert_eq!(stopping.selected(), 0);
+        press(&mut stopping, "down down down down");
+        assert_eq!(stopping.selected(), 2);
+    }
+
+    #[test]
+    fn an_empty_list_has_nothing_to_go_to() {
+        for edge in [Edge::Wrap, Edge::Stop] {
+            let mut picker = Picker::new(0, edge);
+            press(&mut picker, "up down pageUp pageDown");
+            assert_eq!(picker.selected(), 0);
+            assert_eq!(picker.window(10), 0..0);
+        }
+    }
+
+    #[test]
+    fn the_selection_is_in_the_middle_of_what_shows() {
+        let mut picker = Picker::new(20, Edge::Wrap);
+        assert_eq!(picker.window(5), 0..5);
+        picker.select(10);
+        assert_eq!(picker.window(5), 8..13);
+        press(&mut picker, "pageDown");
+        assert_eq!(picker.window(5), 13..18);
+        picker.select(usize::MAX);
+        assert_eq!(picker.window(5), 15..20);
+        picker.set_count(2);
+        assert_eq!(picker.selected(), 1);
+        assert_eq!(picker.window(5), 0..2);
     }
 }

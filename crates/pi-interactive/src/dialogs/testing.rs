@@ -202,3 +202,126 @@ pub(super) fn model(provider: &str, id: &str) -> Arc<Model> {
         extra: serde_json::Map::new(),
     })
 }
+
+/// Every key a dialog knows, and some that mean nothing.
+const KEYS: &[&str] = &[
+    "up",
+    "down",
+    "left",
+    "right",
+    "pageUp",
+    "pageDown",
+    "home",
+    "end",
+    "enter",
+    "tab",
+    "space",
+    "backspace",
+    "delete",
+    "escape",
+    "ctrl+a",
+    "ctrl+c",
+    "ctrl+d",
+    "ctrl+g",
+    "ctrl+k",
+    "ctrl+l",
+    "ctrl+n",
+    "ctrl+o",
+    "ctrl+p",
+    "ctrl+r",
+    "ctrl+s",
+    "ctrl+t",
+    "ctrl+u",
+    "ctrl+w",
+    "ctrl+x",
+    "ctrl+y",
+    "ctrl+left",
+    "ctrl+right",
+    "alt+up",
+    "alt+down",
+    "shift+l",
+    "shift+t",
+    "shift+tab",
+    "shift+ctrl+o",
+    "ctrl+backspace",
+    "ctrl+j",
+    "f5",
+    "a",
+    "j",
+    "k",
+    "1",
+];
+
+/// Presses keys and clicks at random, each round on a dialog of its own: nothing may panic, no line
+/// may be too wide, and what is over stays over.
+pub(super) fn withstands_anything<D: Dialog>(look: &Look, open: impl Fn() -> D) {
+    use pi_tui::{InputContext, InputEvent, Modifiers, MouseButton, MouseEvent, MouseEventKind};
+    let keybindings = look.appearance().keys.clone();
+    let mut state = 0x2545_f491_u32;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        usize::try_from(state).unwrap() % below
+    };
+    for _ in 0..40 {
+        let mut dialog = open();
+        dialog.set_rows(random(40));
+        let width = 1 + random(90);
+        for _ in 0..60 {
+            for line in &dialog.render(width) {
+                assert!(pi_tui::visible_width(line) <= width, "{width}: {line:?}");
+            }
+            let rows = random(40);
+            let context = InputContext {
+                keybindings: &keybindings,
+                now: Instant::now(),
+                rows,
+            };
+            let was_done = dialog.is_done();
+            match random(8) {
+                0 => {
+                    let kinds = [
+                        MouseEventKind::Press,
+                        MouseEventKind::Click { count: 1 },
+                        MouseEventKind::Wheel { lines: 3 },
+                        MouseEventKind::Wheel { lines: -1 },
+                    ];
+                    let (column, row) = (random(100), random(40));
+                    let event = MouseEvent {
+                        kind: kinds[random(kinds.len())],
+                        button: MouseButton::Left,
+                        modifiers: Modifiers::NONE,
+                        column,
+                        row,
+                        screen_column: column,
+                        screen_row: row,
+                        width,
+                        height: rows,
+                    };
+                    dialog.handle_mouse(&event, &context);
+                }
+                1 => {
+                    let text = HOSTILE.to_owned();
+                    let paste = InputEvent::Paste(pi_tui::Paste { text });
+                    dialog.handle_input(&paste, &context);
+                }
+                2 => {
+                    let typed = ['x', 'é', '日', '"', ':', '/'];
+                    let key = KeyEvent::typed(typed[random(typed.len())]);
+                    dialog.handle_input(&InputEvent::Key(key), &context);
+                }
+                _ => {
+                    let key = KEYS[random(KEYS.len())].parse().unwrap();
+                    let key = InputEvent::Key(KeyEvent::press(key));
+                    dialog.handle_input(&key, &context);
+                }
+            }
+            assert!(dialog.is_done() || !was_done);
+            if was_done {
+                assert_eq!(dialog.take_intents(), []);
+            }
+            dialog.take_intents();
+        }
+    }
+}

@@ -220,23 +220,16 @@ impl TreeDialog {
         (self.read)(&self.tree.nodes.get(node)?.id)
     }
 
-    fn brief(&mut self, node: usize) -> Brief {
-        if let Some(Some(known)) = self.briefs.get(node) {
-            return (**known).clone();
+    fn brief(&mut self, node: usize) -> &Brief {
+        let known = self.briefs.get(node).is_some_and(Option::is_some);
+        if !known && let Some(entry) = self.entry(node) {
+            let made = brief(&entry, |id| self.call(node, id));
+            if let Some(place) = self.briefs.get_mut(node) {
+                *place = Some(Box::new(made));
+            }
         }
-        let made = match self.entry(node) {
-            Some(entry) => brief(&entry, |id| self.call(node, id)),
-            None => Brief {
-                speaker: (ColorToken::Error, "(cannot be read)".to_owned()),
-                text: String::new(),
-                tone: None,
-                is_silent: false,
-            },
-        };
-        if let Some(place) = self.briefs.get_mut(node) {
-            *place = Some(Box::new(made.clone()));
-        }
-        made
+        let brief = self.briefs.get(node).and_then(Option::as_deref);
+        brief.unwrap_or(&brief::UNREADABLE)
     }
 
     /// Finds the call that a result answers, a few entries above it.

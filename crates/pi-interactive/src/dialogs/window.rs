@@ -206,3 +206,21 @@ impl<P: Pane> Dialog for Window<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialogs::ForkDialog;
+
+    #[test]
+    fn what_did_not_change_is_not_painted_again() {
+        let look = Look::for_tests();
+        let mut dialog = ForkDialog::open(look.clone(), Vec::new());
+        let first = dialog.render(40);
+        assert!(first.same(&dialog.render(40)));
+        assert!(!first.same(&dialog.render(41)));
+        let first = dialog.render(40);
+        look.change(|appearance| appearance.show_images = false);
+        assert!(!first.same(&dialog.render(40)));
+    }
+}

@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size};
+use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
 
 fn stage(ready: &[&str]) -> Stage<Window<FirstStartDialog>> {
     let look = Look::for_tests();
@@ -68,4 +68,12 @@ fn it_fits_any_terminal() {
         ColorScheme::Light,
         ready,
     ));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || {
+        FirstStartDialog::open(look.clone(), ColorScheme::Light, Vec::new())
+    });
 }

@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size};
+use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
 
 fn points(texts: &[&str]) -> Vec<ForkPoint> {
     let point = |(index, text): (usize, &&str)| ForkPoint {
@@ -50,4 +50,12 @@ fn many_messages_scroll_and_say_where_one_is() {
 fn any_text_fits_any_terminal() {
     survives_every_size(ForkDialog::open(Look::for_tests(), points(&[HOSTILE; 30])));
     survives_every_size(ForkDialog::open(Look::for_tests(), Vec::new()));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || {
+        ForkDialog::open(look.clone(), points(&[HOSTILE; 30]))
+    });
 }

@@ -2,7 +2,9 @@ use pi_ai::{AuthSource, LoginEvent, LoginPrompt};
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage as Terminal, survives_every_size};
+use crate::dialogs::testing::{
+    HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
+};
 use crate::intent::Secret;
 
 fn option(provider: &str, name: &str, kind: AuthKind, source: Option<AuthSource>) -> LoginOption {
@@ -289,4 +291,10 @@ fn every_stage_fits_any_terminal() {
         );
     }
     survives_every_size(dialog);
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || LoginDialog::open(look.clone(), options(), None));
 }

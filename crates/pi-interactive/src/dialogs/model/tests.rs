@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, model, survives_every_size};
+use crate::dialogs::testing::{HOSTILE, Stage, model, survives_every_size, withstands_anything};
 
 fn choices() -> ModelChoices {
     ModelChoices {
@@ -146,4 +146,10 @@ fn a_tiny_terminal_keeps_the_field_and_the_selection() {
     let screen = stage.screen();
     assert!(screen.contains(" >"), "{screen}");
     assert!(screen.contains("→   gamma"), "{screen}");
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || ModelDialog::open(look.clone(), choices()));
 }

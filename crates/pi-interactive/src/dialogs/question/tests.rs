@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::dialog::Dialog;
 use crate::dialog::DialogNews;
-use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size};
+use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
 use crate::dialogs::{EditorDialog, PromptDialog};
 
 fn question(timeout: Option<Duration>) -> Question {
@@ -153,4 +153,19 @@ fn questions_of_others_fit_any_terminal_and_write_nothing_else() {
     let dialog = QuestionDialog::choose(look.clone(), hostile, &choices, now);
     let mut stage = Stage::sized(&look, dialog, 40, 12);
     insta::assert_snapshot!(stage.screen());
+}
+
+#[test]
+fn no_key_and_no_click_breaks_them() {
+    let look = Look::for_tests();
+    let now = Instant::now();
+    withstands_anything(&look, || {
+        QuestionDialog::choose(look.clone(), question(None), &beds(), now)
+    });
+    withstands_anything(&look, || {
+        PromptDialog::open(look.clone(), question(None), None, now)
+    });
+    withstands_anything(&look, || {
+        EditorDialog::open(look.clone(), question(None), HOSTILE)
+    });
 }

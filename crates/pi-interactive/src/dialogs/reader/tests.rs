@@ -2,7 +2,7 @@ use pi_tui::{Platform, Text, UserBindings};
 use std::sync::Arc;
 
 use super::*;
-use crate::dialogs::testing::{Stage, survives_every_size};
+use crate::dialogs::testing::{Stage, survives_every_size, withstands_anything};
 use crate::keys;
 
 #[test]
@@ -51,4 +51,10 @@ fn a_long_text_scrolls_and_ends() {
 #[test]
 fn it_fits_any_terminal() {
     survives_every_size(ReaderDialog::hotkeys(Look::for_tests()));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || ReaderDialog::hotkeys(look.clone()));
 }

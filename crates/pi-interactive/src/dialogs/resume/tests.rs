@@ -1,7 +1,9 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage as Terminal, survives_every_size};
+use crate::dialogs::testing::{
+    HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
+};
 
 const NOW: i64 = 1_790_000_000_000;
 const DAY: i64 = 86_400_000;
@@ -248,4 +250,15 @@ fn it_fits_any_terminal() {
     crate::dialog::Dialog::feed(&mut dialog, found(SessionScope::Project, sessions()));
     survives_every_size(dialog);
     survives_every_size(ResumeDialog::open(Look::for_tests(), None, NOW));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || {
+        let mut dialog = ResumeDialog::open(look.clone(), None, NOW);
+        crate::dialog::Dialog::take_intents(&mut dialog);
+        crate::dialog::Dialog::feed(&mut dialog, found(SessionScope::Project, sessions()));
+        dialog
+    });
 }

@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, model, survives_every_size};
+use crate::dialogs::testing::{HOSTILE, Stage, model, survives_every_size, withstands_anything};
 
 fn models() -> Vec<Arc<Model>> {
     vec![
@@ -131,4 +131,12 @@ fn any_name_fits_any_terminal() {
         hostile,
         enabled,
     ));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || {
+        ScopedModelsDialog::open(look.clone(), models(), None)
+    });
 }

@@ -3,7 +3,7 @@ use pi_tui::ColorScheme;
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{Stage, model, survives_every_size};
+use crate::dialogs::testing::{Stage, model, survives_every_size, withstands_anything};
 
 /// The ids of the reference's settings menu, images included.
 const IDS: &str = "autocompact steering-mode follow-up-mode transport http-idle-timeout \
@@ -216,4 +216,10 @@ fn a_tiny_terminal_shows_the_selected_setting() {
     let screen = stage.screen();
     assert!(screen.contains("→ Send no images"), "{screen}");
     survives_every_size(SettingsDialog::open(Look::for_tests(), choices()));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || SettingsDialog::open(look.clone(), choices()));
 }

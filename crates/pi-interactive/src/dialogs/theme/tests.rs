@@ -1,7 +1,9 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage as Terminal, survives_every_size};
+use crate::dialogs::testing::{
+    HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
+};
 
 fn choices(setting: &str) -> ThemeChoices {
     ThemeChoices {
@@ -71,4 +73,12 @@ fn names_of_themes_fit_any_terminal() {
     let mut choices = choices(HOSTILE);
     choices.names = vec![HOSTILE.to_owned(); 30];
     survives_every_size(ThemeDialog::open(Look::for_tests(), choices));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || {
+        ThemeDialog::open(look.clone(), choices("light/dark"))
+    });
 }

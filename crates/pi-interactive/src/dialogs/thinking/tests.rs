@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{Stage, survives_every_size};
+use crate::dialogs::testing::{Stage, survives_every_size, withstands_anything};
 
 fn open(look: &Look) -> Window<ThinkingDialog> {
     let levels = ThinkingLevel::ALL[..5].to_vec();
@@ -46,4 +46,10 @@ fn the_selection_goes_round() {
 #[test]
 fn it_fits_any_terminal() {
     survives_every_size(open(&Look::for_tests()));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || open(&look));
 }

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::super::plain::one_line;
 
+/// Characters of a text that a line shows and a search sees.
+const LONGEST_TEXT: usize = 200;
 /// Characters of a command or of arguments that a line shows.
 const LONGEST_COMMAND: usize = 50;
 
@@ -23,11 +25,19 @@ pub(super) struct Brief {
     pub(super) is_silent: bool,
 }
 
+/// Stands for an entry that cannot be read.
+pub(super) static UNREADABLE: Brief = Brief {
+    speaker: (ColorToken::Error, String::new()),
+    text: String::new(),
+    tone: None,
+    is_silent: false,
+};
+
 impl Brief {
     fn says(token: ColorToken, speaker: &str, text: &str) -> Self {
         Self {
             speaker: (token, speaker.to_owned()),
-            text: one_line(text),
+            text: cut(text, LONGEST_TEXT),
             tone: None,
             is_silent: false,
         }
@@ -154,7 +164,7 @@ fn call_line(call: &ToolCall) -> String {
         }
         "write" | "edit" => path.unwrap_or_default().to_owned(),
         "ls" => path.unwrap_or(".").to_owned(),
-        "bash" => shortened(text("command").unwrap_or_default()),
+        "bash" => cut(text("command").unwrap_or_default(), LONGEST_COMMAND),
         "grep" => {
             let pattern = text("pattern").unwrap_or_default();
             format!("/{pattern}/ in {}", path.unwrap_or("."))
@@ -163,14 +173,18 @@ fn call_line(call: &ToolCall) -> String {
             let pattern = text("pattern").unwrap_or_default();
             format!("{pattern} in {}", path.unwrap_or("."))
         }
-        _ => shortened(&Value::Object(call.arguments.clone()).to_string()),
+        _ => cut(
+            &Value::Object(call.arguments.clone()).to_string(),
+            LONGEST_COMMAND,
+        ),
     };
     format!("[{}: {detail}]", call.name)
 }
 
-fn shortened(text: &str) -> String {
+/// Returns the beginning of a text as one line.
+fn cut(text: &str, longest: usize) -> String {
     let line = one_line(text);
-    match line.char_indices().nth(LONGEST_COMMAND) {
+    match line.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
     }

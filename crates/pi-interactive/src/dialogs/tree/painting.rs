@@ -102,7 +102,7 @@ impl TreeDialog {
             }
         }
         let selected = index == self.picker.selected();
-        body.push_str(&paint_brief(&self.brief(node), selected, sheet));
+        body.push_str(&paint_brief(self.brief(node), selected, sheet));
         Some(Drawn {
             index,
             body,

@@ -5,7 +5,9 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage as Terminal, survives_every_size};
+use crate::dialogs::testing::{
+    HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
+};
 
 const NOW: i64 = 1_772_700_000_000;
 
@@ -366,4 +368,12 @@ fn it_fits_any_terminal() {
         Look::for_tests(),
         Garden::new().choices(""),
     ));
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || {
+        TreeDialog::open(look.clone(), garden().choices("12"))
+    });
 }

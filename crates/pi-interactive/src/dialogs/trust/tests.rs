@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size};
+use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
 
 fn choices(folder: &str) -> Vec<TrustChoice> {
     let folder = PathBuf::from(folder);
@@ -77,4 +77,13 @@ fn a_folder_cannot_write_on_the_screen() {
     let dialog = || TrustDialog::ask(look.clone(), PathBuf::from(&folder), choices(&folder));
     survives_every_size(dialog());
     insta::assert_snapshot!(Stage::new(&look, dialog()).screen());
+}
+
+#[test]
+fn no_key_and_no_click_breaks_it() {
+    let look = Look::for_tests();
+    withstands_anything(&look, || {
+        let folder = "/home/user/garden";
+        TrustDialog::ask(look.clone(), PathBuf::from(folder), choices(folder))
+    });
 }
