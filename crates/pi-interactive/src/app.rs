@@ -80,6 +80,10 @@ pub(crate) struct App {
     escape_key: DoublePress,
     /// The text at the prompt is a shell command.
     is_bash_mode: bool,
+    /// A command of the user runs, or its end has not reached the screen yet.
+    shell_running: bool,
+    /// A command that waits for that: what was typed, the command, whether the model does not see it.
+    next_shell: Option<(String, String, bool)>,
     /// What was typed during a compaction, to be said after it.
     held_back: Vec<(String, Delivery)>,
     /// The session's usage has been counted; the session goes on counting.
@@ -145,6 +149,8 @@ impl App {
             clear_key: DoublePress::default(),
             escape_key: DoublePress::default(),
             is_bash_mode: false,
+            shell_running: false,
+            next_shell: None,
             held_back: Vec::new(),
             counted: false,
             counting: false,

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use notify::{RecursiveMode, Watcher as _};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::time::Instant;
 
 /// Editors write in several steps; what follows within this time is the same change.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -13,6 +14,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct ThemeWatch {
     changes: mpsc::Receiver<()>,
+    /// Something changed; until then more may follow.
+    quiet_at: Option<Instant>,
     _watcher: notify::RecommendedWatcher,
 }
 
@@ -31,8 +34,11 @@ impl ThemeWatch {
         let (sender, changes) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.is_ok_and(|event| !event.kind.is_access()) {
-                // A full channel says the same.
-                drop(sender.try_send(()));
+                match sender.try_send(()) {
+                    // A full channel says the same.
+                    Ok(()) | Err(TrySendError::Full(())) => {}
+                    Err(TrySendError::Closed(())) => tracing::debug!("nobody watches themes"),
+                }
             }
         });
         let mut watcher = watcher
@@ -45,16 +51,23 @@ impl ThemeWatch {
         }
         Some(Self {
             changes,
+            quiet_at: None,
             _watcher: watcher,
         })
     }
 
-    /// Waits until something changed and is quiet again.
+    /// Waits until something changed and is quiet again. May be dropped and called again.
     pub(crate) async fn changed(&mut self) {
-        if self.changes.recv().await.is_none() {
-            return std::future::pending().await;
+        if self.quiet_at.is_none() {
+            if self.changes.recv().await.is_none() {
+                return std::future::pending().await;
+            }
+            self.quiet_at = Some(Instant::now() + PAUSE);
         }
-        tokio::time::sleep(PAUSE).await;
+        if let Some(quiet_at) = self.quiet_at {
+            tokio::time::sleep_until(quiet_at).await;
+        }
+        self.quiet_at = None;
         while self.changes.try_recv().is_ok() {}
     }
 }

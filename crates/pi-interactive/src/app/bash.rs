@@ -8,7 +8,12 @@ use crate::transcript::{BashEnd, NoticeLevel};
 impl App {
     /// Runs a command; `typed` is what the user wrote.
     pub(super) fn run_shell(&mut self, typed: &str, command: &str, excluded: bool) {
-        if self.session.is_bash_running() {
+        if self.shell_running && !self.session.is_bash_running() {
+            // The one before has ended, and its block is about to hear of it.
+            self.next_shell = Some((typed.to_owned(), command.to_owned(), excluded));
+            return;
+        }
+        if self.shell_running {
             let stop = self.look.appearance().key(crate::keys::INTERRUPT);
             self.tell(
                 NoticeLevel::Warning,
@@ -22,6 +27,7 @@ impl App {
         self.with_transcript(|transcript, document| {
             transcript.bash_begins(document, command, excluded);
         });
+        self.shell_running = true;
         let session = self.session.clone();
         let request = BashRequest {
             id: None,
@@ -48,8 +54,12 @@ impl App {
                     error: Some(error.to_string()),
                 },
             };
+            app.shell_running = false;
             app.with_transcript(|transcript, document| transcript.bash_ended(document, &end));
             app.refresh_footer();
+            if let Some((typed, command, excluded)) = app.next_shell.take() {
+                app.run_shell(&typed, &command, excluded);
+            }
         });
     }
 }

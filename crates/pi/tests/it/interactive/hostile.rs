@@ -45,7 +45,7 @@ async fn sequences_in_names_have_no_effect() {
     terminal.wait("alpha");
     terminal.wait("branch");
     terminal.send("@evil");
-    terminal.wait(".txt");
+    terminal.wait("@evil");
     let screen = terminal.screen();
     assert!(screen.contains("pi v"), "the screen was cleared:\n{screen}");
     terminal.send("\x03");

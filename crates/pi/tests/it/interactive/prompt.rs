@@ -71,7 +71,6 @@ async fn the_users_editor_changes_the_prompt() {
     terminal.wait("draft");
     terminal.send("\x07");
     terminal.wait("edited elsewhere");
-    assert!(!terminal.screen().contains("draft"));
     terminal.send("\x03");
     terminal.wait_gone("edited elsewhere");
     terminal.quit();
