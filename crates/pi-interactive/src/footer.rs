@@ -63,11 +63,6 @@ impl Footer {
         }
     }
 
-    /// Returns what it says.
-    pub(crate) fn facts(&self) -> &FooterFacts {
-        &self.facts
-    }
-
     /// Says something else.
     pub(crate) fn set_facts(&mut self, facts: FooterFacts) {
         self.facts = facts;
@@ -76,14 +71,12 @@ impl Footer {
 
 impl FooterFacts {
     fn place_line(&self) -> String {
-        let mut place = clean_line(&self.place);
-        if let Some(branch) = &self.branch {
-            place.push_str(&format!(" ({})", clean_line(branch)));
-        }
-        if let Some(name) = &self.name {
-            place.push_str(&format!(" • {}", clean_line(name)));
-        }
-        place
+        let branch = self.branch.as_deref();
+        let branch = branch.map(|branch| format!(" ({})", clean_line(branch)));
+        let name = self.name.as_deref();
+        let name = name.map(|name| format!(" • {}", clean_line(name)));
+        let place = clean_line(&self.place);
+        [Some(place), branch, name].into_iter().flatten().collect()
     }
 
     /// Returns what was used, without how full the context is.
@@ -133,12 +126,12 @@ impl FooterFacts {
 
     /// Returns the model, with its provider if there is room for it in `room` columns.
     fn model_text(&self, room: usize) -> String {
-        let mut model = clean_line(self.model.as_deref().unwrap_or("no model"));
-        match self.thinking.as_deref() {
-            Some("off") => model.push_str(" • thinking off"),
-            Some(level) => model.push_str(&format!(" • {level}")),
-            None => {}
-        }
+        let model = clean_line(self.model.as_deref().unwrap_or("no model"));
+        let model = match self.thinking.as_deref() {
+            Some("off") => format!("{model} • thinking off"),
+            Some(level) => format!("{model} • {level}"),
+            None => model,
+        };
         let Some(provider) = &self.provider else {
             return model;
         };

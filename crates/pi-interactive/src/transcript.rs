@@ -231,6 +231,7 @@ impl Transcript {
     }
 
     /// Adds a block of the application's own.
+    #[expect(clippy::unused_self, reason = "the transcript decides where blocks go")]
     pub(crate) fn append(&mut self, document: &mut Document, component: impl Component) -> BlockId {
         document.push(component)
     }
@@ -358,12 +359,10 @@ impl Transcript {
                 content_index,
                 id,
                 tool_name,
-            } => {
-                if !self.arriving.contains_key(content_index) {
-                    let block = self.push(document, ToolCallBlock::arriving(tool_name));
-                    self.arriving.insert(*content_index, block);
-                    self.calls.insert(id.clone(), block);
-                }
+            } if !self.arriving.contains_key(content_index) => {
+                let block = self.push(document, ToolCallBlock::arriving(tool_name));
+                self.arriving.insert(*content_index, block);
+                self.calls.insert(id.clone(), block);
             }
             AssistantMessageEvent::ToolCallDelta {
                 content_index,

@@ -166,11 +166,6 @@ impl Working {
         self.heard = now;
     }
 
-    /// Returns what is shown.
-    pub(crate) fn activity(&self) -> &Activity {
-        &self.activity
-    }
-
     /// Returns when the picture changes next; never while idle.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
         (self.activity != Activity::Idle).then(|| self.now + INTERVAL)
@@ -197,7 +192,7 @@ impl Working {
             } => {
                 let left = until.saturating_duration_since(self.now);
                 let left = left.as_secs_f64().ceil();
-                format!("Trying again in {left:.0}s ({attempt} of {max_attempts})")
+                format!("Trying again in {left:.0}s, attempt {attempt} of {max_attempts}")
             }
         })
     }
@@ -240,8 +235,9 @@ impl Working {
 
 impl Component for Working {
     fn render(&mut self, width: usize) -> Lines {
+        // An empty row stays between the conversation and the prompt.
         let Some(text) = self.text() else {
-            return Lines::empty();
+            return [""].into_iter().collect();
         };
         let appearance = self.look.appearance();
         let stop = appearance.key(keys::INTERRUPT);
@@ -329,7 +325,7 @@ mod tests {
             until: start + Duration::from_millis(3_500),
         };
         working.set(retrying, start);
-        assert!(shown(&mut working).contains("Trying again in 4s (1 of 3)"));
+        assert!(shown(&mut working).contains("Trying again in 4s, attempt 1 of 3 "));
         working.tick(start + Duration::from_secs(3));
         assert!(shown(&mut working).contains("in 1s"));
         let lines = working.render(12);

@@ -11,6 +11,9 @@ use crate::ExitReason;
 use crate::editor_area::PromptEvent;
 use crate::keys;
 
+/// How many screens above the view are loaded.
+const LOADED_AHEAD: usize = 2;
+
 impl App {
     pub(super) fn on_terminal(&mut self, event: RunnerEvent) {
         match event {
@@ -22,6 +25,17 @@ impl App {
                 self.screen.with_dialog(|dialog| dialog.set_rows(rows));
             }
             RunnerEvent::Terminated => self.leave(ExitReason::Terminated),
+        }
+        self.load_older();
+    }
+
+    /// Loads an earlier part of the session before the user has scrolled to the first one shown.
+    fn load_older(&mut self) {
+        let tui = self.screen.peek();
+        let near = LOADED_AHEAD * tui.size().rows;
+        if self.transcript.has_older() && tui.lines_above().is_some_and(|lines| lines < near) {
+            let session = self.session.clone();
+            self.with_transcript(|transcript, document| transcript.show_older(document, &session));
         }
     }
 

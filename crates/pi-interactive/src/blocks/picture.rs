@@ -20,14 +20,24 @@ const DECODED_BYTES: u64 = 128 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Picture {
     image: ImageContent,
-    /// The picture as PNG; tried once, since Kitty takes nothing else.
-    png: Option<Option<String>>,
+    png: Png,
+}
+
+/// The picture as PNG, since Kitty takes nothing else.
+#[derive(Debug)]
+enum Png {
+    Untried,
+    Impossible,
+    Converted(String),
 }
 
 impl Picture {
     /// Takes a picture.
     pub(crate) fn new(image: ImageContent) -> Self {
-        Self { image, png: None }
+        Self {
+            image,
+            png: Png::Untried,
+        }
     }
 
     /// Returns what stands for the picture where it cannot be shown.
@@ -43,8 +53,13 @@ impl Picture {
         }
         let data = match protocol {
             ImageProtocol::Kitty if self.image.mime_type != "image/png" => {
-                let image = &self.image;
-                self.png.get_or_insert_with(|| to_png(image)).as_ref()?
+                if let Png::Untried = self.png {
+                    self.png = to_png(&self.image).map_or(Png::Impossible, Png::Converted);
+                }
+                match &self.png {
+                    Png::Converted(data) => data,
+                    Png::Untried | Png::Impossible => return None,
+                }
             }
             ImageProtocol::Kitty | ImageProtocol::ITerm2 => &self.image.data,
         };

@@ -7,7 +7,8 @@ use pi_ai::{
     StopReason, ThinkingContent,
 };
 use pi_tui::{
-    Capabilities, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, strip_ansi, visible_width,
+    Capabilities, ColorToken, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, strip_ansi,
+    visible_width,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -411,14 +412,13 @@ fn colours_tell_whether_a_tool_runs_succeeded_or_failed() {
         let lines = block.lines(40, &appearance);
         lines.iter().skip(1).all(|line| line.contains(&open))
     };
-    use pi_tui::ColorToken::{ToolErrorBg, ToolPendingBg, ToolSuccessBg};
     let mut block = call("ls", &json!({}));
-    assert!(background(&mut block, ToolPendingBg));
+    assert!(background(&mut block, ColorToken::ToolPendingBg));
     block.end(&result("x"), None, false, None);
-    assert!(background(&mut block, ToolSuccessBg));
+    assert!(background(&mut block, ColorToken::ToolSuccessBg));
     let mut block = call("ls", &json!({}));
     block.give_up("no");
-    assert!(background(&mut block, ToolErrorBg));
+    assert!(background(&mut block, ColorToken::ToolErrorBg));
 }
 
 /// A PNG of one pixel.

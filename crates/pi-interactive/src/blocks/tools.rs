@@ -126,14 +126,13 @@ fn file_address(path: &str) -> String {
     if !path.starts_with('/') {
         address.push('/');
     }
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' | b':' => {
-                address.push(char::from(byte));
-            }
-            _ => address.push_str(&format!("%{byte:02X}")),
+    let escaped = path.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' | b':' => {
+            char::from(byte).to_string()
         }
-    }
+        _ => format!("%{byte:02X}"),
+    });
+    address.extend(escaped);
     address
 }
 

@@ -32,6 +32,14 @@ impl Tui {
         }
     }
 
+    /// Returns how many lines of the transcript are above the view; none if the terminal scrolls it.
+    pub fn lines_above(&self) -> Option<usize> {
+        match &self.screen {
+            Screen::Main(_) => None,
+            Screen::Full(screen) => Some(screen.viewport.top()),
+        }
+    }
+
     /// Returns whether the end of the transcript is in view and stays so.
     pub fn follows_end(&self) -> bool {
         match &self.screen {

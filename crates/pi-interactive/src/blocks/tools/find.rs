@@ -16,10 +16,10 @@ pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
     let pattern = painted(pattern, ColorToken::Accent, "…", appearance);
     let path = Argument::of(call.arguments, &["path"]);
     let path = short_path(path.text().unwrap_or("."), appearance);
-    let mut place = format!(" in {}", clean_line(&path));
-    if let Some(limit) = number(call.arguments, "limit") {
-        place.push_str(&format!(" (limit {limit})"));
-    }
+    let limit = number(call.arguments, "limit")
+        .map(|limit| format!(" (limit {limit})"))
+        .unwrap_or_default();
+    let place = format!(" in {}{limit}", clean_line(&path));
     let place = appearance.paint(ColorToken::ToolOutput, &place);
     page.styled(&format!("{} {pattern}{place}", title("find", appearance)));
     draw_listing(call, page, SHOWN, &[("resultLimitReached", "results")]);

@@ -20,13 +20,15 @@ pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
     };
     let path = Argument::of(call.arguments, &["path"]);
     let path = short_path(path.text().unwrap_or("."), appearance);
-    let mut place = format!(" in {}", clean_line(&path));
-    if let Some(glob) = Argument::of(call.arguments, &["glob"]).text() {
-        place.push_str(&format!(" ({})", clean_line(glob)));
-    }
-    if let Some(limit) = number(call.arguments, "limit") {
-        place.push_str(&format!(" limit {limit}"));
-    }
+    let glob = Argument::of(call.arguments, &["glob"]).text();
+    let glob = glob.map(|glob| format!(" ({})", clean_line(glob)));
+    let limit = number(call.arguments, "limit").map(|limit| format!(" limit {limit}"));
+    let place = format!(
+        " in {}{}{}",
+        clean_line(&path),
+        glob.unwrap_or_default(),
+        limit.unwrap_or_default()
+    );
     let place = appearance.paint(ColorToken::ToolOutput, &place);
     page.styled(&format!("{} {pattern}{place}", title("grep", appearance)));
     let limits = [

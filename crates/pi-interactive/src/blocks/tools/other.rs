@@ -8,7 +8,7 @@ use crate::blocks::tool_call::Call;
 
 /// Lines of output in the short form.
 const SHOWN: usize = 10;
-/// Arguments that are longer than this stay out of the short form.
+/// Arguments after this many bytes stay out of the short form.
 const SHORT_ARGUMENTS: usize = 2_000;
 
 /// Writes what is known of a call.
@@ -35,15 +35,16 @@ pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
 
 /// Returns the arguments in one line, such as `depth=7 name="x"`.
 fn short_arguments(call: &Call<'_>) -> String {
-    let mut short = String::new();
-    for (name, value) in call.arguments {
-        if short.len() > SHORT_ARGUMENTS {
-            break;
-        }
-        if !short.is_empty() {
-            short.push(' ');
-        }
-        short.push_str(&format!("{name}={value}"));
-    }
-    short
+    let mut length = 0;
+    let short: Vec<String> = call
+        .arguments
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .take_while(|argument| {
+            let fits = length <= SHORT_ARGUMENTS;
+            length += argument.len();
+            fits
+        })
+        .collect();
+    short.join(" ")
 }
