@@ -2,6 +2,10 @@
 //!
 //! `js/internal/x.js` becomes the module `pi:x`, `js/web/x.js` becomes `pi:web/x`,
 //! `js/node/a/b.js` becomes `node:a/b`. A syntax error in one of them fails the build.
+//!
+//! `js/modules/x.js` is what extensions import under a package's name. `data/exports/x.txt` lists
+//! every name such a package exports; those the file does not bring itself are added as stand-ins
+//! that throw when used, since one missing name would keep a whole extension from linking.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,12 +17,23 @@ use rquickjs::{CatchResultExt as _, Context, Ctx, Module, Runtime, WriteOptions}
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("js");
     let output = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    let exports = root.with_file_name("data").join("exports");
     println!("cargo::rerun-if-changed=js");
+    println!("cargo::rerun-if-changed=data/exports");
     println!("cargo::rerun-if-changed=build.rs");
     let mut sources = BTreeMap::new();
     if let Err(error) = collect(&root, &root, &mut sources) {
         println!("cargo::error=reading js/: {error}");
         return;
+    }
+    for (name, source) in &mut sources {
+        if let Some(package) = name.strip_prefix("pi:modules/") {
+            let list = exports.join(package).with_extension("txt");
+            match std::fs::read_to_string(list) {
+                Ok(list) => add_stand_ins(package, &list, source),
+                Err(error) => println!("cargo::error=data/exports/{package}.txt: {error}"),
+            }
+        }
     }
     let mut table = String::from("&[\n");
     for (name, source) in &sources {
@@ -73,6 +88,20 @@ fn collect(
         sources.insert(name, std::fs::read_to_string(&path)?);
     }
     Ok(())
+}
+
+/// Adds what a package exports and its file does not bring.
+fn add_stand_ins(package: &str, list: &str, source: &mut String) {
+    let known = exported_names(source);
+    source.push_str("\nimport { missing as standIn } from \"pi:missing\";\n");
+    for name in list.lines().filter(|name| !known.iter().any(|it| it == name)) {
+        let line = match name {
+            "default" => format!("export default standIn({package:?}, \"default\");\n"),
+            // Some names are words that cannot be declared.
+            _ => format!("const standIn_{name} = standIn({package:?}, {name:?});\nexport {{ standIn_{name} as {name} }};\n"),
+        };
+        source.push_str(&line);
+    }
 }
 
 /// Knows our own modules; everything else is an empty one, since nothing is run or linked here.

@@ -17,6 +17,7 @@
 //! # }
 //! ```
 
+mod api;
 mod cache;
 mod commonjs_exports;
 mod embedded;
@@ -29,6 +30,7 @@ mod resolver;
 mod source_map;
 mod typescript;
 
+pub use api::Extensions;
 pub use cache::SourceCache;
 pub use commonjs_exports::CommonJsExports;
 pub use engine::{Budgets, CallOptions, Engine, EngineOptions, ProcessInfo, VirtualModule};

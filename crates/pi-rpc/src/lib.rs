@@ -21,6 +21,7 @@
 mod client;
 mod command;
 mod events;
+mod extension_lines;
 mod extension_ui;
 mod framing;
 mod line_sink;
@@ -30,6 +31,7 @@ mod server;
 pub use client::{RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcSubscription};
 pub use command::{ClientLine, Rejected, RpcCommand, RpcRequest, StreamingBehavior};
 pub use events::JsonEvents;
+pub use extension_lines::ExtensionLines;
 pub use extension_ui::{
     Dialog, DialogReply, Dialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
 };

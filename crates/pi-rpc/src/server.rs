@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command::{ClientLine, Rejected, RpcRequest};
 use crate::events::JsonEvents;
-use crate::extension_ui::Dialogs;
+use crate::extension_lines::ExtensionLines;
 use crate::framing::{COMMAND_LINE_LIMIT, Frame, LineReader};
 use crate::line_sink::{LineSink, LineWriter};
 use crate::response::{failure_line, success_line};
@@ -37,6 +37,8 @@ pub struct ServeOptions {
     pub updates: UpdateForm,
     /// Ends the serving.
     pub stop: CancellationToken,
+    /// Carries what extensions show and ask; the one the runtime was started with.
+    pub extensions: ExtensionLines,
 }
 
 /// Why the serving ended.
@@ -63,8 +65,9 @@ pub async fn serve(
         sink: writer.sink(),
         runtime,
         subscription: Mutex::new(None),
-        dialogs: Dialogs::default(),
+        extensions: options.extensions,
     };
+    server.extensions.attach(writer.sink()).await;
     let end = server.run(reader, &options.stop).await;
     let flushed = server.sink.flush();
     match end {
@@ -85,7 +88,7 @@ struct Server {
     sink: LineSink,
     events: Arc<JsonEvents>,
     subscription: Mutex<Option<SessionSubscription>>,
-    dialogs: Dialogs,
+    extensions: ExtensionLines,
 }
 
 impl Server {
@@ -105,6 +108,9 @@ impl Server {
                     self.listen_to(&session);
                 }
                 Some(()) = commands.next(), if !commands.is_empty() => {}
+                () = self.extensions.shutdown_wanted(), if commands.is_empty() => {
+                    break ServeEnd::InputEnded;
+                }
                 frame = lines.next(), if commands.len() < PENDING_COMMANDS => match frame {
                     Ok(Some(frame)) => commands.push(self.take(frame)),
                     Ok(None) => break ServeEnd::InputEnded,
@@ -154,7 +160,7 @@ impl Server {
         };
         match line {
             ClientLine::Request(request) => self.answer(request).await,
-            ClientLine::ExtensionUi(response) => self.dialogs.reply(response),
+            ClientLine::ExtensionUi(response) => self.extensions.reply(response),
             ClientLine::Rejected(rejected) => self.send(failure_line(&rejected)).await,
         }
     }

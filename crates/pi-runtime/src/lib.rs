@@ -35,6 +35,7 @@ mod attachments;
 mod commands;
 mod event;
 mod export;
+mod extensions;
 mod hooks;
 mod model_choice;
 mod runtime;
@@ -50,6 +51,10 @@ pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
 pub use export::{
     ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, Redaction, export_html,
     export_html_file, export_jsonl, stored_secrets,
+};
+pub use extensions::{
+    DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
+    ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
 };
 pub use hooks::{
     ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, Compacted,

@@ -9,7 +9,7 @@ mod options;
 mod replace;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pi_ai::{Model, NetworkUse, RefreshOptions, ScopedModel, ThinkingLevel};
@@ -27,6 +27,7 @@ pub use options::{HooksSource, RuntimeOptions};
 pub use replace::Replacement;
 
 use crate::commands::{CommandInfo, resource_commands};
+use crate::extensions::Extensions;
 use crate::hooks::{SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::services::{ServiceOptions, Services, known_decision, offline, offline_variables};
@@ -57,6 +58,19 @@ struct Current {
     services: Arc<Services>,
     diagnostics: Vec<ConfigDiagnostic>,
     model_fallback: Option<String>,
+    /// None where there are no extension files.
+    extensions: Option<Extensions>,
+}
+
+/// A handle that keeps nothing alive.
+#[derive(Clone)]
+pub(crate) struct WeakRuntime(Weak<Shared>);
+
+impl WeakRuntime {
+    /// Returns the runtime while it lives.
+    pub(crate) fn upgrade(&self) -> Option<SessionRuntime> {
+        self.0.upgrade().map(SessionRuntime)
+    }
 }
 
 impl SessionRuntime {
@@ -89,6 +103,7 @@ impl SessionRuntime {
             background: TaskTracker::new(),
             ended: CancellationToken::new(),
         }));
+        runtime.attach_extensions();
         runtime.session().hooks().session_start(start).await;
         Ok(runtime)
     }
@@ -118,9 +133,25 @@ impl SessionRuntime {
         self.0.sessions.subscribe()
     }
 
-    /// Lists the slash commands that resources bring.
+    /// Lists the slash commands that extensions and resources bring.
     pub fn commands(&self) -> Vec<CommandInfo> {
+        let extensions = self.current().extensions.clone();
+        let mut commands = extensions.map_or_else(Vec::new, |extensions| extensions.commands());
+        commands.extend(self.resource_commands());
+        commands
+    }
+
+    /// Lists the slash commands that resources bring.
+    pub(crate) fn resource_commands(&self) -> Vec<CommandInfo> {
         resource_commands(&self.services().resources)
+    }
+
+    /// Lets the extensions of the live session replace it.
+    fn attach_extensions(&self) {
+        let extensions = self.current().extensions.clone();
+        if let Some(extensions) = extensions {
+            extensions.attach(WeakRuntime(Arc::downgrade(&self.0)));
+        }
     }
 
     /// Asks services in the background for models that are newer than what is known.
@@ -303,6 +334,7 @@ async fn build(
     let mut services = Services::load(service_options, session.cwd()).await;
     diagnostics.append(&mut services.diagnostics);
     diagnostics.extend(services.resources.extension_errors.iter().cloned());
+    let extensions = Extensions::load(&services, &options.extensions, &mut diagnostics).await;
     let mut choice = match choice {
         Choice::Startup => choose(options, service_options, &services, &session).await?,
         Choice::Kept {
@@ -318,12 +350,17 @@ async fn build(
     };
     diagnostics.append(&mut choice.diagnostics);
     let services = Arc::new(services);
+    let mut custom_tools = extensions.as_ref().map_or_else(Vec::new, Extensions::tools);
+    custom_tools.extend(options.custom_tools.iter().cloned());
     let tools = services.toolset(
         options.tools.clone(),
-        options.custom_tools.clone(),
+        custom_tools,
         &options.child_environment,
     );
-    let hooks = options.hooks.hooks(&services).await;
+    let hooks = match &extensions {
+        Some(extensions) => extensions.hooks(),
+        None => options.hooks.hooks(&services).await,
+    };
     let session = AgentSession::new(SessionParts {
         session,
         settings: services.settings.clone(),
@@ -338,7 +375,11 @@ async fn build(
         env: services.env.clone(),
         hooks,
     })?;
+    if let Some(extensions) = &extensions {
+        extensions.bind(session.clone());
+    }
     Ok(Current {
+        extensions,
         session,
         services,
         diagnostics,

@@ -8,6 +8,7 @@ mod auth_command;
 mod conversation;
 mod demo;
 mod export_command;
+mod extension_failures;
 mod help;
 mod interactive_mode;
 mod json_mode;
@@ -26,11 +27,14 @@ mod version;
 use std::ffi::OsString;
 use std::future::Future;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use pi_ai::Env;
-use pi_runtime::UpdateForm;
+use pi_rpc::ExtensionLines;
+use pi_runtime::{ExtensionMode, ExtensionUi, UpdateForm};
 
 use crate::args::{Args, Problem};
+use crate::extension_failures::PrintedFailures;
 use crate::mode::{Mode, Terminals};
 use crate::output::{Exit, Failure, print, warn};
 use crate::signals::Signals;
@@ -125,7 +129,13 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         UpdateForm::Delta
     };
     // Boxed, because what starts a session is large and used once.
-    let preparing = Box::pin(prepare(args, mode, env));
+    let lines = ExtensionLines::default();
+    let extension_ui: Arc<dyn ExtensionUi> = match mode {
+        Mode::Rpc => Arc::new(lines.clone()),
+        Mode::Json => Arc::new(PrintedFailures(ExtensionMode::Json)),
+        Mode::Print | Mode::Interactive => Arc::new(PrintedFailures(ExtensionMode::Print)),
+    };
+    let preparing = Box::pin(prepare(args, mode, env, extension_ui));
     let prepared = signals.guard(preparing, async {}).await;
     let Prepared { runtime, prompts } = match prepared {
         Ok(Ok(prepared)) => prepared,
@@ -141,7 +151,7 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         exit
     };
     if mode == Mode::Rpc {
-        return rpc_mode::run(runtime.clone(), form, signals).await;
+        return rpc_mode::run(runtime.clone(), form, lines, signals).await;
     }
     match signals.guard(work, runtime.shutdown()).await {
         Ok(exit) => exit,

@@ -8,7 +8,7 @@ use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_interactive::TrustDesk;
 use pi_runtime::{
-    ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError, SessionRuntime, StartError,
+    ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError, SessionRuntime, StartError,
     no_model_hints, read_attachments,
 };
 
@@ -24,14 +24,25 @@ pub(crate) struct Prepared {
 }
 
 /// Starts the session and gathers the prompts. When that fails, nothing is left running.
-pub(crate) async fn prepare(args: Args, mode: Mode, env: Env) -> Result<Prepared, Failure> {
+pub(crate) async fn prepare(
+    args: Args,
+    mode: Mode,
+    env: Env,
+    extension_ui: Arc<dyn ExtensionUi>,
+) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
-    if let Some(flag) = args.unknown.first() {
-        return Err(Failure::new(format!("unknown option --{}", flag.name))
-            .hint("pi --help lists the options"));
-    }
     let (files, messages) = (args.files.clone(), args.messages.clone());
-    let runtime = start(runtime_options(args, &cwd, &env)?).await?;
+    let flags = args.unknown.iter();
+    let flags = flags.map(|flag| (flag.name.clone(), flag.value.clone()));
+    let extensions = ExtensionOptions {
+        ui: extension_ui,
+        flags: flags.collect(),
+    };
+    let options = RuntimeOptions {
+        extensions,
+        ..runtime_options(args, &cwd, &env)?
+    };
+    let runtime = start(options).await?;
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
         Ok(prompts) => Ok(Prepared { runtime, prompts }),
         Err(failure) => {

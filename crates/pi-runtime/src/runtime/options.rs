@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
 use pi_config::{AgentDir, ResourceFlags, SettingsStore};
 
+use crate::extensions::ExtensionOptions;
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
 use crate::services::{ServiceOptions, Services, TrustPrompt};
@@ -46,7 +47,9 @@ pub struct RuntimeOptions {
     pub offline: bool,
     /// Variables that commands find on top of this process's own; [`PROCESS_MARKS`] unless changed.
     pub child_environment: Vec<(String, String)>,
-    /// Who takes part in sessions.
+    /// The front end of extensions and the flags meant for them.
+    pub extensions: ExtensionOptions,
+    /// Who takes part in sessions that no extension takes part in.
     pub hooks: Arc<dyn HooksSource>,
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
@@ -76,6 +79,7 @@ impl RuntimeOptions {
             resources: ResourceFlags::default(),
             offline: false,
             child_environment: marks.into(),
+            extensions: ExtensionOptions::default(),
             hooks: Arc::new(NoHooks),
             settings: None,
             credentials: None,

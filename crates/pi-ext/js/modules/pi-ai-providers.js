@@ -1,0 +1,12 @@
+// `@earendil-works/pi-ai/providers/all`: the models pi knows by itself.
+import { call } from "pi:host";
+
+export function getBuiltinModel(provider, id) {
+  return call("models.find", { provider, id }) ?? undefined;
+}
+export function getBuiltinModels(provider) {
+  return call("models.all").filter((model) => model.provider === provider);
+}
+export function getBuiltinProviders() {
+  return [...new Set(call("models.all").map((model) => model.provider))];
+}

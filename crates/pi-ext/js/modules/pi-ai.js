@@ -1,0 +1,105 @@
+// `@earendil-works/pi-ai` and its `compat`: messages, schemas and streams.
+import { call } from "pi:host";
+import { AssistantMessageEventStream, EventStream } from "pi:pi/event_stream";
+import { Type } from "pi:pi/schema";
+import { errorsOf } from "pi:pi/schema_check";
+
+export { AssistantMessageEventStream, EventStream, Type };
+
+export function createAssistantMessageEventStream() {
+  return new AssistantMessageEventStream();
+}
+
+// A choice of texts in the form every vendor understands.
+export function StringEnum(values, options = {}) {
+  return Type.Unsafe({ type: "string", enum: [...values], ...options });
+}
+
+export function contentText(content, separator = "\n") {
+  if (typeof content === "string") return content;
+  return content.filter((block) => block.type === "text").map((block) => block.text).join(separator);
+}
+
+export function uuidv7() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  let now = Date.now();
+  for (let index = 5; index >= 0; index--) {
+    bytes[index] = now % 256;
+    now = Math.floor(now / 256);
+  }
+  bytes[6] = (bytes[6] & 0x0f) | 0x70;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const text = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join("-");
+}
+
+// Prices are per million tokens; the cost is also written into the usage.
+export function calculateCost(model, usage) {
+  const priceOf = (kind) => ((model.cost?.[kind] ?? 0) / 1_000_000) * (usage[kind] ?? 0);
+  const cost = { input: priceOf("input"), output: priceOf("output"), cacheRead: priceOf("cacheRead"), cacheWrite: priceOf("cacheWrite") };
+  usage.cost = { ...cost, total: cost.input + cost.output + cost.cacheRead + cost.cacheWrite };
+  return usage.cost;
+}
+
+export function modelsAreEqual(one, other) {
+  return !!one && !!other && one.id === other.id && one.provider === other.provider;
+}
+
+export function getModel(provider, id) {
+  return call("models.find", { provider, id }) ?? undefined;
+}
+export function getModels(provider) {
+  return call("models.all").filter((model) => provider === undefined || model.provider === provider);
+}
+export function getProviders() {
+  return [...new Set(call("models.all").map((model) => model.provider))];
+}
+
+const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"];
+export function getSupportedThinkingLevels(model) {
+  if (!model.reasoning) return ["off"];
+  const map = model.thinkingLevelMap ?? {};
+  return LEVELS.filter((level) => map[level] !== null && (level !== "xhigh" || map.xhigh !== undefined));
+}
+export function clampThinkingLevel(model, level) {
+  const supported = getSupportedThinkingLevels(model);
+  if (supported.includes(level)) return level;
+  const wanted = LEVELS.indexOf(level);
+  return supported.reduce((best, one) => (Math.abs(LEVELS.indexOf(one) - wanted) < Math.abs(LEVELS.indexOf(best) - wanted) ? one : best));
+}
+
+export function validateToolArguments(tool, toolCall) {
+  const args = structuredClone(toolCall.arguments ?? {});
+  const errors = errorsOf(tool.parameters, args);
+  if (errors.length > 0) {
+    const told = errors.map((error) => `  - ${error.path.slice(1) || "root"}: ${error.message}`).join("\n");
+    throw new Error(`Arguments of ${toolCall.name} do not fit:\n${told}`);
+  }
+  return args;
+}
+export function validateToolCall(tools, toolCall) {
+  const tool = tools.find((one) => one.name === toolCall.name);
+  if (!tool) throw new Error(`There is no tool ${toolCall.name}`);
+  return validateToolArguments(tool, toolCall);
+}
+
+export function getCurrentSystemMessage(messages) {
+  return call("messages.system", { messages }) ?? undefined;
+}
+export function getCurrentSystemPrompt(messages) {
+  return call("messages.systemText", { messages });
+}
+export function getCurrentTools(messages) {
+  return getCurrentSystemMessage(messages)?.toolsAdded ?? [];
+}
+export function collapseSystemMessages(messages) {
+  const system = getCurrentSystemMessage(messages);
+  const others = messages.filter((message) => message.role !== "system");
+  return system ? [system, ...others] : others;
+}
+export function withoutInitialSystemMessage(messages) {
+  return messages[0]?.role === "system" ? messages.slice(1) : messages;
+}
+export function formatThrownValue(value) {
+  return value instanceof Error ? value.message : String(value);
+}

@@ -1,0 +1,56 @@
+// `@earendil-works/pi-coding-agent`: what extensions use of the program itself.
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { call } from "pi:host";
+import { createEventBus } from "pi:pi/event_bus";
+import { Theme } from "pi:pi/theme";
+import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
+import { parseFrontmatter, stripFrontmatter } from "pi:pi/front_matter";
+import { withFileMutationQueue } from "pi:pi/file_queue";
+
+export { createEventBus, Theme };
+export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail };
+export { parseFrontmatter, stripFrontmatter, withFileMutationQueue };
+
+export const VERSION = "0.87.1";
+export const CONFIG_DIR_NAME = ".pi";
+export const CURRENT_SESSION_VERSION = 3;
+export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
+
+export function getAgentDir() {
+  return process.env.PI_CODING_AGENT_DIR ?? join(homedir(), CONFIG_DIR_NAME, "agent");
+}
+
+export function defineTool(tool) {
+  return tool;
+}
+
+export function convertToLlm(messages) {
+  return call("messages.toModel", { messages });
+}
+export function serializeConversation(messages) {
+  return call("messages.serialize", { messages });
+}
+
+export function isToolCallEventType(name, event) {
+  return event.toolName === name;
+}
+const isResultOf = (name) => (event) => event.toolName === name;
+export const isBashToolResult = isResultOf("bash");
+export const isEditToolResult = isResultOf("edit");
+export const isFindToolResult = isResultOf("find");
+export const isGrepToolResult = isResultOf("grep");
+export const isLsToolResult = isResultOf("ls");
+export const isPowerShellToolResult = isResultOf("powershell");
+export const isReadToolResult = isResultOf("read");
+export const isWriteToolResult = isResultOf("write");
+
+const LANGUAGES = {
+  ts: "typescript", tsx: "typescript", js: "javascript", jsx: "javascript", mjs: "javascript", cjs: "javascript", py: "python", rb: "ruby",
+  rs: "rust", go: "go", java: "java", kt: "kotlin", swift: "swift", c: "c", h: "c", cpp: "cpp", hpp: "cpp", cs: "csharp", php: "php",
+  sh: "bash", bash: "bash", zsh: "bash", sql: "sql", html: "html", css: "css", scss: "scss", json: "json", yaml: "yaml", yml: "yaml",
+  toml: "toml", xml: "xml", md: "markdown", lua: "lua",
+};
+export function getLanguageFromPath(path) {
+  return LANGUAGES[path.split(".").pop()?.toLowerCase()];
+}

@@ -1,0 +1,35 @@
+// `typebox/value`: values against schemas.
+import { check, errorsOf, withDefaults } from "pi:pi/schema_check";
+
+export function Check(schema, value) {
+  return check(schema, value);
+}
+export function Errors(schema, value) {
+  return errorsOf(schema, value);
+}
+export function Clone(value) {
+  return structuredClone(value);
+}
+export function Default(schema, value) {
+  return withDefaults(schema, value);
+}
+export function Equal(one, other) {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+export function Assert(schema, value) {
+  const [error] = errorsOf(schema, value);
+  if (error) throw new Error(`${error.path || "the value"} ${error.message}`);
+}
+export function Parse(schema, value) {
+  const filled = withDefaults(schema, value);
+  Assert(schema, filled);
+  return filled;
+}
+export function Decode(schema, value) {
+  return Parse(schema, value);
+}
+export function Encode(schema, value) {
+  return Parse(schema, value);
+}
+export const Value = { Check, Errors, Clone, Default, Equal, Assert, Parse, Decode, Encode };
+export default Value;

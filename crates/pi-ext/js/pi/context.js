@@ -1,0 +1,108 @@
+// What a handler is given beside its event. Everything is asked for when it is looked at, so nothing here is
+// ever out of date; once the session is gone the program refuses to answer.
+import { call, request } from "pi:host";
+import { createModelRegistry } from "pi:pi/model_registry";
+import { reportError } from "pi:pi/report";
+import { createSessionView } from "pi:pi/session_view";
+import { signalOf } from "pi:pi/signals";
+import { createUi } from "pi:pi/ui";
+
+const sessionView = createSessionView();
+const modelRegistry = createModelRegistry();
+const ui = createUi();
+
+function compact(options = {}) {
+  request("compact", { customInstructions: options.customInstructions }).then(
+    (result) => options.onComplete?.(result),
+    (error) => (options.onError ? options.onError(error) : reportError(undefined, "compact", error)),
+  );
+}
+
+// Makes the context of a handler; `signalId` names the work that can be cancelled.
+export function createContext(signalId) {
+  return {
+    get ui() {
+      call("context");
+      return ui;
+    },
+    get mode() {
+      return call("context").mode;
+    },
+    get hasUI() {
+      return call("context").hasUI;
+    },
+    get cwd() {
+      return call("context").cwd;
+    },
+    get sessionManager() {
+      call("context");
+      return sessionView;
+    },
+    get modelRegistry() {
+      return modelRegistry;
+    },
+    get model() {
+      return call("model") ?? undefined;
+    },
+    get scopedModels() {
+      return call("model.scoped");
+    },
+    get thinkingLevel() {
+      return call("thinking.level");
+    },
+    get signal() {
+      return signalOf(signalId);
+    },
+    isIdle: () => call("idle"),
+    isProjectTrusted: () => call("context").trusted,
+    abort: () => void call("abort"),
+    hasPendingMessages: () => call("pending"),
+    shutdown: () => void call("shutdown"),
+    getContextUsage: () => call("usage") ?? undefined,
+    compact,
+    getSystemPrompt: () => call("systemPrompt"),
+  };
+}
+
+async function afterwards(result, options) {
+  if (!result.cancelled && options?.withSession) {
+    await options.withSession(createReplacementContext());
+  }
+  return result;
+}
+
+// The verbs that put another session in the place of this one.
+function sessionVerbs() {
+  return {
+    getSystemPromptOptions: () => call("systemPrompt.options"),
+    waitForIdle: () => request("idle"),
+    newSession: async (options) => afterwards(await request("session.new", { parentSession: options?.parentSession }), options),
+    fork: async (entryId, options) => afterwards(await request("session.fork", { entryId, position: options?.position }), options),
+    navigateTree: (targetId, options) => request("session.navigate", { targetId, ...options }),
+    switchSession: async (path, options) => afterwards(await request("session.switch", { path }), options),
+    reload: () => request("session.reload"),
+  };
+}
+
+function withLiveMembers(context, members) {
+  return Object.defineProperties(context, Object.getOwnPropertyDescriptors(members));
+}
+
+// Makes the context of a command.
+export function createCommandContext() {
+  return withLiveMembers(createContext(), sessionVerbs());
+}
+
+// Makes the context of the session that took the place of the one a command began in.
+function createReplacementContext() {
+  return withLiveMembers(createCommandContext(), {
+    sendMessage: (message, options) => request("message.send", { message, options: options ?? {} }),
+    sendUserMessage: (content, options) => request("message.sendUser", { content, options: options ?? {} }),
+  });
+}
+
+// Makes the context of `project_trust`, when there is no session yet.
+export function createTrustContext() {
+  const { cwd, mode, hasUI } = call("context");
+  return { cwd, mode, hasUI, ui: { select: ui.select, confirm: ui.confirm, input: ui.input, notify: ui.notify } };
+}

@@ -1,0 +1,242 @@
+// Brings events to the extensions, one handler after the other in load order, and makes one result of theirs.
+// A handler that fails is reported and passed over, except where an event's own rule says otherwise.
+import { createCommandContext, createContext, createTrustContext } from "pi:pi/context";
+import { messageOf, reportError } from "pi:pi/report";
+import { extensionOf, extensions } from "pi:pi/registry";
+import { forget, signalOf } from "pi:pi/signals";
+
+// Calls every handler of an event; `take` sees each result and ends the round by returning true.
+async function round(event, context, take, failed = undefined) {
+  for (const extension of extensions) {
+    for (const handler of extension.handlers.get(event.type) ?? []) {
+      try {
+        const result = await handler(event, context);
+        if (take?.(result, extension)) return;
+      } catch (error) {
+        reportError(extension.path, event.type, error);
+        if (failed?.(error, extension)) return;
+      }
+    }
+  }
+}
+
+// Later results win, one that cancels ends the round.
+async function cancellable(event, context) {
+  let last;
+  await round(event, context, (result) => {
+    if (result === undefined || result === null) return false;
+    last = result;
+    return result.cancel === true;
+  });
+  return last;
+}
+
+async function boundary(event, context) {
+  let changed = false;
+  await round(event, context, (result) => {
+    if (Array.isArray(result?.entries)) {
+      event.entries = result.entries;
+      changed = true;
+    }
+    if (typeof result?.continue === "boolean") {
+      event.continue = result.continue;
+      changed = true;
+    }
+    return false;
+  });
+  return changed ? { entries: event.entries, continue: event.continue } : undefined;
+}
+
+const rules = {
+  session_before_switch: cancellable,
+  session_before_fork: cancellable,
+  session_before_compact: cancellable,
+  session_before_tree: cancellable,
+  turn_end: boundary,
+  agent_before_settle: boundary,
+
+  async project_trust(event) {
+    let decision;
+    await round(event, createTrustContext(), (result) => {
+      if (!result || result.trusted === undefined || result.trusted === "undecided") return false;
+      decision = result;
+      return true;
+    });
+    return decision;
+  },
+
+  async resources_discover(event, context) {
+    const found = { skillPaths: [], promptPaths: [], themePaths: [] };
+    await round(event, context, (result, extension) => {
+      for (const kind of Object.keys(found)) {
+        for (const path of result?.[kind] ?? []) found[kind].push({ path, extension: extension.path });
+      }
+      return false;
+    });
+    return found;
+  },
+
+  async input(event, context) {
+    let changed = false;
+    let handled = false;
+    await round(event, context, (result) => {
+      if (result?.action === "handled") {
+        handled = true;
+        return true;
+      }
+      if (result?.action === "transform") {
+        event.text = result.text;
+        if (result.images !== undefined) event.images = result.images;
+        changed = true;
+      }
+      return false;
+    });
+    if (handled) return { action: "handled" };
+    return changed ? { action: "transform", text: event.text, images: event.images } : undefined;
+  },
+
+  async before_agent_start(event, context) {
+    const messages = [];
+    let systemPrompt;
+    await round(event, context, (result) => {
+      if (result?.message) messages.push(result.message);
+      if (typeof result?.systemPrompt === "string") {
+        systemPrompt = result.systemPrompt;
+        event.systemPrompt = result.systemPrompt;
+      }
+      return false;
+    });
+    return { messages, systemPrompt, options: event.systemPromptOptions };
+  },
+
+  async message_end(event, context) {
+    let changed = false;
+    await round(event, context, (result, extension) => {
+      if (!result?.message) return false;
+      if (result.message.role !== event.message.role) {
+        reportError(extension.path, event.type, new Error("a message can only be replaced by one of the same role"));
+        return false;
+      }
+      event.message = result.message;
+      changed = true;
+      return false;
+    });
+    return changed ? { message: event.message } : undefined;
+  },
+
+  async tool_call(event, context) {
+    let verdict;
+    await round(
+      event,
+      context,
+      (result) => {
+        if (result?.block) verdict = { block: true, reason: result.reason, terminate: result.terminate };
+        return result?.block === true;
+      },
+      (error) => {
+        verdict = { failure: messageOf(error) };
+        return true;
+      },
+    );
+    return verdict ?? { input: event.input };
+  },
+
+  async tool_result(event, context) {
+    const changes = {};
+    await round(event, context, (result) => {
+      for (const field of ["content", "details", "isError", "usage"]) {
+        if (result?.[field] !== undefined) changes[field] = event[field] = result[field];
+      }
+      return false;
+    });
+    return changes;
+  },
+
+  async context(event, context) {
+    return { messages: await transformMessages(event, context) };
+  },
+
+  async context_with_system(event, context) {
+    return { messages: await transformMessages(event, context) };
+  },
+
+  async before_provider_request(event, context) {
+    await round(event, context, (result) => {
+      if (result !== undefined) event.payload = result;
+      return false;
+    });
+    return { payload: event.payload };
+  },
+
+  async before_provider_headers(event, context) {
+    await round(event, context);
+    return { headers: event.headers };
+  },
+
+  async user_bash(event, context) {
+    let verdict;
+    await round(
+      event,
+      context,
+      (result) => {
+        if (result === undefined || result === null) return false;
+        verdict = result.operations ? { operations: true } : { result: result.result };
+        return true;
+      },
+      (error) => {
+        verdict = { failure: messageOf(error) };
+        return true;
+      },
+    );
+    return verdict;
+  },
+};
+
+// Every handler works on a list of its own, so that a failure half-way leaves no trace.
+async function transformMessages(event, context) {
+  let messages = event.messages;
+  for (const extension of extensions) {
+    for (const handler of extension.handlers.get(event.type) ?? []) {
+      const copy = structuredClone(messages);
+      try {
+        const result = await handler({ ...event, messages: copy }, context);
+        messages = Array.isArray(result?.messages) ? result.messages : copy;
+      } catch (error) {
+        reportError(extension.path, event.type, error);
+      }
+    }
+  }
+  return messages;
+}
+
+// Called by the program with an event; returns what the extensions make of it.
+export async function emit(event, signalId) {
+  const context = event.type === "project_trust" ? undefined : createContext(signalId);
+  const signal = signalOf(signalId);
+  if (signal) event.signal = signal;
+  try {
+    const rule = rules[event.type];
+    return rule ? await rule(event, context) : void (await round(event, context));
+  } finally {
+    if (signalId !== undefined && signalId !== null) forget(signalId);
+  }
+}
+
+// Called by the program to run a command.
+export async function runCommand(path, name, args) {
+  try {
+    await extensionOf(path).commands.get(name).handler(args, createCommandContext());
+  } catch (error) {
+    reportError(path, "command", error);
+  }
+}
+
+// Called by the program to complete the arguments of a command.
+export async function completeCommand(path, name, prefix) {
+  return (await extensionOf(path).commands.get(name).getArgumentCompletions?.(prefix)) ?? null;
+}
+
+// Called by the program to run a shortcut.
+export async function runShortcut(path, key) {
+  await extensionOf(path).shortcuts.get(key).handler(createContext());
+}

@@ -1,0 +1,268 @@
+//! Extensions in a session: TypeScript that registers tools and commands and hears of events.
+//!
+//! [`Extensions`] loads the files the resources name, in their order, before the session exists; a
+//! file that fails is reported and set aside. Once the session exists it is bound, takes part through
+//! `SessionHooks`, and becomes stale when another takes the session's place: what an extension
+//! kept of it refuses to work. Without extension files none of this is made, and no JavaScript runs.
+
+mod bridge;
+mod front_end;
+mod hooks;
+mod provider;
+mod registration;
+mod requests;
+mod tool;
+mod wire;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use pi_ai::{ExtensionProvider, Registration};
+use pi_config::{ConfigDiagnostic, DiagnosticLevel, ExtensionFile, SourceInfo};
+use pi_ext::{EngineError, EngineOptions, ProcessInfo, SourceCache};
+use serde_json::{Map, Value};
+
+pub use front_end::{
+    DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
+    ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
+};
+
+use bridge::{Bridge, Registry};
+use registration::{FlagKind, ProviderData, Registrations, ToolData};
+
+use crate::commands::{CommandInfo, CommandSource};
+use crate::hooks::SessionHooks;
+use crate::runtime::WeakRuntime;
+use crate::services::Services;
+use crate::session::AgentSession;
+use crate::toolset::RegisteredTool;
+
+/// Where prepared sources are kept, in the agent directory.
+const CACHE_FOLDER: &str = "cache/extensions";
+
+/// The extensions of one session. Handles are cheap to clone and are all the same.
+#[derive(Clone)]
+pub(crate) struct Extensions(Arc<Shared>);
+
+pub(crate) struct Shared {
+    engine: pi_ext::Extensions,
+    bridge: Arc<Bridge>,
+}
+
+impl Extensions {
+    /// Loads the extensions that resources name; none where there are no such files.
+    pub(crate) async fn load(
+        services: &Services,
+        options: &ExtensionOptions,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) -> Option<Self> {
+        let files = &services.resources.extensions;
+        if files.is_empty() {
+            let unknown = options.flags.iter().map(|(name, _)| unknown_flag(name));
+            diagnostics.extend(unknown);
+            return None;
+        }
+        let bridge = Arc::new(Bridge::new(services, options));
+        let engine = EngineOptions::new(Arc::clone(&bridge) as _)
+            .with_cache(SourceCache::new(services.agent_dir.path().join(CACHE_FOLDER)))
+            .with_process(process_info(&services.cwd));
+        let extensions = Self(Arc::new(Shared {
+            engine: pi_ext::Extensions::new(engine),
+            bridge,
+        }));
+        for file in files {
+            extensions.load_file(file, diagnostics).await;
+        }
+        let flags = extensions.claim_flags(&options.flags, diagnostics);
+        extensions.register_providers(services, diagnostics);
+        if let Err(error) = extensions.0.engine.bind(Value::Object(flags)).await {
+            diagnostics.push(problem(&error, None));
+        }
+        Some(extensions)
+    }
+
+    async fn load_file(&self, file: &ExtensionFile, diagnostics: &mut Vec<ConfigDiagnostic>) {
+        let loaded = self.0.engine.load(&file.path).await.and_then(|value| {
+            serde_json::from_value::<Registrations>(value)
+                .map_err(|error| EngineError::Value(error.to_string()))
+        });
+        match loaded {
+            Ok(registrations) => {
+                let path = file.path.to_string_lossy().into_owned();
+                let mut registry = self.0.bridge.registry();
+                let clashes = registry.add(path, &file.source_info, registrations);
+                diagnostics.extend(clashes.into_iter().map(|message| ConfigDiagnostic {
+                    level: DiagnosticLevel::Error,
+                    message,
+                    path: Some(file.path.clone()),
+                }));
+            }
+            Err(error) => diagnostics.push(problem(&error, Some(&file.path))),
+        }
+    }
+
+    /// Gives flags of the command line to the extensions that know them.
+    fn claim_flags(
+        &self,
+        given: &[(String, Option<String>)],
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) -> Map<String, Value> {
+        let registry = self.0.bridge.registry();
+        let mut values = Map::new();
+        for (name, value) in given {
+            let kind = registry.flags.get(name).map(|flag| flag.kind);
+            match (kind, value) {
+                (Some(FlagKind::Boolean), _) => {
+                    values.insert(name.clone(), Value::Bool(true));
+                }
+                (Some(FlagKind::String), Some(value)) => {
+                    values.insert(name.clone(), Value::String(value.clone()));
+                }
+                (Some(FlagKind::String), None) => {
+                    diagnostics.push(refused(format!("--{name} needs a value")));
+                }
+                (None, _) => diagnostics.push(unknown_flag(name)),
+            }
+        }
+        values
+    }
+
+    fn register_providers(&self, services: &Services, diagnostics: &mut Vec<ConfigDiagnostic>) {
+        let providers = std::mem::take(&mut self.0.bridge.registry().providers);
+        for (extension, provider) in providers {
+            if let Err(error) = self.register_provider(&services.models, extension, provider) {
+                diagnostics.push(refused(error.to_string()));
+            }
+        }
+    }
+
+    fn register_provider(
+        &self,
+        models: &pi_ai::Models,
+        extension: String,
+        provider: ProviderData,
+    ) -> Result<(), pi_ai::ConfigError> {
+        let name = provider.name.clone();
+        let driver = (provider.streams || provider.refreshes).then(|| {
+            let driver = provider::Driver::new(&self.0, extension, &provider);
+            Arc::new(driver) as Arc<dyn pi_ai::ProviderDriver>
+        });
+        let registration = ExtensionProvider {
+            config: provider.config,
+            oauth: None,
+            driver,
+        };
+        models.register(&name, Registration::Extension(registration))
+    }
+
+    /// Returns the tools of the extensions.
+    pub(crate) fn tools(&self) -> Vec<RegisteredTool> {
+        let registry = self.0.bridge.registry();
+        let tools = registry.tools.iter();
+        tools
+            .map(|(extension, tool)| self.tool(extension, tool))
+            .collect()
+    }
+
+    fn tool(&self, extension: &str, data: &ToolData) -> RegisteredTool {
+        tool::registered(&self.0, extension, data)
+    }
+
+    /// Returns the commands of the extensions, each under the name it is called by.
+    pub(crate) fn commands(&self) -> Vec<CommandInfo> {
+        let registry = self.0.bridge.registry();
+        let commands = registry.named_commands();
+        commands
+            .map(|(name, command)| CommandInfo {
+                name,
+                description: command.data.description.clone(),
+                source: CommandSource::Extension,
+                source_info: command.source_info.clone(),
+            })
+            .collect()
+    }
+
+    /// Returns the extensions' part in the session.
+    pub(crate) fn hooks(&self) -> Arc<dyn SessionHooks> {
+        Arc::new(hooks::ExtensionHooks::new(Arc::clone(&self.0)))
+    }
+
+    /// Lets the extensions work with a session.
+    pub(crate) fn bind(&self, session: AgentSession) {
+        self.0.bridge.bind(session, Arc::downgrade(&self.0));
+    }
+
+    /// Lets commands put another session in the place of this one.
+    pub(crate) fn attach(&self, runtime: WeakRuntime) {
+        self.0.bridge.attach(runtime);
+    }
+}
+
+impl Registry {
+    /// Takes what an extension has registered; returns which names were taken.
+    fn add(
+        &mut self,
+        extension: String,
+        source_info: &SourceInfo,
+        registrations: Registrations,
+    ) -> Vec<String> {
+        let mut clashes = Vec::new();
+        for tool in registrations.tools {
+            match self.tools.iter().find(|(_, known)| known.name == tool.name) {
+                Some((first, _)) => clashes.push(format!(
+                    "the tool \"{}\" is registered by {first} already",
+                    tool.name
+                )),
+                None => self.tools.push((extension.clone(), tool)),
+            }
+        }
+        for flag in registrations.flags {
+            if self.flags.contains_key(&flag.name) {
+                clashes.push(format!("the flag --{} is registered already", flag.name));
+            } else {
+                self.flags.insert(flag.name.clone(), flag);
+            }
+        }
+        for command in registrations.commands {
+            self.add_command(&extension, source_info, command);
+        }
+        let providers = registrations.providers.into_iter();
+        self.providers
+            .extend(providers.map(|provider| (extension.clone(), provider)));
+        self.events = registrations.events.into_iter().collect::<HashSet<_>>();
+        self.sources.insert(extension, source_info.clone());
+        clashes
+    }
+}
+
+fn process_info(cwd: &Path) -> ProcessInfo {
+    ProcessInfo {
+        working_directory: cwd.to_owned(),
+        environment: std::env::vars().collect(),
+        arguments: std::env::args().collect(),
+        executable: std::env::current_exe().unwrap_or_default(),
+    }
+}
+
+fn unknown_flag(name: &str) -> ConfigDiagnostic {
+    refused(format!(
+        "unknown option --{name}: neither pi nor an extension knows it; pi --help lists the options"
+    ))
+}
+
+fn refused(message: String) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level: DiagnosticLevel::Error,
+        message,
+        path: None,
+    }
+}
+
+fn problem(error: &EngineError, path: Option<&Path>) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level: DiagnosticLevel::Error,
+        message: format!("the extension cannot be loaded: {error}"),
+        path: path.map(Path::to_owned),
+    }
+}

@@ -1,0 +1,241 @@
+//! What extensions show and ask, for a front end to carry out.
+//!
+//! A front end implements [`ExtensionUi`]; one without a person keeps the defaults, which show
+//! nothing and answer nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The front end as extensions know it (`ctx.mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ExtensionMode {
+    /// A terminal.
+    Terminal,
+    /// The line protocol.
+    Rpc,
+    /// Events as JSON.
+    Json,
+    /// The last answer alone.
+    #[default]
+    Print,
+}
+
+impl ExtensionMode {
+    /// Returns the name extensions know.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Terminal => "tui",
+            Self::Rpc => "rpc",
+            Self::Json => "json",
+            Self::Print => "print",
+        }
+    }
+
+    /// Tells whether somebody can answer dialogs.
+    pub fn has_ui(self) -> bool {
+        matches!(self, Self::Terminal | Self::Rpc)
+    }
+}
+
+/// Something an extension shows; what is absent clears it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum ExtensionNotice {
+    /// A message for the user.
+    Notify {
+        /// The text.
+        message: String,
+        /// `info`, `warning` or `error`.
+        notify_type: Option<String>,
+    },
+    /// A line of status.
+    Status {
+        /// Which.
+        key: String,
+        /// The text.
+        text: Option<String>,
+    },
+    /// Lines around the editor.
+    Widget {
+        /// Which.
+        key: String,
+        /// The lines.
+        lines: Option<Vec<String>>,
+        /// `aboveEditor` or `belowEditor`.
+        placement: Option<String>,
+    },
+    /// The title of the window.
+    Title {
+        /// The title.
+        title: String,
+    },
+    /// The text the user is writing.
+    EditorText {
+        /// The text.
+        text: String,
+    },
+    /// What is shown while the model works.
+    WorkingMessage {
+        /// The text.
+        message: Option<String>,
+    },
+    /// Whether it is shown that the model works.
+    WorkingVisible {
+        /// Whether it is.
+        visible: bool,
+    },
+    /// How it is shown that the model works.
+    WorkingIndicator {
+        /// Frames and their pace.
+        indicator: Option<Value>,
+    },
+    /// What stands in the place of hidden thinking.
+    HiddenThinkingLabel {
+        /// The text.
+        label: Option<String>,
+    },
+}
+
+/// Something an extension asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtensionDialog {
+    /// What it asks.
+    pub question: DialogQuestion,
+    /// When it gives up waiting.
+    pub timeout: Option<Duration>,
+}
+
+/// The kinds of dialogs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum DialogQuestion {
+    /// One of several options.
+    Select {
+        /// What is asked.
+        title: String,
+        /// The options.
+        options: Vec<String>,
+    },
+    /// Yes or no.
+    Confirm {
+        /// What is asked.
+        title: String,
+        /// More about it.
+        #[serde(default)]
+        message: String,
+    },
+    /// A line.
+    Input {
+        /// What is asked.
+        title: String,
+        /// Shown while nothing is typed.
+        placeholder: Option<String>,
+    },
+    /// A text of any length.
+    Editor {
+        /// What is asked.
+        title: String,
+        /// The text to begin with.
+        prefill: Option<String>,
+    },
+}
+
+/// How a dialog ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DialogAnswer {
+    /// With a text or an option.
+    Text(String),
+    /// With yes or no.
+    Confirmed(bool),
+    /// Without an answer.
+    Cancelled,
+}
+
+/// A failure in an extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtensionFailure {
+    /// The extension's file; none where it is not known which failed.
+    pub extension: Option<String>,
+    /// The event or verb it failed in.
+    pub event: String,
+    /// What went wrong.
+    pub error: String,
+    /// Where, in the author's files and lines.
+    pub stack: Option<String>,
+}
+
+/// The part of a front end that extensions use.
+pub trait ExtensionUi: Send + Sync {
+    /// Returns which front end this is.
+    fn mode(&self) -> ExtensionMode;
+
+    /// Shows something.
+    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+        drop(notice);
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Asks something. Dropping the future withdraws the question.
+    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+        drop(dialog);
+        Box::pin(std::future::ready(DialogAnswer::Cancelled))
+    }
+
+    /// Reports a failure.
+    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()>;
+
+    /// Ends the program when what is under way is done.
+    fn shut_down(&self) {}
+
+    /// Returns the text the user is writing.
+    fn editor_text(&self) -> String {
+        String::new()
+    }
+}
+
+/// A front end without a person: failures go to the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoExtensionUi(pub ExtensionMode);
+
+impl ExtensionUi for NoExtensionUi {
+    fn mode(&self) -> ExtensionMode {
+        self.0
+    }
+
+    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+        tracing::warn!(
+            extension = failure.extension,
+            event = failure.event,
+            "{}",
+            failure.error
+        );
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What a program says about extensions before any is loaded.
+#[derive(Clone)]
+pub struct ExtensionOptions {
+    /// The front end.
+    pub ui: Arc<dyn ExtensionUi>,
+    /// Long flags nobody else knows, with their values.
+    pub flags: Vec<(String, Option<String>)>,
+}
+
+impl Default for ExtensionOptions {
+    fn default() -> Self {
+        Self {
+            ui: Arc::new(NoExtensionUi::default()),
+            flags: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A provider of an extension that streams by itself, or looks up its own models.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use pi_ai::{
+    AssistantMessage, AssistantStream, ErrorClass, MessageBuilder, ModelConfig, ModelRequest,
+    ProviderDriver, ProviderError, RefreshContext, StopReason, StreamWriter, ToolCall,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::registration::ProviderData;
+use super::tool::words;
+
+/// The code behind a provider.
+pub(super) struct Driver {
+    /// Weak, since models outlive sessions.
+    shared: Weak<Shared>,
+    extension: String,
+    provider: String,
+    streams: bool,
+    refreshes: bool,
+}
+
+impl Driver {
+    pub(super) fn new(shared: &Arc<Shared>, extension: String, provider: &ProviderData) -> Self {
+        Self {
+            shared: Arc::downgrade(shared),
+            extension,
+            provider: provider.name.clone(),
+            streams: provider.streams,
+            refreshes: provider.refreshes,
+        }
+    }
+}
+
+impl ProviderDriver for Driver {
+    fn stream(&self, request: ModelRequest) -> Option<AssistantStream> {
+        if !self.streams {
+            return None;
+        }
+        let shared = Weak::clone(&self.shared);
+        let (extension, provider) = (self.extension.clone(), self.provider.clone());
+        let model = Arc::clone(&request.model);
+        let now = request.env.now_ms();
+        Some(AssistantStream::produce(&model, now, |writer| async move {
+            match shared.upgrade() {
+                Some(shared) => answer(&shared, &extension, &provider, request, writer).await,
+                None => {
+                    let gone = "the extension behind this provider is gone";
+                    writer.fail(ProviderError::invalid(gone)).await;
+                }
+            }
+        }))
+    }
+
+    fn refresh<'a>(
+        &'a self,
+        _context: &'a RefreshContext,
+    ) -> BoxFuture<'a, Result<Option<Vec<ModelConfig>>, ProviderError>> {
+        async move {
+            let Some(shared) = self.shared.upgrade().filter(|_| self.refreshes) else {
+                return Ok(None);
+            };
+            let models = shared.engine.refresh_models(&self.extension, &self.provider);
+            let models = models.await.map_err(|error| failed(words(error)))?;
+            serde_json::from_value(models).map_err(|error| failed(error.to_string()))
+        }
+        .boxed()
+    }
+}
+
+fn failed(message: String) -> ProviderError {
+    ProviderError::new(ErrorClass::Protocol, message)
+}
+
+async fn answer(
+    shared: &Shared,
+    extension: &str,
+    provider: &str,
+    request: ModelRequest,
+    mut writer: StreamWriter,
+) {
+    let signal = shared.bridge.new_signal();
+    let mut events = shared.bridge.open_stream(signal);
+    let running = shared
+        .engine
+        .stream(extension, provider, spelled(&request), signal);
+    let cancel = &request.options.cancel;
+    let mut running = std::pin::pin!(shared.until_cancelled(running, signal, cancel));
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            Some(event) = events.recv() => {
+                apply(writer.message(), event);
+                writer.flush().await;
+            }
+            outcome = &mut running => break outcome,
+        }
+    };
+    shared.bridge.close_stream(signal);
+    while let Ok(event) = events.try_recv() {
+        apply(writer.message(), event);
+    }
+    let last = outcome.map_err(words).and_then(|value| {
+        serde_json::from_value::<AssistantMessage>(value).map_err(|error| error.to_string())
+    });
+    match last {
+        Ok(last) => finish(writer, last).await,
+        Err(_) if cancel.is_cancelled() => writer.fail(ProviderError::aborted()).await,
+        Err(error) => writer.fail(failed(error)).await,
+    }
+}
+
+/// Spells model, context and options for JavaScript.
+fn spelled(request: &ModelRequest) -> [Value; 3] {
+    use secrecy::ExposeSecret as _;
+    let options = &request.options;
+    let key = options.api_key.as_ref().map(|key| key.expose_secret());
+    let reasoning = options.reasoning.as_str();
+    [
+        json!(request.model),
+        json!({ "messages": request.messages }),
+        json!({
+            "apiKey": key,
+            "headers": options.headers,
+            "sessionId": options.session_id,
+            "maxTokens": options.max_tokens,
+            "temperature": options.temperature,
+            "reasoning": reasoning,
+        }),
+    ]
+}
+
+/// What JavaScript tells while an answer grows.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+enum Growth {
+    Start,
+    TextStart,
+    TextDelta { content_index: usize, delta: String },
+    TextEnd { content_index: usize },
+    ThinkingStart,
+    ThinkingDelta { content_index: usize, delta: String },
+    ThinkingEnd { content_index: usize },
+    #[serde(rename = "toolcall_start")]
+    CallStart { id: Option<String>, name: Option<String> },
+    #[serde(rename = "toolcall_delta")]
+    CallDelta { content_index: usize, delta: String },
+    #[serde(rename = "toolcall_end")]
+    CallEnd { content_index: usize, tool_call: Option<ToolCall> },
+    #[serde(other)]
+    Unknown,
+}
+
+/// Adds to the answer what JavaScript told; what has no sense is passed over.
+fn apply(message: &mut MessageBuilder, event: Value) {
+    match serde_json::from_value(event).unwrap_or(Growth::Unknown) {
+        Growth::Start => message.start(),
+        Growth::TextStart => drop(message.open_text()),
+        Growth::TextDelta { content_index, delta } => message.append_text(content_index, &delta),
+        Growth::TextEnd { content_index } => message.close_text(content_index),
+        Growth::ThinkingStart => drop(message.open_thinking()),
+        Growth::ThinkingDelta { content_index, delta } => {
+            message.append_thinking(content_index, &delta);
+        }
+        Growth::ThinkingEnd { content_index } => message.close_thinking(content_index),
+        Growth::CallStart { id, name } => {
+            message.open_tool_call(ToolCall {
+                id: id.unwrap_or_default(),
+                name: name.unwrap_or_default(),
+                ..ToolCall::default()
+            });
+        }
+        Growth::CallDelta { content_index, delta } => {
+            message.append_arguments(content_index, &delta);
+        }
+        Growth::CallEnd { content_index, tool_call } => match tool_call {
+            Some(call) => message.close_tool_call_with(content_index, call.arguments),
+            None => message.close_tool_call(content_index),
+        },
+        Growth::Unknown => tracing::debug!("an extension's provider told of an unknown event"),
+    }
+}
+
+/// Ends the answer the way the extension's last message says.
+async fn finish(mut writer: StreamWriter, last: AssistantMessage) {
+    let message = writer.message();
+    message.start();
+    if matches!(last.stop_reason, StopReason::Error | StopReason::Aborted) {
+        let told = last.error_message.clone().unwrap_or_default();
+        let cause = match last.stop_reason {
+            StopReason::Aborted => ProviderError::aborted(),
+            _ => failed(told),
+        };
+        message.update(|message| message.usage = last.usage);
+        writer.fail(cause).await;
+        return;
+    }
+    message.stop(last.stop_reason, last.raw_stop_reason.as_deref());
+    message.update(|message| {
+        message.content = last.content;
+        message.usage = last.usage;
+        message.response_id = last.response_id;
+        message.response_model = last.response_model;
+    });
+    writer.complete().await;
+}

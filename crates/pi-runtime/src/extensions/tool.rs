@@ -1,0 +1,101 @@
+//! A tool of an extension, as the agent runs it.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::BoxFuture;
+use pi_agent::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::Tool as ToolDeclaration;
+use pi_ai::json::JsonObject;
+use pi_ext::EngineError;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::registration::ToolData;
+use crate::toolset::{RegisteredTool, ToolOrigin};
+
+/// A tool of an extension.
+struct ExtensionTool {
+    /// Weak, since the session owns its tools and the extensions their session.
+    shared: Weak<Shared>,
+    extension: String,
+    declaration: ToolDeclaration,
+    label: String,
+    mode: ExecutionMode,
+}
+
+/// Makes a tool of what an extension registered.
+pub(super) fn registered(shared: &Arc<Shared>, extension: &str, data: &ToolData) -> RegisteredTool {
+    let sampling = data.constrained_sampling.clone();
+    let declaration = ToolDeclaration {
+        name: data.name.clone(),
+        description: data.description.clone(),
+        parameters: data.parameters.clone(),
+        constrained_sampling: sampling.and_then(|value| serde_json::from_value(value).ok()),
+        extra: JsonObject::new(),
+    };
+    let tool = ExtensionTool {
+        shared: Arc::downgrade(shared),
+        extension: extension.to_owned(),
+        label: data.label.clone().unwrap_or_else(|| data.name.clone()),
+        mode: data.execution_mode.unwrap_or_default(),
+        declaration,
+    };
+    RegisteredTool {
+        tool: Arc::new(tool),
+        origin: ToolOrigin::Extension,
+        snippet: data.prompt_snippet.clone(),
+        guidelines: data.prompt_guidelines.clone().unwrap_or_default(),
+    }
+}
+
+impl Tool for ExtensionTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn execution_mode(&self) -> ExecutionMode {
+        self.mode
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call_id: &'a str,
+        arguments: JsonObject,
+        updates: UpdateSink,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let shared = self
+                .shared
+                .upgrade()
+                .ok_or_else(|| ToolError::new("the extension of this tool is gone"))?;
+            let signal = shared.bridge.new_signal();
+            shared.bridge.open_updates(signal, updates);
+            let running = shared.engine.execute_tool(
+                &self.extension,
+                &self.declaration.name,
+                call_id,
+                Value::Object(arguments),
+                signal,
+            );
+            let outcome = shared.until_cancelled(running, signal, &cancel).await;
+            shared.bridge.close_updates(signal);
+            let output = outcome.map_err(|error| ToolError::new(words(error)))?;
+            serde_json::from_value(output)
+                .map_err(|error| ToolError::new(format!("the tool's result has no sense: {error}")))
+        })
+    }
+}
+
+/// Returns what the model is told of a failure: what the extension said, without the kind of error.
+pub(super) fn words(error: EngineError) -> String {
+    match error {
+        EngineError::Thrown(thrown) => thrown.message,
+        other => other.to_string(),
+    }
+}
