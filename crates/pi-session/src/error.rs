@@ -129,9 +129,7 @@ pub enum SessionError {
         id: EntryId,
     },
     /// A fork of a session that has no file yet.
-    #[error(
-        "this session is not saved yet, so it cannot be forked or cloned: wait for the first answer"
-    )]
+    #[error("this session is not saved yet, so it cannot be forked or cloned: say something first")]
     Unsaved,
     /// A clone of a session without entries.
     #[error("this session has no entries yet, so there is nothing to clone")]

@@ -88,7 +88,7 @@ impl Session {
     /// Makes a new session of the path to an entry, saved or not.
     ///
     /// Labels leave the path and follow at its end, for the entries that are on it. The file is
-    /// written at once if there is an answer on the path, else with the first.
+    /// written at once if there is an answer on the path, else with the next message.
     pub fn branched_at(&self, id: &EntryId) -> Result<Self, SessionError> {
         self.branched(self.slot(id.as_str())?)
     }

@@ -55,8 +55,23 @@ pub enum MessageRole {
 }
 
 impl EntryKind {
-    /// The kind of an assistant's message, which is what makes a session worth a file.
+    /// The kind of an assistant's message.
     pub(crate) const ASSISTANT: Self = Self::Message(MessageRole::Assistant);
+
+    /// Tells whether an entry of this kind makes a session worth a file: once something has been said to
+    /// a model, listeners hear of it, and a process that dies must not take it along.
+    pub(crate) fn is_said(self) -> bool {
+        let Self::Message(role) = self else {
+            return false;
+        };
+        match role {
+            MessageRole::System
+            | MessageRole::User
+            | MessageRole::Assistant
+            | MessageRole::ToolResult => true,
+            MessageRole::BashExecution | MessageRole::Custom | MessageRole::Unknown => false,
+        }
+    }
 
     pub(crate) fn from_names(type_name: &str, role: Option<&str>) -> Self {
         match type_name {

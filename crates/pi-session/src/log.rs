@@ -7,11 +7,18 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use memchr::memmem;
 use thiserror::Error;
 
 use crate::storage::{Access, Claim, LogFile, Standing};
+
+/// How often a file that is held is asked for when a session is opened.
+const CLAIM_ATTEMPTS: usize = 20;
+
+/// How long to wait before asking again.
+const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 
 /// Why a record was not appended; in every case the file holds what it held before.
 #[derive(Debug, Error)]
@@ -81,7 +88,7 @@ impl AppendLog {
             torn: None,
         };
         if access == Access::Write {
-            log.claim();
+            log.claim_patiently();
             // What the holder before us wrote until it let go belongs to us.
             log.length = log.file.length()?;
         }
@@ -142,6 +149,17 @@ impl AppendLog {
     fn claim(&mut self) -> bool {
         self.claimed = self.claimed || self.file.claim() != Claim::HeldByAnother;
         self.claimed
+    }
+
+    /// Claims the file, and asks again for a moment if it is held. A child that a killed pi had forked and
+    /// that had not become another program yet holds its claim that long.
+    fn claim_patiently(&mut self) {
+        for _ in 0..CLAIM_ATTEMPTS {
+            if self.claim() {
+                return;
+            }
+            std::thread::sleep(CLAIM_PAUSE);
+        }
     }
 
     /// Checks that this log may write and that the file is as it left it.

@@ -54,7 +54,7 @@ pub struct Session {
 pub(crate) enum Home {
     /// In memory alone.
     Memory,
-    /// In memory until the first answer of a model; then in this file.
+    /// In memory until the first message to a model; then in this file.
     Deferred(PathBuf),
     /// In this file.
     File(PathBuf),
@@ -111,7 +111,7 @@ pub struct OpenSession {
 }
 
 impl Session {
-    /// Creates a session; its file appears with the first answer of a model, the directory at once.
+    /// Creates a session; its file appears with the first message to a model, the directory at once.
     pub fn create(directory: &SessionDirectory, options: NewSession) -> Result<Self, SessionError> {
         if let Some(id) = &options.id {
             check_session_id(id)?;

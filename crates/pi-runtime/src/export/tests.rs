@@ -113,11 +113,11 @@ fn a_page_holds_all_branches_and_what_they_cost() {
 }
 
 #[test]
-fn a_session_without_an_answer_has_nothing_to_export() {
+fn a_session_in_which_nothing_was_said_has_nothing_to_export() {
     let home = TempDir::new().unwrap();
     let path = home.path().join("s.jsonl");
     let mut session = Session::create_at(&path, home.path(), NewSession::default()).unwrap();
-    session.append(user("anybody there?")).unwrap();
+    session.set_name("early").unwrap();
     let in_memory = Session::in_memory(home.path(), NewSession::default()).unwrap();
     for session in [session, in_memory] {
         let output = home.path().join("page.html");

@@ -116,9 +116,8 @@ impl Session {
     /// Writes an entry as it is and makes it the leaf.
     pub(crate) fn store(&mut self, entry: &Entry) -> Result<Slot, SessionError> {
         let record = spell(entry)?;
-        let is_first_answer = entry.body.kind() == EntryKind::ASSISTANT;
         let offset = match &self.home {
-            Home::Deferred(_) if is_first_answer => self.create_file(&record)?,
+            Home::Deferred(_) if entry.body.kind().is_said() => self.create_file(&record)?,
             Home::Memory | Home::Deferred(_) | Home::File(_) => self
                 .log
                 .append(&record)

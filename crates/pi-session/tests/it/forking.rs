@@ -94,9 +94,10 @@ fn an_unsaved_session_cannot_be_forked_but_started_over() {
     let mut session = create(&scratch.sessions("/project"));
     let error = session.clone_branch().unwrap_err();
     assert!(matches!(error, SessionError::Empty), "{error}");
-    let one = say(&mut session, user("one"));
-    let error = session.fork(&one, ForkPosition::At).unwrap_err();
+    session.set_name("named").unwrap();
+    let error = session.clone_branch().unwrap_err();
     assert!(matches!(error, SessionError::Unsaved), "{error}");
+    let one = say(&mut session, user("one"));
     let again = session.fork(&one, ForkPosition::Before).unwrap();
     assert_eq!(again.selected_text.as_deref(), Some("one"));
 }

@@ -11,18 +11,20 @@ use crate::scratch::{
 };
 
 #[test]
-fn a_file_appears_with_the_first_answer() {
+fn a_file_appears_with_the_first_message() {
     let scratch = Scratch::new();
     let directory = scratch.sessions("/project");
     let mut session = create(&directory);
     assert!(directory.path().is_dir());
     session.set_name("early").unwrap();
-    session.append_message(user("hello")).unwrap();
     let path = session.path().unwrap().to_owned();
     assert!(!path.exists() && !session.is_saved());
 
-    session.append_message(assistant("hi")).unwrap();
+    // What a listener hears of next must survive the process.
+    session.append_message(user("hello")).unwrap();
     assert!(session.is_saved());
+    assert_eq!(read(&path).lines().count(), 3);
+    session.append_message(assistant("hi")).unwrap();
     let content = read(&path);
     let types: Vec<String> = content
         .lines()

@@ -104,9 +104,9 @@ fn a_file_that_shrank_or_vanished_is_not_written_to() {
 fn a_file_in_the_place_of_a_new_session_is_not_overwritten() {
     let disk = FaultyDisk::default();
     let mut session = deferred(&disk);
-    session.append(user("hello")).unwrap();
+    session.set_name("early").unwrap();
     disk.put(Path::new(PATH), b"somebody else's");
-    let error = session.append(assistant("answer")).unwrap_err();
+    let error = session.append(user("hello")).unwrap_err();
     assert!(
         matches!(error, SessionError::AlreadyExists { .. }),
         "{error}"
