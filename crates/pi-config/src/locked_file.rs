@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use crate::atomic_file::{self, NewFile};
 use crate::json_text;
 use crate::lock_dir::{LockDir, LockError, LockTiming};
+use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
 
 /// A shared file of entries; cheap to clone.
 #[derive(Debug, Clone)]
@@ -119,10 +120,10 @@ impl LockedFile {
     async fn read(&self) -> Result<Option<Map<String, Value>>, AuthError> {
         let path = Arc::clone(&self.path);
         let text = self
-            .blocking("read", move || match std::fs::read(&path) {
-                Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(io::Error::other),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(error),
+            .blocking("read", move || {
+                let bytes = read_bytes(&path, MAX_STORED_BYTES)?;
+                let text = bytes.map(String::from_utf8).transpose();
+                text.map_err(io::Error::other)
             })
             .await?;
         text.map(|text| json_text::parse_object(&self.path, &text))

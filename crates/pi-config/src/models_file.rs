@@ -18,6 +18,7 @@ use pi_ai::FilePosition;
 use serde::de::DeserializeOwned;
 
 use self::shape::Fault;
+use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
 
 /// Why `models.json` is ignored.
 #[derive(Debug, thiserror::Error)]
@@ -79,9 +80,14 @@ impl fmt::Display for Problem {
 pub fn read_models_file<P: DeserializeOwned>(
     file: &Path,
 ) -> Result<Vec<(String, P)>, ModelsFileError> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => parse_models_file(file, &text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+    let read = read_bytes(file, MAX_STORED_BYTES).map_err(io::Error::from);
+    let text = read.and_then(|bytes| {
+        let text = bytes.map(String::from_utf8).transpose();
+        text.map_err(io::Error::other)
+    });
+    match text {
+        Ok(Some(text)) => parse_models_file(file, &text),
+        Ok(None) => Ok(Vec::new()),
         Err(source) => Err(ModelsFileError::Io {
             file: file.to_owned(),
             source,

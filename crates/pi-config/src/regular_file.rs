@@ -6,6 +6,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
+/// More than any program stores in one of its files for users.
+pub(crate) const MAX_STORED_BYTES: u64 = 64 << 20;
+
 /// Far more than anybody writes by hand.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
@@ -69,6 +72,15 @@ pub(crate) fn prose(bytes: Vec<u8>) -> String {
     text
 }
 
+impl From<UnreadableFile> for io::Error {
+    fn from(error: UnreadableFile) -> Self {
+        match error {
+            UnreadableFile::Io(error) => error,
+            other => Self::other(other),
+        }
+    }
+}
+
 /// Reads everything a reader gives, unless it is too much.
 pub(crate) fn read_up_to(
     reader: impl Read,
@@ -84,7 +96,8 @@ pub(crate) fn read_up_to(
     Ok(bytes)
 }
 
-fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, UnreadableFile> {
+/// Reads a file; `None` when there is none.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, UnreadableFile> {
     let Some(file) = open(path)? else {
         return Ok(None);
     };
