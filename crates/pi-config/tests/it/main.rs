@@ -11,6 +11,8 @@ mod models_store;
 #[cfg(unix)]
 mod processes;
 #[cfg(unix)]
+mod reference_auth;
+#[cfg(unix)]
 mod resource_attacks;
 mod resource_packages;
 mod resource_prompts;
