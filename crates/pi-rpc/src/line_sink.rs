@@ -74,6 +74,14 @@ impl LineWriter {
     pub fn sink(&self) -> LineSink {
         self.sink.clone()
     }
+
+    /// Returns why the stream was closed. To be asked when a sink says that it is: before that, this waits.
+    pub async fn closed_by(mut self) -> Option<io::Error> {
+        match (&mut self.task).await {
+            Ok(Err(error)) => Some(error),
+            Ok(Ok(())) | Err(_) => None,
+        }
+    }
 }
 
 impl Drop for LineWriter {
@@ -179,5 +187,7 @@ mod tests {
         sink.closed().await;
         assert_eq!(sink.send("lost too".to_owned()).await, Err(OutputClosed));
         assert_eq!(sink.flush().await, Err(OutputClosed));
+        let reason = writer.closed_by().await.unwrap();
+        assert_eq!(reason.kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use pi_ai::{Env, Models, ModelsOptions, Registration, ThinkingLevel};
@@ -38,14 +39,23 @@ pub(crate) async fn run(env: &Env) -> Exit {
     } else {
         Ink::Plain
     };
-    // A reader that went away ends nothing: the session is still to be finished.
-    let narrator = Narrator::new(ink, Box::new(|text| _ = print(text)));
+    // Output that takes no more ends nothing: the session is still to be finished.
+    let unwritten = Arc::new(AtomicBool::new(false));
+    let narrator = Narrator::new(ink, {
+        let unwritten = Arc::clone(&unwritten);
+        Box::new(move |text| {
+            if !unwritten.load(Ordering::Relaxed) && print(text) != Exit::Success {
+                unwritten.store(true, Ordering::Relaxed);
+            }
+        })
+    });
     let speed = is_terminal.then_some(READING_SPEED);
     let shown = match create_folder(&std::env::temp_dir()) {
         Ok(folder) => show(&folder, env, speed, narrator).await,
         Err(error) => Err(error),
     };
     match shown {
+        Ok(()) if unwritten.load(Ordering::Relaxed) => Exit::Failure,
         Ok(()) => Exit::Success,
         Err(error) => Failure::new(format!("the demo did not finish: {error:#}")).report(),
     }

@@ -3,13 +3,14 @@
 //! A failed answer is an event like others; only what keeps a prompt from being said ends with an
 //! error.
 
+use std::io;
 use std::sync::Arc;
 
 use pi_rpc::{JsonEvents, LineSink, LineWriter};
 use pi_runtime::{SessionRuntime, UpdateForm};
 
 use crate::conversation::converse;
-use crate::output::{Exit, Failure};
+use crate::output::{Exit, Failure, not_written};
 use crate::prompt_input::Prompts;
 
 /// Says the prompts and writes what happens. A reader that goes away ends the run without
@@ -24,11 +25,22 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: Update
     };
     events.mute();
     runtime.shutdown().await;
-    // Nobody is left to miss what cannot be written.
-    sink.flush().await.ok();
+    let outcome = match sink.flush().await {
+        Ok(()) => outcome,
+        Err(_closed) => outcome.and(written(writer.closed_by().await)),
+    };
     match outcome {
         Ok(()) => Exit::Success,
         Err(failure) => failure.report(),
+    }
+}
+
+/// Tells whether output that ended early is a failure: a disk that is full is one, a reader that had
+/// enough is not.
+fn written(closed_by: Option<io::Error>) -> Result<(), Failure> {
+    match closed_by {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(not_written(&error)),
+        _ => Ok(()),
     }
 }
 

@@ -114,8 +114,13 @@ pub(crate) fn print(text: &str) -> Exit {
     match written {
         Ok(()) => Exit::Success,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-        Err(error) => Failure::new(format!("cannot write to standard output: {error}")).report(),
+        Err(error) => not_written(&error).report(),
     }
+}
+
+/// Returns what the user is told when standard output takes no more.
+pub(crate) fn not_written(error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write to standard output: {error}"))
 }
 
 /// Writes text that came from outside to standard output: as it is to a pipe or a file, without control
