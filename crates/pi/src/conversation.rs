@@ -1,5 +1,7 @@
 //! Says the prompts of a command line to a session, one after the other.
 
+use pi_ai::CredentialStore as _;
+use pi_config::AuthFile;
 use pi_runtime::{AgentSession, InputSource, Prompt, PromptRefused, SessionRuntime};
 
 use crate::output::Failure;
@@ -24,14 +26,20 @@ pub(crate) async fn converse(
             expand: true,
             source: InputSource::Interactive,
         };
-        session
-            .prompt(prompt)
-            .await
-            .map_err(|refused| match refused {
-                PromptRefused::NoModel => no_model(),
-                other => other.into(),
-            })?;
-        session.wait_for_idle().await;
+        match session.prompt(prompt).await {
+            Ok(_run) => session.wait_for_idle().await,
+            Err(PromptRefused::NoModel) => return Err(without_model(runtime).await),
+            Err(refused) => return Err(refused.into()),
+        }
     }
     Ok(())
+}
+
+/// Says why there is no model: credentials that cannot be read are another matter than none.
+async fn without_model(runtime: &SessionRuntime) -> Failure {
+    let credentials = AuthFile::new(runtime.services().agent_dir.auth_file());
+    match credentials.read_all().await {
+        Ok(_readable) => no_model(),
+        Err(error) => Failure::from_chain(&error),
+    }
 }

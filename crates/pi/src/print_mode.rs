@@ -1,7 +1,12 @@
 //! Print mode: the text of the last answer on standard output, and nothing else.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use pi_agent::{AgentEvent, SharedMessage};
 use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, StopReason};
-use pi_runtime::SessionRuntime;
+use pi_runtime::{SessionEvent, SessionListener, SessionRuntime};
 
 use crate::conversation::converse;
 use crate::output::{Exit, Failure, print_foreign};
@@ -9,14 +14,23 @@ use crate::prompt_input::Prompts;
 
 /// Says the prompts and prints what the model said last.
 pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
-    if let Err(failure) = converse(runtime, prompts, |_session| {}).await {
+    let heard = Arc::new(LastAnswer::default());
+    let mut subscription = None;
+    let said = converse(runtime, prompts, |session| {
+        subscription = Some(session.subscribe(Arc::clone(&heard) as _));
+    });
+    if let Err(failure) = said.await {
         return failure.report();
     }
-    let messages = match runtime.session().messages() {
-        Ok(messages) => messages,
-        Err(error) => return Failure::from(error).report(),
+    drop(subscription);
+    let last = match heard.take() {
+        Some(message) => Some(message),
+        None => match runtime.session().messages() {
+            Ok(messages) => messages.last().cloned(),
+            Err(error) => return Failure::from(error).report(),
+        },
     };
-    let Some(AgentMessage::Assistant(answer)) = messages.last().map(AsRef::as_ref) else {
+    let Some(AgentMessage::Assistant(answer)) = last.as_deref() else {
         return Exit::Success;
     };
     match answer.stop_reason {
@@ -27,6 +41,29 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
             let printing = tokio::task::spawn_blocking(move || print_foreign(&text));
             printing.await.unwrap_or(Exit::Failure)
         }
+    }
+}
+
+/// Remembers the last answer. The session alone does not tell: an answer that could not be stored, on a
+/// full disk say, is not in it, and must not look like success.
+#[derive(Default)]
+struct LastAnswer(Mutex<Option<SharedMessage>>);
+
+impl LastAnswer {
+    fn take(&self) -> Option<SharedMessage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl SessionListener for LastAnswer {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        if let SessionEvent::Agent(AgentEvent::MessageEnd { message }) = event
+            && matches!(**message, AgentMessage::Assistant(_))
+        {
+            let message = Some(SharedMessage::clone(message));
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = message;
+        }
+        std::future::ready(()).boxed()
     }
 }
 
