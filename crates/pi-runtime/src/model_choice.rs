@@ -161,7 +161,14 @@ pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
         ..RefreshOptions::default()
     });
     let trouble = match tokio::time::timeout(LOCAL_SERVER_PATIENCE, refresh).await {
-        Ok(mut report) => report.errors.remove(LOCAL_SERVER)?.to_string(),
+        Ok(mut report) => match report.errors.remove(LOCAL_SERVER) {
+            Some(error) => error.to_string(),
+            None if has_local_model(models) => return None,
+            None => format!(
+                "The server that {} names has no model; load one there",
+                env_vars::LLAMA_BASE_URL
+            ),
+        },
         Err(_) => {
             drop(deadline);
             format!(
@@ -171,6 +178,11 @@ pub async fn ask_local_server(models: &Models) -> Option<ConfigDiagnostic> {
         }
     };
     Some(warning(&trouble))
+}
+
+fn has_local_model(models: &Models) -> bool {
+    let available = models.available();
+    available.iter().any(|model| model.provider == LOCAL_SERVER)
 }
 
 fn choose(

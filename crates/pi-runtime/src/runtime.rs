@@ -336,7 +336,9 @@ async fn build(
     diagnostics.extend(services.resources.extension_errors.iter().cloned());
     let extensions = Extensions::load(&services, &options.extensions, &mut diagnostics).await;
     let mut choice = match choice {
-        Choice::Startup => choose(options, service_options, &services, &session).await?,
+        Choice::Startup => choose(options, service_options, &services, &session)
+            .await
+            .map_err(|error| error.after(&diagnostics))?,
         Choice::Kept {
             model,
             thinking_level,

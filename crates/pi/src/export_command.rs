@@ -19,6 +19,10 @@ pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
     };
     match export_html_file(Path::new(input), &options) {
         Ok(path) => print(&format!("Exported to {}\n", path.display())),
-        Err(error) => Failure::from_chain(&error).report(),
+        Err(error) => Failure::from_chain(&error)
+            .hint(
+                "pi --export SESSION.jsonl [PAGE.html]; sessions are kept in ~/.pi/agent/sessions",
+            )
+            .report(),
     }
 }

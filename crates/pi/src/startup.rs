@@ -85,7 +85,11 @@ async fn gather(
         Mode::Print | Mode::Json if !Terminals::of_process().stdin => read_pipe().await?,
         _ => None,
     };
-    let attached = read_attachments(files, cwd, env).await?;
+    let attached = read_attachments(files, cwd, env).await.map_err(|error| {
+        Failure::from_chain(&error).hint(
+            "@ takes a file; what else there is, name in the message: the model looks for itself",
+        )
+    })?;
     report(&runtime.diagnostics())?;
     let piped = piped.as_deref();
     Ok(Prompts::assemble(
@@ -189,6 +193,9 @@ async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
 }
 
 fn told(error: &StartError) -> Failure {
+    for diagnostic in error.diagnostics() {
+        warn(&spelled(diagnostic));
+    }
     let failure = Failure::from_chain(error);
     error.hints().into_iter().fold(failure, Failure::hint)
 }

@@ -252,6 +252,24 @@ async fn a_server_that_is_not_there_is_told() {
     assert!(chosen.diagnostics[0].message.contains("127.0.0.1:1"));
 }
 
+#[tokio::test]
+async fn a_server_without_a_model_is_told() {
+    let headers = [("content-type", "application/json")];
+    let empty = Reply::whole(200, &headers, json!({"data": []}).to_string());
+    let server = GatedServer::start([empty]).await;
+    let models = Models::new(ModelsOptions {
+        env: Env::fixed([("LLAMA_BASE_URL", server.url())]),
+        ..ModelsOptions::default()
+    });
+    models.refresh(RefreshOptions::default()).await;
+    let (settings, flags) = (Settings::default(), ModelFlags::default());
+    let chosen = choose_model(&models, &settings, &flags, None)
+        .await
+        .unwrap();
+    assert_eq!(chosen.model, None);
+    assert!(chosen.diagnostics[0].message.contains("LLAMA_BASE_URL"));
+}
+
 #[test]
 fn what_a_session_was_left_with_is_read_from_its_path() {
     let mut session = Session::in_memory("/p".as_ref(), NewSession::default()).unwrap();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pi_config::ConfigDiagnostic;
 use pi_session::SessionError;
 use thiserror::Error;
 
@@ -32,14 +33,45 @@ pub enum StartError {
     #[error("--name needs a name that is not blank")]
     BlankName,
     /// There is no such model.
-    #[error(transparent)]
-    Model(#[from] ModelChoiceError),
+    #[error("{source}")]
+    Model {
+        /// Why not.
+        #[source]
+        source: ModelChoiceError,
+        /// What is wrong with the user's files, which may be why.
+        diagnostics: Vec<ConfigDiagnostic>,
+    },
     /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
+impl From<ModelChoiceError> for StartError {
+    fn from(source: ModelChoiceError) -> Self {
+        Self::Model {
+            source,
+            diagnostics: Vec::new(),
+        }
+    }
+}
+
 impl StartError {
+    /// Adds what was found before the failure.
+    pub(super) fn after(mut self, found: &[ConfigDiagnostic]) -> Self {
+        if let Self::Model { diagnostics, .. } = &mut self {
+            diagnostics.extend_from_slice(found);
+        }
+        self
+    }
+
+    /// Returns what is wrong with the user's files, where that may be the cause.
+    pub fn diagnostics(&self) -> &[ConfigDiagnostic] {
+        match self {
+            Self::Model { diagnostics, .. } => diagnostics,
+            Self::Choice(_) | Self::MissingCwd { .. } | Self::BlankName | Self::Session(_) => &[],
+        }
+    }
+
     /// Returns what the user can do, a line each.
     pub fn hints(&self) -> Vec<String> {
         match self {
@@ -54,12 +86,19 @@ impl StartError {
                 format!("create {} again, or", cwd.display()),
                 "copy the session into this project with --fork".to_owned(),
             ],
-            Self::Model(ModelChoiceError::Query(_)) => {
-                vec!["pi --list-models shows what there is".to_owned()]
-            }
+            Self::Model {
+                source: ModelChoiceError::Query(_),
+                ..
+            } => vec!["models of your own are described in models.json".to_owned()],
+            Self::Session(SessionError::Unwritable { .. }) => vec![
+                "keep sessions elsewhere with --session-dir, or none with --no-session".to_owned(),
+            ],
             Self::Choice(SessionChoiceError::Path(_) | SessionChoiceError::Session(_))
             | Self::BlankName
-            | Self::Model(ModelChoiceError::KeyWithoutModel)
+            | Self::Model {
+                source: ModelChoiceError::KeyWithoutModel,
+                ..
+            }
             | Self::Session(_) => Vec::new(),
         }
     }
@@ -97,7 +136,7 @@ pub enum ReplaceError {
 /// Returns what somebody without any credential can do to get a model.
 pub fn no_model_hints() -> [&'static str; 3] {
     [
-        "set a key, such as ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or sign in with /login",
+        "set a key, such as ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start pi and sign in with /login",
         "use a server of your own: LLAMA_BASE_URL=http://127.0.0.1:8080 pi",
         "see it work without either: pi --demo",
     ]
