@@ -6,10 +6,13 @@
     reason = "a set-up that fails must fail the test at once"
 )]
 
+mod bad_input;
 mod command_line;
 #[cfg(unix)]
 mod interactive;
+mod hostile_repository;
 mod json_mode;
+mod killed;
 mod print_mode;
 mod process;
 mod reference_client;
@@ -17,3 +20,4 @@ mod rpc_mode;
 mod signals;
 #[cfg(unix)]
 mod terminal;
+mod travel;

@@ -21,13 +21,18 @@ struct Reference {
     client: PathBuf,
 }
 
-/// Finds the package: where `PI_PEER_DIR` says, or in the user's cache.
-fn reference() -> Option<Reference> {
+/// Returns where the packages of the TypeScript pi would be: where `PI_PEER_DIR` says, or in the user's
+/// cache.
+pub(crate) fn modules() -> Option<PathBuf> {
     let directory = match std::env::var_os("PI_PEER_DIR") {
         Some(directory) => PathBuf::from(directory),
         None => std::env::home_dir()?.join(".cache/pi-peer"),
     };
-    let modules = directory.join("node_modules");
+    Some(directory.join("node_modules"))
+}
+
+fn reference() -> Option<Reference> {
+    let modules = modules()?;
     let found = Reference {
         node: modules.join(".bin/node"),
         client: modules.join(CLIENT),
