@@ -94,11 +94,16 @@ fn collect(
 fn add_stand_ins(package: &str, list: &str, source: &mut String) {
     let known = exported_names(source);
     source.push_str("\nimport { missing as standIn } from \"pi:missing\";\n");
-    for name in list.lines().filter(|name| !known.iter().any(|it| it == name)) {
+    for name in list
+        .lines()
+        .filter(|name| !known.iter().any(|it| it == name))
+    {
         let line = match name {
             "default" => format!("export default standIn({package:?}, \"default\");\n"),
             // Some names are words that cannot be declared.
-            _ => format!("const standIn_{name} = standIn({package:?}, {name:?});\nexport {{ standIn_{name} as {name} }};\n"),
+            _ => format!(
+                "const standIn_{name} = standIn({package:?}, {name:?});\nexport {{ standIn_{name} as {name} }};\n"
+            ),
         };
         source.push_str(&line);
     }

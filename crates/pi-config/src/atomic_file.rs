@@ -21,7 +21,7 @@ pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
     write_with(path, new_file, |file| file.write_all(content))
 }
 
-/// Replaces the content of a file as [`write`] does, without holding it in memory.
+/// Replaces the content of a file as [`write()`] does, without holding it in memory.
 ///
 /// If `fill` fails, the old content stays. What is no regular file, such as a terminal or a pipe, is
 /// written to directly.
@@ -38,17 +38,17 @@ pub fn write_with<E: From<io::Error>>(
     };
     let target = follow_links(path)?;
     let directory = parent(&target);
-    let (file, temporary) = create_temporary(&target, &directory, new_file)?;
-    let mut buffered = BufWriter::new(file);
+    let (unwritten, temporary) = create_temporary(&target, &directory, new_file)?;
+    let mut buffered = BufWriter::new(unwritten);
     fill(&mut buffered)?;
-    let file = buffered
+    let written = buffered
         .into_inner()
         .map_err(io::IntoInnerError::into_error)?;
     if let Some(existing) = &existing {
-        keep_attributes(&file, existing)?;
+        keep_attributes(&written, existing)?;
     }
-    file.sync_all()?;
-    drop(file);
+    written.sync_all()?;
+    drop(written);
     match fs::rename(&temporary.0, &target) {
         Ok(()) => temporary.forget(),
         // A file that is itself a mount point, as in a container, cannot be replaced.

@@ -202,8 +202,13 @@ fn packages() -> impl Iterator<Item = (String, Option<String>)> {
         named.chain([(format!("{scope}/pi-ai/oauth"), None)])
     });
     let schemas = SCHEMA_PACKAGES.into_iter().flat_map(|name| {
-        [("", "typebox"), ("/compile", "typebox-compile"), ("/compiler", "typebox-compile"), ("/value", "typebox-value")]
-            .map(|(path, module)| (format!("{name}{path}"), Some(module.to_owned())))
+        [
+            ("", "typebox"),
+            ("/compile", "typebox-compile"),
+            ("/compiler", "typebox-compile"),
+            ("/value", "typebox-value"),
+        ]
+        .map(|(path, module)| (format!("{name}{path}"), Some(module.to_owned())))
     });
     ours.chain(schemas)
 }

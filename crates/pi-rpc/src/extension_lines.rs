@@ -111,7 +111,8 @@ impl ExtensionUi for ExtensionLines {
     fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
         let id = new_id();
         let timeout = dialog.timeout;
-        let milliseconds = timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        let milliseconds =
+            timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
         let asking = self.request(id.clone(), question_method(dialog.question, milliseconds));
         let waiting = self.0.dialogs.open(id);
         Box::pin(async move {

@@ -65,7 +65,9 @@ impl Extensions {
         }
         let bridge = Arc::new(Bridge::new(services, options));
         let engine = EngineOptions::new(Arc::clone(&bridge) as _)
-            .with_cache(SourceCache::new(services.agent_dir.path().join(CACHE_FOLDER)))
+            .with_cache(SourceCache::new(
+                services.agent_dir.path().join(CACHE_FOLDER),
+            ))
             .with_process(process_info(&services.cwd));
         let extensions = Self(Arc::new(Shared {
             engine: pi_ext::Extensions::new(engine),

@@ -8,8 +8,8 @@ use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_interactive::TrustDesk;
 use pi_runtime::{
-    ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError, SessionRuntime, StartError,
-    no_model_hints, read_attachments,
+    ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError,
+    SessionRuntime, StartError, no_model_hints, read_attachments,
 };
 
 use crate::args::{Args, ModelArgs};

@@ -515,9 +515,10 @@ impl SessionHooks for ExtensionHooks {
         previous: ThinkingLevel,
     ) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.emit("thinking_level_select", || {
-                json!({ "level": level.as_str(), "previousLevel": previous.as_str() })
-            })
+            self.emit(
+                "thinking_level_select",
+                || json!({ "level": level.as_str(), "previousLevel": previous.as_str() }),
+            )
             .await;
         })
     }

@@ -65,7 +65,9 @@ impl ProviderDriver for Driver {
             let Some(shared) = self.shared.upgrade().filter(|_| self.refreshes) else {
                 return Ok(None);
             };
-            let models = shared.engine.refresh_models(&self.extension, &self.provider);
+            let models = shared
+                .engine
+                .refresh_models(&self.extension, &self.provider);
             let models = models.await.map_err(|error| failed(words(error)))?;
             serde_json::from_value(models).map_err(|error| failed(error.to_string()))
         }
@@ -137,21 +139,44 @@ fn spelled(request: &ModelRequest) -> [Value; 3] {
 
 /// What JavaScript tells while an answer grows.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 enum Growth {
     Start,
     TextStart,
-    TextDelta { content_index: usize, delta: String },
-    TextEnd { content_index: usize },
+    TextDelta {
+        content_index: usize,
+        delta: String,
+    },
+    TextEnd {
+        content_index: usize,
+    },
     ThinkingStart,
-    ThinkingDelta { content_index: usize, delta: String },
-    ThinkingEnd { content_index: usize },
+    ThinkingDelta {
+        content_index: usize,
+        delta: String,
+    },
+    ThinkingEnd {
+        content_index: usize,
+    },
     #[serde(rename = "toolcall_start")]
-    CallStart { id: Option<String>, name: Option<String> },
+    CallStart {
+        id: Option<String>,
+        name: Option<String>,
+    },
     #[serde(rename = "toolcall_delta")]
-    CallDelta { content_index: usize, delta: String },
+    CallDelta {
+        content_index: usize,
+        delta: String,
+    },
     #[serde(rename = "toolcall_end")]
-    CallEnd { content_index: usize, tool_call: Option<ToolCall> },
+    CallEnd {
+        content_index: usize,
+        tool_call: Option<ToolCall>,
+    },
     #[serde(other)]
     Unknown,
 }
@@ -161,10 +186,16 @@ fn apply(message: &mut MessageBuilder, event: Value) {
     match serde_json::from_value(event).unwrap_or(Growth::Unknown) {
         Growth::Start => message.start(),
         Growth::TextStart => drop(message.open_text()),
-        Growth::TextDelta { content_index, delta } => message.append_text(content_index, &delta),
+        Growth::TextDelta {
+            content_index,
+            delta,
+        } => message.append_text(content_index, &delta),
         Growth::TextEnd { content_index } => message.close_text(content_index),
         Growth::ThinkingStart => drop(message.open_thinking()),
-        Growth::ThinkingDelta { content_index, delta } => {
+        Growth::ThinkingDelta {
+            content_index,
+            delta,
+        } => {
             message.append_thinking(content_index, &delta);
         }
         Growth::ThinkingEnd { content_index } => message.close_thinking(content_index),
@@ -175,10 +206,16 @@ fn apply(message: &mut MessageBuilder, event: Value) {
                 ..ToolCall::default()
             });
         }
-        Growth::CallDelta { content_index, delta } => {
+        Growth::CallDelta {
+            content_index,
+            delta,
+        } => {
             message.append_arguments(content_index, &delta);
         }
-        Growth::CallEnd { content_index, tool_call } => match tool_call {
+        Growth::CallEnd {
+            content_index,
+            tool_call,
+        } => match tool_call {
             Some(call) => message.close_tool_call_with(content_index, call.arguments),
             None => message.close_tool_call(content_index),
         },

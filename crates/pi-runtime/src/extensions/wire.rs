@@ -52,7 +52,9 @@ pub(super) fn session(
                 "leafId": session.leaf_id().map(|id| id.to_string()),
             })
         })),
-        "session.header" => session.with_session(|session| spell(Ok::<_, HostError>(session.header()))),
+        "session.header" => {
+            session.with_session(|session| spell(Ok::<_, HostError>(session.header())))
+        }
         "session.entry" => {
             let Some(id) = id("id")? else {
                 return Ok(Value::Null);

@@ -16,7 +16,7 @@ async fn played(folder: &Path, ink: Ink) -> String {
         Box::new(move |text| {
             sink.lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .push_str(text)
+                .push_str(text);
         }),
     );
     show(folder, &Env::fixed([("HOME", "/nowhere")]), None, narrator)

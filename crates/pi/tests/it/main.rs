@@ -8,9 +8,9 @@
 
 mod bad_input;
 mod command_line;
+mod hostile_repository;
 #[cfg(unix)]
 mod interactive;
-mod hostile_repository;
 mod json_mode;
 mod killed;
 mod print_mode;

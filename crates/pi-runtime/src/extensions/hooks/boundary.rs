@@ -1,8 +1,8 @@
 //! The points where extensions add entries, write summaries or run the user's commands.
 
+use pi_agent::HookError;
 use pi_session::{BranchSummary, CompactionResult, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
-use pi_agent::HookError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -169,7 +169,9 @@ impl ExtensionHooks {
     ) -> CompactionVerdict {
         let plan = proposal.plan;
         let event = || {
-            let entries = proposal.session.with_session(pi_session::Session::branch_entries);
+            let entries = proposal
+                .session
+                .with_session(pi_session::Session::branch_entries);
             json!({
                 "preparation": {
                     "firstKeptEntryId": plan.first_kept_entry_id.to_string(),
@@ -195,8 +197,7 @@ impl ExtensionHooks {
                 "willRetry": proposal.will_retry,
             })
         };
-        let result =
-            self.emit_cancellable("session_before_compact", Some(proposal.cancel), event);
+        let result = self.emit_cancellable("session_before_compact", Some(proposal.cancel), event);
         let Some(result) = result.await else {
             return CompactionVerdict::Proceed;
         };
@@ -273,8 +274,9 @@ impl ExtensionHooks {
                 "an extension wants to run the command by operations of its own, which is not possible here",
             ));
         };
-        let shell = serde_json::from_value::<ShellData>(shell.clone())
-            .map_err(|error| HookError::new(format!("an extension's result has no sense: {error}")))?;
+        let shell = serde_json::from_value::<ShellData>(shell.clone()).map_err(|error| {
+            HookError::new(format!("an extension's result has no sense: {error}"))
+        })?;
         Ok(UserBashVerdict::Result(ShellResult {
             output: shell.output,
             exit_code: shell.exit_code,

@@ -38,9 +38,8 @@ impl RequestHooks for WireHooks {
         Box::pin(async move {
             let event = || json!({ "headers": headers });
             let result = self.emit("before_provider_headers", event).await;
-            let changed = result.and_then(|result| {
-                serde_json::from_value(result.get("headers")?.clone()).ok()
-            });
+            let changed = result
+                .and_then(|result| serde_json::from_value(result.get("headers")?.clone()).ok());
             changed.unwrap_or(headers)
         })
     }
