@@ -180,12 +180,12 @@ mod tests {
             now: Instant::now(),
             rows: 24,
         };
-        let mut picked = None;
+        let mut result = None;
         for key in keys.split(' ') {
             let event = InputEvent::Key(KeyEvent::press(key.parse().unwrap()));
-            picked = picker.key(&event, &context);
+            result = picker.key(&event, &context);
         }
-        picked
+        result
     }
 
     #[test]

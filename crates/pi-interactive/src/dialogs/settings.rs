@@ -6,7 +6,7 @@ use pi_ai::Model;
 use pi_config::Settings;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, Key, KeyId,
-    MouseEvent, action, pad_to_width, visible_width,
+    MouseEvent, Truncation, action, pad_to_width, truncate_to_width, visible_width,
 };
 
 use super::field::{point_at_field, prefilled};
@@ -27,6 +27,8 @@ use model_thinking::ModelThinking;
 
 const MOST_ROWS: usize = 10;
 const WIDEST_LABEL: usize = 34;
+/// Columns beside the labels: the arrow, a gap, and a value such as `false`.
+const ROOM_FOR_VALUES: usize = 11;
 
 /// What the settings dialog begins with.
 #[derive(Clone, Debug)]
@@ -84,7 +86,7 @@ impl SettingsDialog {
             .settings
             .iter()
             .enumerate()
-            .filter_map(|(index, setting)| Some((query.score(setting.label)?, index)))
+            .filter_map(|(index, setting)| Some((setting.score(&query)?, index)))
             .collect();
         found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
         self.matching = found.into_iter().map(|(_, index)| index).collect();
@@ -108,7 +110,7 @@ impl SettingsDialog {
                 }
             }
             Change::Menu(Menu::Theme) => {
-                self.open = Some(Open::Theme(ThemeDialog::part(self.choices.themes.clone())));
+                self.open = Some(Open::Theme(ThemeDialog::new(self.choices.themes.clone())));
             }
             Change::Menu(Menu::ModelThinking) => {
                 let mut menu = ModelThinking::new(&self.choices);
@@ -168,7 +170,8 @@ impl SettingsDialog {
             .settings
             .iter()
             .map(|setting| visible_width(setting.label));
-        let column = widest.max().unwrap_or(0).min(WIDEST_LABEL);
+        let room = sheet.width().saturating_sub(ROOM_FOR_VALUES);
+        let column = widest.max().unwrap_or(0).min(WIDEST_LABEL).min(room);
         let visible = self.picker.window(sheet.list_rows(MOST_ROWS, 1, 2));
         let cut = visible.len() < self.matching.len();
         for index in visible {
@@ -178,7 +181,8 @@ impl SettingsDialog {
                 .and_then(|at| self.settings.get(*at));
             let Some(setting) = setting else { continue };
             let selected = index == self.picker.selected();
-            let label = pad_to_width(setting.label, column);
+            let label = truncate_to_width(setting.label, column, Truncation { ellipsis: "…" });
+            let label = pad_to_width(&label, column);
             let token = if selected {
                 ColorToken::Accent
             } else {

@@ -7,9 +7,8 @@ use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::one_line;
 use super::sheet::{Hit, Sheet, Weight};
-use super::window::{Pane, Window};
+use super::window::Pane;
 use crate::intent::{Intent, SettingChange};
-use crate::look::Look;
 
 const MOST_ROWS: usize = 10;
 
@@ -54,13 +53,8 @@ pub(crate) struct ThemeDialog {
 }
 
 impl ThemeDialog {
-    /// Opens the dialog.
-    pub(crate) fn open(look: Look, choices: ThemeChoices) -> Window<Self> {
-        Window::new(look, Self::part(choices))
-    }
-
-    /// Returns the inside alone, for the settings.
-    pub(super) fn part(choices: ThemeChoices) -> Self {
+    /// Returns the inside of the dialog, which the settings show.
+    pub(super) fn new(choices: ThemeChoices) -> Self {
         let pair = choices.setting.split_once('/');
         let usual = |name: &str| {
             let known = choices.names.iter().find(|other| *other == name);

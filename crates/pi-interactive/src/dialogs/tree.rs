@@ -28,6 +28,7 @@ use crate::keys;
 use crate::look::Look;
 
 mod brief;
+mod input;
 mod label_time;
 mod outline;
 
@@ -411,112 +412,6 @@ impl TreeDialog {
                 (Stage::Summary { .. } | Stage::Choosing | Stage::Naming { .. }, _) => {}
             }
         }
-    }
-
-    /// Handles an event while something is asked; returns whether it is.
-    fn handle_stage(
-        &mut self,
-        event: &InputEvent,
-        context: &InputContext<'_>,
-        outbox: &mut Outbox,
-    ) -> bool {
-        let mut inner = Outbox::default();
-        match &mut self.stage {
-            Stage::Choosing => return false,
-            Stage::Summary { question, .. } => {
-                question.handle(event, context, &mut inner);
-            }
-            Stage::Instructions { editor, .. } => {
-                editor.handle(event, context, &mut inner);
-            }
-            Stage::Naming { node, field } => {
-                let means = |action| matches!(event, InputEvent::Key(key) if context.keybindings.matches(key, action));
-                if means(action::SELECT_CONFIRM) {
-                    let (node, name) = (*node, field.value().to_owned());
-                    self.stage = Stage::Choosing;
-                    self.name(node, &name, outbox);
-                } else if means(action::SELECT_CANCEL) {
-                    self.stage = Stage::Choosing;
-                } else {
-                    field.handle_input(event, context);
-                }
-                return true;
-            }
-        }
-        self.settle_answers(&mut inner, outbox);
-        true
-    }
-
-    /// Handles the keys of the tree itself; returns whether it was one of them.
-    fn handle_tree(
-        &mut self,
-        event: &InputEvent,
-        context: &InputContext<'_>,
-        outbox: &mut Outbox,
-    ) -> bool {
-        let InputEvent::Key(key) = event else {
-            return false;
-        };
-        let means = |action| context.keybindings.matches(key, action);
-        if means(keys::TREE_FOLD_OR_UP) {
-            self.fold_or_up();
-        } else if means(keys::TREE_UNFOLD_OR_DOWN) {
-            self.unfold_or_down();
-        } else if means(action::EDITOR_CURSOR_LEFT) {
-            self.picker.page_up();
-        } else if means(action::EDITOR_CURSOR_RIGHT) {
-            self.picker.page_down();
-        } else if means(keys::MESSAGE_COPY) {
-            self.copy(outbox);
-        } else if means(keys::TREE_FILTER_DEFAULT) {
-            self.show(TreeFilterMode::Default);
-        } else if means(keys::TREE_FILTER_NO_TOOLS) {
-            self.toggle(TreeFilterMode::NoTools);
-        } else if means(keys::TREE_FILTER_USER_ONLY) {
-            self.toggle(TreeFilterMode::UserOnly);
-        } else if means(keys::TREE_FILTER_LABELED_ONLY) {
-            self.toggle(TreeFilterMode::LabeledOnly);
-        } else if means(keys::TREE_FILTER_ALL) {
-            self.toggle(TreeFilterMode::All);
-        } else if means(keys::TREE_FILTER_CYCLE_BACKWARD) {
-            self.cycle(FILTERS.len() - 1);
-        } else if means(keys::TREE_FILTER_CYCLE_FORWARD) {
-            self.cycle(1);
-        } else if means(keys::TREE_EDIT_LABEL) {
-            self.start_naming();
-        } else if means(keys::TREE_TOGGLE_LABEL_TIMESTAMP) {
-            self.show_label_times = !self.show_label_times;
-        } else {
-            return false;
-        }
-        true
-    }
-
-    /// Handles typing, which searches.
-    fn handle_typing(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
-        let typed = match event {
-            InputEvent::Paste(paste) => one_line(&paste.text),
-            InputEvent::Key(key) => {
-                if context
-                    .keybindings
-                    .matches(key, action::EDITOR_DELETE_CHAR_BACKWARD)
-                {
-                    let mut query = self.query.clone();
-                    if query.pop().is_some() {
-                        self.search_for(query);
-                    }
-                    return InputOutcome::Consumed;
-                }
-                match key.text().filter(|character| !character.is_control()) {
-                    Some(character) => character.to_string(),
-                    None => return InputOutcome::Ignored,
-                }
-            }
-            _ => return InputOutcome::Ignored,
-        };
-        let query = format!("{}{typed}", self.query);
-        self.search_for(query);
-        InputOutcome::Consumed
     }
 }
 

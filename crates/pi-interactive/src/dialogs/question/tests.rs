@@ -3,8 +3,9 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::dialog::Dialog;
 use crate::dialog::DialogNews;
+use crate::dialogs::prompt::PromptDialog;
 use crate::dialogs::testing::{HOSTILE, Stage, survives_every_size, withstands_anything};
-use crate::dialogs::{EditorDialog, PromptDialog};
+use crate::dialogs::text_editor::EditorDialog;
 
 fn question(timeout: Option<Duration>) -> Question {
     Question {

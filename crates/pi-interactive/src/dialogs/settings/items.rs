@@ -7,6 +7,8 @@ use pi_config::{
     TuiMode,
 };
 
+use pi_tui::FuzzyQuery;
+
 use super::super::plain::one_line;
 use super::SettingChoices;
 use crate::intent::SettingChange;
@@ -16,7 +18,7 @@ use crate::look::Appearance;
 /// A line of the dialog.
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// The name tests and documentation use.
+    /// The name documentation uses; it is searched, too.
     pub(super) id: &'static str,
     pub(super) label: &'static str,
     pub(super) description: String,
@@ -70,6 +72,12 @@ impl Setting {
         Some(change.clone())
     }
 
+    /// Returns how well a search matches, by the label or the name; lower is better.
+    pub(super) fn score(&self, query: &FuzzyQuery) -> Option<f64> {
+        let scores = [query.score(self.label), query.score(self.id)];
+        scores.into_iter().flatten().min_by(f64::total_cmp)
+    }
+
     fn about(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
         self
@@ -104,7 +112,13 @@ fn switch(
     value: bool,
     change: impl Fn(bool) -> SettingChange,
 ) -> Setting {
-    cycle(id, label, value, &[(true, "on"), (false, "off")], change)
+    cycle(
+        id,
+        label,
+        value,
+        &[(true, "true"), (false, "false")],
+        change,
+    )
 }
 
 /// Returns a setting of numbers; one that is none of the choices shows nevertheless.

@@ -214,7 +214,7 @@ fn a_tiny_terminal_shows_the_selected_setting() {
     let mut stage = Stage::sized(&look, dialog, 20, 8);
     stage.press("down down");
     let screen = stage.screen();
-    assert!(screen.contains("→ Send no images"), "{screen}");
+    assert!(screen.contains("→ Send no …  false"), "{screen}");
     survives_every_size(SettingsDialog::open(Look::for_tests(), choices()));
 }
 

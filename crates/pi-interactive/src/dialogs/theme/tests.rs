@@ -4,6 +4,8 @@ use super::*;
 use crate::dialogs::testing::{
     HOSTILE, Stage as Terminal, survives_every_size, withstands_anything,
 };
+use crate::dialogs::window::Window;
+use crate::look::Look;
 
 fn choices(setting: &str) -> ThemeChoices {
     ThemeChoices {
@@ -15,7 +17,10 @@ fn choices(setting: &str) -> ThemeChoices {
 
 fn stage(setting: &str) -> Terminal<Window<ThemeDialog>> {
     let look = Look::for_tests();
-    Terminal::new(&look, ThemeDialog::open(look.clone(), choices(setting)))
+    Terminal::new(
+        &look,
+        Window::new(look.clone(), ThemeDialog::new(choices(setting))),
+    )
 }
 
 fn preview(theme: &str) -> Intent {
@@ -72,13 +77,13 @@ fn leaving_one_of_the_two_goes_back_to_both() {
 fn names_of_themes_fit_any_terminal() {
     let mut choices = choices(HOSTILE);
     choices.names = vec![HOSTILE.to_owned(); 30];
-    survives_every_size(ThemeDialog::open(Look::for_tests(), choices));
+    survives_every_size(Window::new(Look::for_tests(), ThemeDialog::new(choices)));
 }
 
 #[test]
 fn no_key_and_no_click_breaks_it() {
     let look = Look::for_tests();
     withstands_anything(&look, || {
-        ThemeDialog::open(look.clone(), choices("light/dark"))
+        Window::new(look.clone(), ThemeDialog::new(choices("light/dark")))
     });
 }
