@@ -323,8 +323,14 @@ impl App {
 
     fn next_tick(&self) -> Option<Instant> {
         let editor = self.screen.editor().and_then(|it| it.peek().next_tick());
-        let working = self.screen.working().and_then(|it| it.next_tick());
-        let dialog = self.screen.dialog().and_then(|it| it.next_tick());
+        let working = self
+            .screen
+            .working()
+            .and_then(super::working::Working::next_tick);
+        let dialog = self
+            .screen
+            .dialog()
+            .and_then(super::dialog::Dialog::next_tick);
         [editor, working, dialog, self.transcript.next_tick()]
             .into_iter()
             .flatten()
@@ -336,10 +342,18 @@ impl App {
         if is_due(self.screen.editor().and_then(|it| it.peek().next_tick())) {
             self.screen.with_editor(|editor| editor.editor().tick(now));
         }
-        if is_due(self.screen.working().and_then(|it| it.next_tick())) {
+        if is_due(
+            self.screen
+                .working()
+                .and_then(super::working::Working::next_tick),
+        ) {
             self.screen.with_working(|working| working.tick(now));
         }
-        if is_due(self.screen.dialog().and_then(|it| it.next_tick())) {
+        if is_due(
+            self.screen
+                .dialog()
+                .and_then(super::dialog::Dialog::next_tick),
+        ) {
             self.screen.with_dialog(|dialog| dialog.tick(now));
             self.settle_dialog();
         }

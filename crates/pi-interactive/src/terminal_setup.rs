@@ -65,6 +65,10 @@ pub(crate) fn overrides(settings: &Settings) -> CapabilityOverrides {
     }
 }
 
+#[expect(
+    clippy::option_option,
+    reason = "nothing said, said to show none, said how to show them"
+)]
 fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProtocol>> {
     use pi_config::ImageProtocolName;
     match setting {
@@ -169,7 +173,9 @@ impl Appearance {
     pub(crate) fn apply(&mut self, settings: &Settings) {
         self.hide_thinking = settings.hide_thinking_block();
         self.output_padding = usize::from(settings.output_pad());
-        self.code_indent = settings.code_block_indent().to_owned();
+        settings
+            .code_block_indent()
+            .clone_into(&mut self.code_indent);
         self.show_images = settings.show_images();
         self.image_width = usize::from(settings.image_width_cells());
     }

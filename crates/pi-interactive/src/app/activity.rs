@@ -25,7 +25,6 @@ impl App {
                 self.notify_done();
             }
             SessionEvent::QueueUpdate { .. } => self.refresh_queue(),
-            SessionEvent::EntryAppended { .. } => {}
             SessionEvent::SessionInfoChanged { .. } => {
                 self.refresh_title();
                 self.refresh_footer();

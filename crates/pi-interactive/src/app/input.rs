@@ -46,9 +46,12 @@ impl App {
         if self.screen.has_dialog() {
             self.settle_dialog();
         }
-        for event in self.screen.with_editor(|editor| editor.take_events()) {
+        for event in self
+            .screen
+            .with_editor(super::super::editor_area::EditorArea::take_events)
+        {
             match event {
-                PromptEvent::Submitted(text) => self.submit(text),
+                PromptEvent::Submitted(text) => self.submit(&text),
                 PromptEvent::Changed => self.on_prompt_changed(),
                 PromptEvent::Action(action) => self.perform(action),
             }

@@ -26,7 +26,7 @@ impl App {
                 self.save_setting(|settings| settings.enabled_models = patterns);
                 self.status("These are the models to cycle through, also in new sessions");
             }
-            Intent::ChangeSetting(change) => self.change_setting(change),
+            Intent::ChangeSetting(change) => self.change_setting(&change),
             Intent::PreviewTheme(theme) => {
                 self.themes.set_preview(Some(theme));
                 self.apply_theme();
@@ -64,7 +64,7 @@ impl App {
             Intent::OpenUrl(url) => self.open_url(url),
             Intent::EditExternally(text) => {
                 self.run_editor(text, |app, edited| {
-                    app.feed_dialog(DialogNews::Edited(edited))
+                    app.feed_dialog(DialogNews::Edited(edited));
                 });
             }
         }

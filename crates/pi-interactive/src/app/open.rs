@@ -36,10 +36,17 @@ impl App {
 
     /// Takes over what the open dialog wants, and closes it when it is done.
     pub(super) fn settle_dialog(&mut self) {
-        for intent in self.screen.with_dialog(|dialog| dialog.take_intents()) {
+        for intent in self
+            .screen
+            .with_dialog(super::super::dialog::Dialog::take_intents)
+        {
             self.carry_out(intent);
         }
-        if self.screen.dialog().is_some_and(|dialog| dialog.is_done()) {
+        if self
+            .screen
+            .dialog()
+            .is_some_and(super::super::dialog::Dialog::is_done)
+        {
             self.listing = None;
             self.screen.close_dialog();
         }

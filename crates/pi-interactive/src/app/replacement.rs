@@ -34,7 +34,7 @@ impl App {
         self.held_back.clear();
         self.counted = false;
         self.screen.close_dialog();
-        self.with_transcript(|transcript, document| transcript.clear(document));
+        self.with_transcript(super::super::transcript::Transcript::clear);
         self.screen.runner().tui().clear_terminal();
         self.look_at_providers();
         self.reload_preferences();
@@ -57,7 +57,7 @@ impl App {
 
     /// Shows the conversation again after a move in the tree.
     pub(crate) fn show_again(&mut self) {
-        self.with_transcript(|transcript, document| transcript.clear(document));
+        self.with_transcript(super::super::transcript::Transcript::clear);
         self.screen.runner().tui().clear_terminal();
         startup::greet(self);
         let session = self.session.clone();

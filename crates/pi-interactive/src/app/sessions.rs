@@ -62,9 +62,10 @@ impl App {
                 progress(all, true)
             })
         };
-        self.spawn_blocking(work, |app, found| match found {
-            Ok(news) => app.feed_dialog(news),
-            Err(listing::ListingCancelled) => {}
+        self.spawn_blocking(work, |app, found| {
+            if let Ok(news) = found {
+                app.feed_dialog(news)
+            }
         });
     }
 
@@ -74,7 +75,7 @@ impl App {
         if self.session.session_file().as_ref() == Some(&path) {
             let session = self.session.clone();
             let work = async move { session.set_session_name(&name).await };
-            self.spawn(work, |app, renamed| app.after_rename(renamed));
+            self.spawn(work, super::App::after_rename);
             return;
         }
         let env = self.runtime.services().env.clone();
@@ -86,7 +87,7 @@ impl App {
             };
             Session::open(&path, options)?.set_name(&name).map(drop)
         };
-        self.spawn_blocking(work, |app, renamed| app.after_rename(renamed));
+        self.spawn_blocking(work, super::App::after_rename);
     }
 
     fn after_rename(&mut self, renamed: Result<(), SessionError>) {

@@ -8,8 +8,8 @@ use crate::intent::SettingChange;
 
 impl App {
     /// Changes a setting of the user and lets it take effect.
-    pub(super) fn change_setting(&mut self, change: SettingChange) {
-        let saved = match &change {
+    pub(super) fn change_setting(&mut self, change: &SettingChange) {
+        let saved = match change {
             // The session has to hear of these, and stores them itself.
             SettingChange::SteeringMode(mode) => self.session.set_steering_mode(queue_mode(*mode)),
             SettingChange::FollowUpMode(mode) => self.session.set_follow_up_mode(queue_mode(*mode)),

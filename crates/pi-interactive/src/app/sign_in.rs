@@ -149,7 +149,7 @@ impl LoginInteraction for Desk {
                     app.feed_dialog(DialogNews::SignInPrompt(prompt));
                 }
             });
-            let answer = answer.await.map_err(|_| OAuthError::Cancelled);
+            let answer = answer.await.or(Err(OAuthError::Cancelled));
             withdrawn.answered();
             answer
         })

@@ -8,7 +8,7 @@ use crate::transcript::NoticeLevel;
 
 impl App {
     /// Takes a text the user sent with Enter.
-    pub(super) fn submit(&mut self, text: String) {
+    pub(super) fn submit(&mut self, text: &str) {
         self.submit_as(text, Delivery::Steer);
     }
 
@@ -19,7 +19,7 @@ impl App {
             area.editor().set_text("");
             text
         });
-        self.submit_as(text, delivery);
+        self.submit_as(&text, delivery);
     }
 
     /// Runs a command as if it had been typed.
@@ -29,7 +29,7 @@ impl App {
         }
     }
 
-    fn submit_as(&mut self, text: String, delivery: Delivery) {
+    fn submit_as(&mut self, text: &str, delivery: Delivery) {
         let text = text.trim().to_owned();
         if text.is_empty() {
             return;
