@@ -35,7 +35,7 @@ impl Block for EarlierBlock {
         let mut page = Page::new(width, appearance.output_padding, appearance);
         page.text(
             ColorToken::Dim,
-            &format!("… {count} earlier entries are not shown here; /tree lists them all"),
+            &format!("… {count} earlier entries are not shown; /tree lists them"),
         );
         page.plain().into()
     }
