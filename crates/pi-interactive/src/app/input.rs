@@ -31,6 +31,10 @@ impl App {
 
     /// Loads an earlier part of the session before the user has scrolled to the first one shown.
     fn load_older(&mut self) {
+        // While the entries are counted on another thread, reading some of them would wait for it.
+        if self.counting {
+            return;
+        }
         let tui = self.screen.peek();
         let near = LOADED_AHEAD * tui.size().rows;
         if self.transcript.has_older() && tui.lines_above().is_some_and(|lines| lines < near) {
