@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_ai::{ExtensionProvider, Registration};
+use pi_ai::{ExtensionProvider, RefreshOptions, Registration};
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, ExtensionFile, SourceInfo};
 use pi_ext::{EngineError, EngineOptions, ProcessInfo, SourceCache};
 use serde_json::{Map, Value};
@@ -77,7 +77,7 @@ impl Extensions {
             extensions.load_file(file, diagnostics).await;
         }
         let flags = extensions.claim_flags(&options.flags, diagnostics);
-        extensions.register_providers(services, diagnostics);
+        extensions.register_providers(services, diagnostics).await;
         if let Err(error) = extensions.0.engine.bind(Value::Object(flags)).await {
             diagnostics.push(problem(&error, None));
         }
@@ -130,12 +130,27 @@ impl Extensions {
         values
     }
 
-    fn register_providers(&self, services: &Services, diagnostics: &mut Vec<ConfigDiagnostic>) {
+    async fn register_providers(
+        &self,
+        services: &Services,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) {
         let providers = std::mem::take(&mut self.0.bridge.registry().providers);
+        if providers.is_empty() {
+            return;
+        }
+        let names = providers.iter().map(|(_, provider)| provider.name.clone());
+        let refresh = RefreshOptions {
+            providers: Some(names.collect()),
+            ..RefreshOptions::default()
+        };
         for (extension, provider) in providers {
             if let Err(error) = self.register_provider(&services.models, extension, provider) {
                 diagnostics.push(refused(error.to_string()));
             }
+        }
+        for (provider, error) in services.models.refresh(refresh).await.errors {
+            tracing::warn!(provider, %error, "an extension's provider is not ready");
         }
     }
 

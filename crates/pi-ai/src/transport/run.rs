@@ -133,10 +133,10 @@ impl<P: HttpProtocol> Run<'_, P> {
         let mut body = prepared.body;
         let mut all_headers = self.layered_headers(prepared.headers, prepared.encoding);
         if let Some(hooks) = self.hooks() {
-            body = hooks.on_payload(body, &self.request.model).await;
             let changed = hooks.on_headers(all_headers, &self.request.model).await;
             all_headers = HeaderOverrides::new();
             headers::lay_over(&mut all_headers, changed);
+            body = hooks.on_payload(body, &self.request.model).await;
         }
         Ok(Dispatch {
             client: self.http.client_for(&target, &self.env)?,

@@ -2,13 +2,14 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { call } from "pi:host";
+import { DynamicBorder } from "pi:pi/components";
 import { createEventBus } from "pi:pi/event_bus";
 import { Theme } from "pi:pi/theme";
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
 import { parseFrontmatter, stripFrontmatter } from "pi:pi/front_matter";
 import { withFileMutationQueue } from "pi:pi/file_queue";
 
-export { createEventBus, Theme };
+export { createEventBus, DynamicBorder, Theme };
 export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail };
 export { parseFrontmatter, stripFrontmatter, withFileMutationQueue };
 

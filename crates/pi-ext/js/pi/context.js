@@ -66,7 +66,12 @@ export function createContext(signalId) {
 
 async function afterwards(result, options) {
   if (!result.cancelled && options?.withSession) {
-    await options.withSession(createReplacementContext());
+    call("replacement.adopt");
+    try {
+      await options.withSession(createReplacementContext());
+    } finally {
+      call("replacement.release");
+    }
   }
   return result;
 }

@@ -5,7 +5,8 @@ import { messageOf, reportError } from "pi:pi/report";
 import { extensionOf, extensions } from "pi:pi/registry";
 import { forget, signalOf } from "pi:pi/signals";
 
-// Calls every handler of an event; `take` sees each result and ends the round by returning true.
+// Calls every handler of an event; `take` sees each result and ends the round by returning true, as does
+// `failed`, which sees what is thrown before anybody is told.
 async function round(event, context, take, failed = undefined) {
   for (const extension of extensions) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
@@ -13,8 +14,8 @@ async function round(event, context, take, failed = undefined) {
         const result = await handler(event, context);
         if (take?.(result, extension)) return;
       } catch (error) {
-        reportError(extension.path, event.type, error);
         if (failed?.(error, extension)) return;
+        reportError(extension.path, event.type, error);
       }
     }
   }
@@ -183,7 +184,8 @@ const rules = {
         verdict = result.operations ? { operations: true } : { result: result.result };
         return true;
       },
-      (error) => {
+      (error, extension) => {
+        reportError(extension.path, event.type, error);
         verdict = { failure: messageOf(error) };
         return true;
       },
@@ -227,7 +229,8 @@ export async function runCommand(path, name, args) {
   try {
     await extensionOf(path).commands.get(name).handler(args, createCommandContext());
   } catch (error) {
-    reportError(path, "command", error);
+    // Commands are known by their names, wherever they come from.
+    reportError(`command:${name}`, "command", error);
   }
 }
 

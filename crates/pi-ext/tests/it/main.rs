@@ -1,6 +1,7 @@
 //! The engine through its public face: real files, real processes, loopback only.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod api;
 mod budgets;
 mod engine;
 mod examples;

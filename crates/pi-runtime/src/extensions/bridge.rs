@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
 use pi_agent::{ToolOutput, UpdateSink};
-use pi_ai::{Content, Layer, ThinkingLevel};
+use pi_ai::{Content, Layer, RefreshOptions, ThinkingLevel};
 use pi_config::SourceInfo;
 use pi_ext::{ConsoleLevel, ConsoleLine, Fault, Host, HostError, HostFuture};
 use pi_session::EntryId;
@@ -42,11 +42,7 @@ const LOADING: &str = "nothing but registering is possible while extensions load
 /// Where the session is.
 enum Stage {
     Loading,
-    Bound {
-        session: AgentSession,
-        shared: Weak<Shared>,
-        runtime: Option<WeakRuntime>,
-    },
+    Bound(AgentSession),
     Stale,
 }
 
@@ -70,7 +66,7 @@ pub(super) struct Registry {
 
 impl Registry {
     /// Adds a command, or replaces the one of the same extension.
-    pub fn add_command(&mut self, extension: &str, source_info: &SourceInfo, data: CommandData) {
+    pub(super) fn add_command(&mut self, extension: &str, source_info: &SourceInfo, data: CommandData) {
         let same = self
             .commands
             .iter_mut()
@@ -86,7 +82,7 @@ impl Registry {
     }
 
     /// Lists commands under the names they are called by: several of one name are numbered.
-    pub fn named_commands(&self) -> impl Iterator<Item = (String, &OwnedCommand)> {
+    pub(super) fn named_commands(&self) -> impl Iterator<Item = (String, &OwnedCommand)> {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         let mut totals: HashMap<&str, usize> = HashMap::new();
         for command in &self.commands {
@@ -110,6 +106,8 @@ impl Registry {
 /// The program as extensions see it.
 pub(super) struct Bridge {
     stage: Mutex<Stage>,
+    shared: OnceLock<Weak<Shared>>,
+    runtime: OnceLock<WeakRuntime>,
     registry: Mutex<Registry>,
     pub(super) ui: Arc<dyn ExtensionUi>,
     pub(super) models: pi_ai::Models,
@@ -125,6 +123,8 @@ impl Bridge {
     pub(super) fn new(services: &Services, options: &ExtensionOptions) -> Self {
         Self {
             stage: Mutex::new(Stage::Loading),
+            shared: OnceLock::new(),
+            runtime: OnceLock::new(),
             registry: Mutex::default(),
             ui: Arc::clone(&options.ui),
             models: services.models.clone(),
@@ -142,17 +142,21 @@ impl Bridge {
     }
 
     pub(super) fn bind(&self, session: AgentSession, shared: Weak<Shared>) {
-        *lock(&self.stage) = Stage::Bound {
-            session,
-            shared,
-            runtime: None,
-        };
+        *lock(&self.stage) = Stage::Bound(session);
+        // Bound once; what is bound again is the same.
+        self.shared.set(shared).ok();
     }
 
-    pub(super) fn attach(&self, to: WeakRuntime) {
-        if let Stage::Bound { runtime, .. } = &mut *lock(&self.stage) {
-            *runtime = Some(to);
-        }
+    pub(super) fn attach(&self, runtime: WeakRuntime) {
+        self.runtime.set(runtime).ok();
+    }
+
+    /// Lets the code that put another session in the place of its own work with that one.
+    fn adopt(&self) -> Result<(), HostError> {
+        let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
+        let runtime = runtime.ok_or_else(|| HostError::new(STALE))?;
+        *lock(&self.stage) = Stage::Bound(runtime.session());
+        Ok(())
     }
 
     /// Ends the extensions' part: whatever they kept refuses to work.
@@ -162,32 +166,22 @@ impl Bridge {
 
     pub(super) fn session(&self) -> Result<AgentSession, HostError> {
         match &*lock(&self.stage) {
-            Stage::Bound { session, .. } => Ok(session.clone()),
+            Stage::Bound(session) => Ok(session.clone()),
             Stage::Loading => Err(HostError::new(LOADING)),
             Stage::Stale => Err(HostError::new(STALE)),
         }
     }
 
     pub(super) fn runtime(&self) -> Result<SessionRuntime, HostError> {
-        match &*lock(&self.stage) {
-            Stage::Bound {
-                runtime: Some(runtime),
-                ..
-            } => runtime.upgrade().ok_or_else(|| HostError::new(STALE)),
-            Stage::Bound { .. } | Stage::Loading => Err(HostError::new(LOADING)),
-            Stage::Stale => Err(HostError::new(STALE)),
-        }
+        self.session()?;
+        let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
+        runtime.ok_or_else(|| HostError::new(LOADING))
     }
 
     fn extensions(&self) -> Result<Extensions, HostError> {
-        match &*lock(&self.stage) {
-            Stage::Bound { shared, .. } => {
-                let shared = shared.upgrade().ok_or_else(|| HostError::new(STALE))?;
-                Ok(Extensions(shared))
-            }
-            Stage::Loading => Err(HostError::new(LOADING)),
-            Stage::Stale => Err(HostError::new(STALE)),
-        }
+        self.session()?;
+        let shared = self.shared.get().and_then(Weak::upgrade);
+        shared.map(Extensions).ok_or_else(|| HostError::new(STALE))
     }
 
     /// Tells whether anybody hears of an event.
@@ -417,6 +411,8 @@ impl Bridge {
                 self.session()?;
                 self.ui.shut_down();
             }
+            "replacement.adopt" => self.adopt()?,
+            "replacement.release" => self.retire(),
             "message.send" => self.send_message(arguments)?,
             "message.sendUser" => self.send_user_message(arguments)?,
             _ => return Err(unknown(method)),
@@ -596,9 +592,15 @@ impl Bridge {
             "provider.register" => {
                 let Owned { extension, data } = read::<Owned<ProviderData>>(arguments)?;
                 let extensions = self.extensions()?;
+                let refresh = RefreshOptions {
+                    providers: Some(vec![data.name.clone()]),
+                    ..RefreshOptions::default()
+                };
                 extensions
                     .register_provider(&self.models, extension, data)
                     .map_err(told)?;
+                let models = self.models.clone();
+                self.begin(async move { drop(models.refresh(refresh).await) });
             }
             "provider.unregister" => {
                 let name: String = field(&arguments, "name")?;

@@ -32,7 +32,7 @@ pub struct BashRequest {
 #[non_exhaustive]
 pub enum BashError {
     /// A hook stopped it.
-    #[error("the command was not run: {0}")]
+    #[error(transparent)]
     Stopped(#[from] HookError),
     /// It could not be started.
     #[error(transparent)]

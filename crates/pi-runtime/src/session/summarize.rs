@@ -2,14 +2,28 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pi_ai::retry::is_retryable;
-use pi_ai::{AssistantMessage, Model, StopReason};
+use pi_ai::{AssistantMessage, HeaderOverrides, Model, RequestHooks, StopReason};
 use pi_session::{Summary, SummaryFailure, SummaryRequest};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AgentSession, preferences};
 use crate::event::{SessionEvent, SummarySource};
+
+/// Shows the headers of a request alone: what a summary is asked with is pi's own affair.
+struct HeadersOnly(Arc<dyn RequestHooks>);
+
+impl RequestHooks for HeadersOnly {
+    fn on_headers<'a>(
+        &'a self,
+        headers: HeaderOverrides,
+        model: &'a Model,
+    ) -> BoxFuture<'a, HeaderOverrides> {
+        self.0.on_headers(headers, model)
+    }
+}
 
 impl AgentSession {
     /// Asks for summaries, one after the other.
@@ -82,7 +96,7 @@ impl AgentSession {
             cancel: cancel.child_token(),
             // An id of its own keeps the request away from the routing and the cache of the session.
             session_id: Some(Uuid::now_v7().to_string()),
-            hooks: self.0.hooks.request_hooks(),
+            hooks: self.0.hooks.request_hooks().map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
             ..request.options(base)
         };
         let messages = request.messages.clone();

@@ -50,6 +50,10 @@ impl RequestHooks for WireHooks {
         _model: &'a Model,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            // A refusal is an error of the request, not a response to look at.
+            if response.status >= 400 {
+                return;
+            }
             let event = || json!({ "status": response.status, "headers": response.headers });
             self.emit("after_provider_response", event).await;
         })
