@@ -6,11 +6,13 @@
 //! kept of it refuses to work. Without extension files none of this is made, and no JavaScript runs.
 
 mod bridge;
+mod calls;
 mod front_end;
 mod hooks;
 mod provider;
 mod registration;
 mod requests;
+mod sending;
 mod tool;
 mod wire;
 
@@ -28,8 +30,8 @@ pub use front_end::{
     ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
 };
 
-use bridge::{Bridge, Registry};
-use registration::{FlagKind, ProviderData, Registrations, ToolData};
+use bridge::Bridge;
+use registration::{FlagKind, ProviderData, Registrations, Registry, ToolData};
 
 use crate::commands::{CommandInfo, CommandSource};
 use crate::hooks::SessionHooks;

@@ -151,7 +151,10 @@ async fn the_first_block_and_a_throw_stop_a_tool_call() {
     let call = |command: &str| json!({"type": "tool_call", "input": {"command": command}});
     let blocked = world.emit(call("no")).await;
     assert_eq!(blocked, json!({"block": true, "reason": "not here"}));
-    assert_eq!(world.emit(call("throw")).await, json!({"failure": "hook failed"}));
+    assert_eq!(
+        world.emit(call("throw")).await,
+        json!({"failure": "hook failed"})
+    );
     let run = world.emit(call("x")).await;
     assert_eq!(run, json!({"input": {"command": "changed"}}));
 }
@@ -171,14 +174,42 @@ async fn every_name_the_packages_export_can_be_imported_from_both_scopes() {
     let lists = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/exports");
     let mut packages = Vec::new();
     for (list, names) in [
-        ("pi-coding-agent", vec!["@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"]),
-        ("pi-agent-core", vec!["@earendil-works/pi-agent-core", "@mariozechner/pi-agent-core"]),
-        ("pi-tui", vec!["@earendil-works/pi-tui", "@mariozechner/pi-tui"]),
-        ("pi-ai", vec!["@earendil-works/pi-ai", "@mariozechner/pi-ai", "@earendil-works/pi-ai/compat"]),
-        ("pi-ai-providers", vec!["@earendil-works/pi-ai/providers/all"]),
+        (
+            "pi-coding-agent",
+            vec![
+                "@earendil-works/pi-coding-agent",
+                "@mariozechner/pi-coding-agent",
+            ],
+        ),
+        (
+            "pi-agent-core",
+            vec![
+                "@earendil-works/pi-agent-core",
+                "@mariozechner/pi-agent-core",
+            ],
+        ),
+        (
+            "pi-tui",
+            vec!["@earendil-works/pi-tui", "@mariozechner/pi-tui"],
+        ),
+        (
+            "pi-ai",
+            vec![
+                "@earendil-works/pi-ai",
+                "@mariozechner/pi-ai",
+                "@earendil-works/pi-ai/compat",
+            ],
+        ),
+        (
+            "pi-ai-providers",
+            vec!["@earendil-works/pi-ai/providers/all"],
+        ),
         ("typebox", vec!["typebox", "@sinclair/typebox"]),
         ("typebox-compile", vec!["typebox/compile"]),
-        ("typebox-value", vec!["typebox/value", "@sinclair/typebox/value"]),
+        (
+            "typebox-value",
+            vec!["typebox/value", "@sinclair/typebox/value"],
+        ),
     ] {
         let list = std::fs::read_to_string(lists.join(list).with_extension("txt")).unwrap();
         packages.extend(names.into_iter().map(|name| (name, list.clone())));
@@ -189,7 +220,9 @@ async fn every_name_the_packages_export_can_be_imported_from_both_scopes() {
             .enumerate()
             .map(|(index, name)| format!("{name} as n{index}"))
             .collect();
-        let used: Vec<String> = (0..imports.len()).map(|index| format!("n{index}")).collect();
+        let used: Vec<String> = (0..imports.len())
+            .map(|index| format!("n{index}"))
+            .collect();
         let source = format!(
             "import {{ {} }} from \"{package}\";\nexport default (pi) => {{ if ([{}].some((one) => one === undefined)) throw new Error('undefined'); }}",
             imports.join(", "),
@@ -205,5 +238,10 @@ async fn what_is_not_there_says_its_name_when_used() {
     let world = World::new();
     let source = "import { createAgentSession } from '@earendil-works/pi-coding-agent';\nexport default () => { createAgentSession(); }";
     let error = world.load("uses.js", source).await.unwrap_err();
-    assert!(error.to_string().contains("pi-coding-agent.createAgentSession"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("pi-coding-agent.createAgentSession"),
+        "{error}"
+    );
 }

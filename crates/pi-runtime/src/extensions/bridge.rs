@@ -1,35 +1,28 @@
-//! What extensions ask and get at once: the program's side of our JavaScript.
+//! The program's side of our JavaScript: which session there is, and how its work is begun.
 //!
-//! Everything here runs on the JavaScript thread and must not block. What takes time is begun here
-//! and goes on with the program's own runtime; `requests` is for what an extension waits for.
+//! `calls` answers what extensions get at once, `requests` what they wait for. Work goes on with the
+//! program's own runtime, never on the JavaScript thread.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
-use pi_agent::{ToolOutput, UpdateSink};
-use pi_ai::{Content, Layer, RefreshOptions, ThinkingLevel};
-use pi_config::SourceInfo;
+use pi_agent::UpdateSink;
 use pi_ext::{ConsoleLevel, ConsoleLine, Fault, Host, HostError, HostFuture};
-use pi_session::EntryId;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::front_end::{ExtensionFailure, ExtensionNotice, ExtensionOptions, ExtensionUi};
-use super::registration::{CommandData, FlagData, ProviderData, ToolData};
+use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
+use super::registration::Registry;
 use super::{Extensions, Shared, wire};
-use crate::hooks::CustomDraft;
 use crate::runtime::{SessionRuntime, WeakRuntime};
 use crate::services::Services;
-use crate::session::{
-    AgentSession, CustomDelivery, CustomSending, Delivery, Persist, PromptRefused,
-};
+use crate::session::AgentSession;
 
 /// Says that an extension holds on to something of a session that is gone.
 const STALE: &str = "this extension's session is gone: another has taken its place or extensions were \
@@ -46,63 +39,6 @@ enum Stage {
     Stale,
 }
 
-/// A command and whose it is.
-pub(super) struct OwnedCommand {
-    pub extension: String,
-    pub source_info: SourceInfo,
-    pub data: CommandData,
-}
-
-/// What the extensions have registered.
-#[derive(Default)]
-pub(super) struct Registry {
-    pub tools: Vec<(String, ToolData)>,
-    pub commands: Vec<OwnedCommand>,
-    pub flags: BTreeMap<String, FlagData>,
-    pub providers: Vec<(String, ProviderData)>,
-    pub events: HashSet<String>,
-    pub sources: HashMap<String, SourceInfo>,
-}
-
-impl Registry {
-    /// Adds a command, or replaces the one of the same extension.
-    pub(super) fn add_command(&mut self, extension: &str, source_info: &SourceInfo, data: CommandData) {
-        let same = self
-            .commands
-            .iter_mut()
-            .find(|known| known.extension == extension && known.data.name == data.name);
-        match same {
-            Some(known) => known.data = data,
-            None => self.commands.push(OwnedCommand {
-                extension: extension.to_owned(),
-                source_info: source_info.clone(),
-                data,
-            }),
-        }
-    }
-
-    /// Lists commands under the names they are called by: several of one name are numbered.
-    pub(super) fn named_commands(&self) -> impl Iterator<Item = (String, &OwnedCommand)> {
-        let mut seen: HashMap<&str, usize> = HashMap::new();
-        let mut totals: HashMap<&str, usize> = HashMap::new();
-        for command in &self.commands {
-            *totals.entry(command.data.name.as_str()).or_default() += 1;
-        }
-        self.commands.iter().map(move |command| {
-            let name = command.data.name.as_str();
-            let number = seen.entry(name).or_default();
-            *number += 1;
-            let is_alone = totals.get(name) == Some(&1);
-            let name = if is_alone {
-                name.to_owned()
-            } else {
-                format!("{name}:{number}")
-            };
-            (name, command)
-        })
-    }
-}
-
 /// The program as extensions see it.
 pub(super) struct Bridge {
     stage: Mutex<Stage>,
@@ -111,12 +47,12 @@ pub(super) struct Bridge {
     registry: Mutex<Registry>,
     pub(super) ui: Arc<dyn ExtensionUi>,
     pub(super) models: pi_ai::Models,
-    cwd: PathBuf,
-    is_trusted: bool,
+    pub(super) cwd: PathBuf,
+    pub(super) is_trusted: bool,
     program: Handle,
     next_signal: AtomicU64,
-    updates: Mutex<HashMap<u64, UpdateSink>>,
-    streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
+    pub(super) updates: Mutex<HashMap<u64, UpdateSink>>,
+    pub(super) streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
 }
 
 impl Bridge {
@@ -152,7 +88,7 @@ impl Bridge {
     }
 
     /// Lets the code that put another session in the place of its own work with that one.
-    fn adopt(&self) -> Result<(), HostError> {
+    pub(super) fn adopt(&self) -> Result<(), HostError> {
         let runtime = self.runtime.get().and_then(WeakRuntime::upgrade);
         let runtime = runtime.ok_or_else(|| HostError::new(STALE))?;
         *lock(&self.stage) = Stage::Bound(runtime.session());
@@ -178,10 +114,18 @@ impl Bridge {
         runtime.ok_or_else(|| HostError::new(LOADING))
     }
 
-    fn extensions(&self) -> Result<Extensions, HostError> {
+    pub(super) fn extensions(&self) -> Result<Extensions, HostError> {
         self.session()?;
         let shared = self.shared.get().and_then(Weak::upgrade);
         shared.map(Extensions).ok_or_else(|| HostError::new(STALE))
+    }
+
+    /// Refuses once the session is gone; before there is one, some things can be known.
+    pub(super) fn check_fresh(&self) -> Result<(), HostError> {
+        match &*lock(&self.stage) {
+            Stage::Stale => Err(HostError::new(STALE)),
+            Stage::Loading | Stage::Bound(_) => Ok(()),
+        }
     }
 
     /// Tells whether anybody hears of an event.
@@ -243,97 +187,6 @@ impl Bridge {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FailureData {
-    extension_path: Option<String>,
-    event: String,
-    error: String,
-    stack: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MessageData {
-    custom_type: String,
-    #[serde(default)]
-    content: Content,
-    #[serde(default)]
-    display: bool,
-    details: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct SendMessage {
-    message: MessageData,
-    #[serde(default)]
-    options: SendOptions,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct SendOptions {
-    trigger_turn: Option<bool>,
-    deliver_as: Option<String>,
-    expand_prompt_templates: bool,
-}
-
-#[derive(Deserialize)]
-pub(super) struct SendUserMessage {
-    content: Content,
-    #[serde(default)]
-    options: SendOptions,
-}
-
-impl SendMessage {
-    pub(super) fn into_parts(self) -> (CustomDraft, CustomSending) {
-        let draft = CustomDraft {
-            custom_type: self.message.custom_type,
-            content: self.message.content,
-            display: self.message.display,
-            details: self.message.details,
-        };
-        let deliver_as = match self.options.deliver_as.as_deref() {
-            Some("steer") => Some(CustomDelivery::Steer),
-            Some("followUp") => Some(CustomDelivery::FollowUp),
-            Some("nextTurn") => Some(CustomDelivery::NextTurn),
-            _ => None,
-        };
-        let sending = CustomSending {
-            trigger_turn: self.options.trigger_turn,
-            deliver_as,
-        };
-        (draft, sending)
-    }
-}
-
-impl SendUserMessage {
-    pub(super) fn into_parts(self) -> (Content, Option<Delivery>, bool) {
-        let delivery = match self.options.deliver_as.as_deref() {
-            Some("steer") => Some(Delivery::Steer),
-            Some("followUp") => Some(Delivery::FollowUp),
-            _ => None,
-        };
-        (self.content, delivery, self.options.expand_prompt_templates)
-    }
-}
-
-#[derive(Deserialize)]
-struct Owned<Data> {
-    extension: String,
-    #[serde(alias = "tool", alias = "command", alias = "provider")]
-    data: Data,
-}
-
-#[derive(Deserialize)]
-struct Numbered {
-    #[serde(rename = "signalId")]
-    signal: u64,
-    #[serde(alias = "partial", alias = "event")]
-    data: Value,
-}
-
 impl Host for Bridge {
     fn console(&self, line: ConsoleLine) {
         let extension = line.extension.unwrap_or_default();
@@ -375,249 +228,6 @@ impl Host for Bridge {
 
     fn request(&self, _extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
         self.answer(method, arguments)
-    }
-}
-
-impl Bridge {
-    fn call_program(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        match method {
-            "error" => {
-                let failure: FailureData = read(arguments)?;
-                self.fail(ExtensionFailure {
-                    extension: failure.extension_path,
-                    event: failure.event,
-                    error: failure.error,
-                    stack: failure.stack,
-                });
-            }
-            "context" => return self.context(),
-            "idle" => return Ok(self.session()?.is_idle().into()),
-            "pending" => return Ok((self.session()?.pending_message_count() > 0).into()),
-            "usage" => return spell(self.session()?.context_usage()),
-            "systemPrompt" => return Ok(self.session()?.system_prompt().into()),
-            "systemPrompt.options" => return Ok(json!({ "cwd": self.cwd })),
-            "tools.active" => return Ok(self.session()?.active_tool_names().into()),
-            "tools.all" => return Ok(wire::tools(&self.session()?)),
-            "tools.setActive" => {
-                let names: Vec<String> = field(&arguments, "names")?;
-                self.session()?.set_active_tools(&names);
-            }
-            "commands" => return self.commands(),
-            "abort" => {
-                let session = self.session()?;
-                self.begin(async move { session.abort().await });
-            }
-            "shutdown" => {
-                self.session()?;
-                self.ui.shut_down();
-            }
-            "replacement.adopt" => self.adopt()?,
-            "replacement.release" => self.retire(),
-            "message.send" => self.send_message(arguments)?,
-            "message.sendUser" => self.send_user_message(arguments)?,
-            _ => return Err(unknown(method)),
-        }
-        Ok(Value::Null)
-    }
-
-    fn context(&self) -> Result<Value, HostError> {
-        if matches!(&*lock(&self.stage), Stage::Stale) {
-            return Err(HostError::new(STALE));
-        }
-        let mode = self.ui.mode();
-        Ok(json!({
-            "mode": mode.name(),
-            "hasUI": mode.has_ui(),
-            "cwd": self.cwd,
-            "trusted": self.is_trusted,
-        }))
-    }
-
-    fn commands(&self) -> Result<Value, HostError> {
-        let mut commands = self.extensions()?.commands();
-        if let Ok(runtime) = self.runtime() {
-            commands.extend(runtime.resource_commands());
-        }
-        spell(Ok::<_, HostError>(commands))
-    }
-
-    fn send_message(&self, arguments: Value) -> Result<(), HostError> {
-        let session = self.session()?;
-        let (draft, sending) = read::<SendMessage>(arguments)?.into_parts();
-        let ui = Arc::clone(&self.ui);
-        self.begin(async move {
-            if let Err(error) = session.send_custom_message(draft, sending).await {
-                ui.fail(refusal("sendMessage", &error)).await;
-            }
-        });
-        Ok(())
-    }
-
-    fn send_user_message(&self, arguments: Value) -> Result<(), HostError> {
-        let session = self.session()?;
-        let (content, delivery, expand) = read::<SendUserMessage>(arguments)?.into_parts();
-        let ui = Arc::clone(&self.ui);
-        self.begin(async move {
-            let sent = session.send_user_message(content, delivery, expand).await;
-            if let Err(error) = sent {
-                ui.fail(refusal("sendUserMessage", &error)).await;
-            }
-        });
-        Ok(())
-    }
-
-    fn call_session(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        let session = self.session()?;
-        match method {
-            "session.name" => Ok(session.session_name().into()),
-            "session.setName" => {
-                let name: String = field(&arguments, "name")?;
-                self.begin(async move {
-                    if let Err(error) = session.set_session_name(&name).await {
-                        tracing::warn!(%error, "an extension cannot name the session");
-                    }
-                });
-                Ok(Value::Null)
-            }
-            "entry.append" => {
-                let custom_type: String = field(&arguments, "customType")?;
-                let data = arguments.get("data").cloned();
-                self.begin(async move {
-                    let appended = session.append_custom_entry(&custom_type, data).await;
-                    if let Err(error) = appended {
-                        tracing::warn!(%error, "an extension cannot append its entry");
-                    }
-                });
-                Ok(Value::Null)
-            }
-            "entry.label" => {
-                let id = EntryId::from(field::<String>(&arguments, "entryId")?);
-                let label: Option<String> = field(&arguments, "label")?;
-                session.set_label(&id, label.as_deref()).map_err(told)?;
-                Ok(Value::Null)
-            }
-            _ => wire::session(&session, method, &arguments),
-        }
-    }
-
-    fn call_ui(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        match method {
-            "ui.tell" => {
-                let notice: ExtensionNotice = read(arguments)?;
-                self.begin(self.ui.tell(notice));
-                Ok(Value::Null)
-            }
-            "ui.editorText" => Ok(self.ui.editor_text().into()),
-            "ui.themes" => Ok(json!([])),
-            "ui.setTheme" => Ok(json!({
-                "success": false,
-                "error": match self.ui.mode() {
-                    super::ExtensionMode::Rpc => "Theme switching not supported in RPC mode",
-                    _ => "UI not available",
-                },
-            })),
-            _ => Err(unknown(method)),
-        }
-    }
-
-    fn call_models(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        let provider = || field::<String>(&arguments, "provider");
-        match method {
-            "model" => spell(Ok::<_, HostError>(self.session()?.model())),
-            "model.scoped" => Ok(wire::scoped_models(&self.session()?)),
-            "thinking.level" => Ok(self.session()?.thinking_level().as_str().into()),
-            "thinking.set" => {
-                let level: ThinkingLevel = field(&arguments, "level")?;
-                let session = self.session()?;
-                self.begin(async move {
-                    let set = session.set_thinking_level(level, Persist::Session).await;
-                    if let Err(error) = set {
-                        tracing::warn!(%error, "an extension cannot set the thinking level");
-                    }
-                });
-                Ok(Value::Null)
-            }
-            "models.all" => spell(Ok::<_, HostError>(self.models.all())),
-            "models.available" => spell(Ok::<_, HostError>(self.models.available())),
-            "models.find" => {
-                let id: String = field(&arguments, "id")?;
-                spell(Ok::<_, HostError>(self.models.model(&provider()?, &id)))
-            }
-            "models.hasAuth" => Ok(self.models.is_authenticated(&provider()?).into()),
-            "models.providerName" => {
-                let id = provider()?;
-                let known = self.models.provider(&id);
-                Ok(known.map_or(id, |known| known.name().to_owned()).into())
-            }
-            "models.usesOAuth" => Ok(false.into()),
-            _ => Err(unknown(method)),
-        }
-    }
-
-    fn call_registry(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        match method {
-            "subscriptions" => {
-                let events: Vec<String> = read(arguments)?;
-                self.registry().events = events.into_iter().collect();
-            }
-            "tool.update" => {
-                let Numbered { signal, data } = read(arguments)?;
-                let partial: ToolOutput = read(data)?;
-                if let Some(updates) = lock(&self.updates).get(&signal) {
-                    updates.send(partial);
-                }
-            }
-            "provider.event" => {
-                let Numbered { signal, data } = read(arguments)?;
-                if let Some(stream) = lock(&self.streams).get(&signal) {
-                    // Whoever read the answer may have stopped.
-                    stream.send(data).ok();
-                }
-            }
-            "tool.register" => {
-                let Owned { extension, data } = read::<Owned<ToolData>>(arguments)?;
-                let (session, extensions) = (self.session()?, self.extensions()?);
-                session.register_tool(extensions.tool(&extension, &data));
-                let tools = &mut self.registry().tools;
-                tools.retain(|(_, known)| known.name != data.name);
-                tools.push((extension, data));
-            }
-            "command.register" => {
-                let Owned { extension, data } = read::<Owned<CommandData>>(arguments)?;
-                let mut registry = self.registry();
-                if let Some(source_info) = registry.sources.get(&extension).cloned() {
-                    registry.add_command(&extension, &source_info, data);
-                }
-            }
-            "provider.register" => {
-                let Owned { extension, data } = read::<Owned<ProviderData>>(arguments)?;
-                let extensions = self.extensions()?;
-                let refresh = RefreshOptions {
-                    providers: Some(vec![data.name.clone()]),
-                    ..RefreshOptions::default()
-                };
-                extensions
-                    .register_provider(&self.models, extension, data)
-                    .map_err(told)?;
-                let models = self.models.clone();
-                self.begin(async move { drop(models.refresh(refresh).await) });
-            }
-            "provider.unregister" => {
-                let name: String = field(&arguments, "name")?;
-                self.models.unregister(&name, Layer::Extension);
-            }
-            _ => return Err(unknown(method)),
-        }
-        Ok(Value::Null)
-    }
-}
-
-fn refusal(event: &str, error: &PromptRefused) -> ExtensionFailure {
-    ExtensionFailure {
-        extension: None,
-        event: event.to_owned(),
-        error: error.to_string(),
-        stack: None,
     }
 }
 

@@ -5,32 +5,32 @@
 
 mod boundary;
 mod request;
+mod results;
+mod steps;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    AgentEvent, CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage,
-};
+use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
 use pi_ai::transcript::current_system_message;
 use pi_ai::{AgentMessage, RequestHooks, SystemMessage, ThinkingLevel};
 use pi_ext::EngineError;
 use pi_session::{EntryId, ForkPosition};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+
+use results::{ResultData, StartData};
 
 use super::Shared;
 use super::front_end::ExtensionFailure;
 use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, Compacted, CompactionFailed,
-    CompactionProposal, CompactionVerdict, CustomDraft, HookProblem, InputVerdict, ModelSelected,
-    ModelSource, SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary,
-    StartReason, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
-    UserInput,
+    CompactionProposal, CompactionVerdict, HookProblem, InputVerdict, ModelSelected, ModelSource,
+    SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, StartReason,
+    TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 use crate::session::{Delivery, InputSource};
 
@@ -181,52 +181,6 @@ fn source_name(source: InputSource) -> &'static str {
 
 fn is_system(message: &SharedMessage) -> bool {
     matches!(**message, AgentMessage::System(_))
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DraftData {
-    custom_type: String,
-    #[serde(default)]
-    content: pi_ai::Content,
-    #[serde(default)]
-    display: bool,
-    details: Option<Value>,
-}
-
-impl From<DraftData> for CustomDraft {
-    fn from(draft: DraftData) -> Self {
-        Self {
-            custom_type: draft.custom_type,
-            content: draft.content,
-            display: draft.display,
-            details: draft.details,
-        }
-    }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct StartData {
-    messages: Vec<DraftData>,
-    system_prompt: Option<String>,
-    options: Option<StartOptions>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct StartOptions {
-    sections: Map<String, Value>,
-    selected_tools: Option<Vec<String>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct ResultData {
-    content: Option<Vec<pi_ai::InputBlock>>,
-    details: Option<Value>,
-    is_error: Option<bool>,
-    usage: Option<pi_ai::Usage>,
 }
 
 impl SessionHooks for ExtensionHooks {
@@ -626,50 +580,5 @@ impl ExtensionHooks {
     fn cwd(&self) -> Option<std::path::PathBuf> {
         let session = self.shared.bridge.session().ok()?;
         Some(session.cwd().to_owned())
-    }
-
-    async fn at_step(&self, step: &AgentEvent) {
-        match step {
-            AgentEvent::AgentStart => {
-                self.turn.store(0, Ordering::Relaxed);
-                self.emit("agent_start", || json!({})).await;
-            }
-            AgentEvent::TurnStart => {
-                let index = self.turn.load(Ordering::Relaxed);
-                let now = jiff::Timestamp::now().as_millisecond();
-                let event = || json!({ "turnIndex": index, "timestamp": now });
-                self.emit("turn_start", event).await;
-            }
-            AgentEvent::TurnEnd { .. } => {
-                self.turn.fetch_add(1, Ordering::Relaxed);
-            }
-            AgentEvent::MessageStart { message } => {
-                self.emit("message_start", || json!({ "message": message }))
-                    .await;
-            }
-            AgentEvent::MessageUpdate {
-                message,
-                assistant_message_event,
-            } => {
-                self.emit("message_update", || {
-                    json!({
-                        "message": AgentMessage::Assistant(message.snapshot()),
-                        "assistantMessageEvent": assistant_message_event,
-                    })
-                })
-                .await;
-            }
-            AgentEvent::ToolExecutionStart { .. } => {
-                self.emit("tool_execution_start", || json!(step)).await;
-            }
-            AgentEvent::ToolExecutionUpdate { .. } => {
-                self.emit("tool_execution_update", || json!(step)).await;
-            }
-            AgentEvent::ToolExecutionEnd { .. } => {
-                self.emit("tool_execution_end", || json!(step)).await;
-            }
-            // The end of a message and of a turn have hooks of their own.
-            _ => {}
-        }
     }
 }

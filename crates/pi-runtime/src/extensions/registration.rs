@@ -1,6 +1,9 @@
-//! What an extension registers, as our JavaScript tells it.
+//! What extensions register, as our JavaScript tells it, and what of it is in force.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use pi_ai::ProviderConfig;
+use pi_config::SourceInfo;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -63,4 +66,66 @@ pub(super) struct ProviderData {
     pub config: ProviderConfig,
     pub streams: bool,
     pub refreshes: bool,
+}
+
+/// A command and whose it is.
+pub(super) struct OwnedCommand {
+    pub extension: String,
+    pub source_info: SourceInfo,
+    pub data: CommandData,
+}
+
+/// What the extensions have registered.
+#[derive(Default)]
+pub(super) struct Registry {
+    pub tools: Vec<(String, ToolData)>,
+    pub commands: Vec<OwnedCommand>,
+    pub flags: BTreeMap<String, FlagData>,
+    pub providers: Vec<(String, ProviderData)>,
+    pub events: HashSet<String>,
+    pub sources: HashMap<String, SourceInfo>,
+}
+
+impl Registry {
+    /// Adds a command, or replaces the one of the same extension.
+    pub(super) fn add_command(
+        &mut self,
+        extension: &str,
+        source_info: &SourceInfo,
+        data: CommandData,
+    ) {
+        let same = self
+            .commands
+            .iter_mut()
+            .find(|known| known.extension == extension && known.data.name == data.name);
+        match same {
+            Some(known) => known.data = data,
+            None => self.commands.push(OwnedCommand {
+                extension: extension.to_owned(),
+                source_info: source_info.clone(),
+                data,
+            }),
+        }
+    }
+
+    /// Lists commands under the names they are called by: several of one name are numbered.
+    pub(super) fn named_commands(&self) -> impl Iterator<Item = (String, &OwnedCommand)> {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        let mut totals: HashMap<&str, usize> = HashMap::new();
+        for command in &self.commands {
+            *totals.entry(command.data.name.as_str()).or_default() += 1;
+        }
+        self.commands.iter().map(move |command| {
+            let name = command.data.name.as_str();
+            let number = seen.entry(name).or_default();
+            *number += 1;
+            let is_alone = totals.get(name) == Some(&1);
+            let name = if is_alone {
+                name.to_owned()
+            } else {
+                format!("{name}:{number}")
+            };
+            (name, command)
+        })
+    }
 }

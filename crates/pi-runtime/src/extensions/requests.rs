@@ -9,8 +9,9 @@ use pi_session::{EntryId, ForkPosition};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, SendMessage, SendUserMessage, field, read, spell, told, unknown};
+use super::bridge::{Bridge, field, read, spell, told, unknown};
 use super::front_end::{DialogAnswer, DialogQuestion, ExtensionDialog};
+use super::sending::{SendMessage, SendUserMessage};
 use crate::runtime::Replacement;
 use crate::session::{NavigateOptions, Persist};
 

@@ -96,7 +96,11 @@ impl AgentSession {
             cancel: cancel.child_token(),
             // An id of its own keeps the request away from the routing and the cache of the session.
             session_id: Some(Uuid::now_v7().to_string()),
-            hooks: self.0.hooks.request_hooks().map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
+            hooks: self
+                .0
+                .hooks
+                .request_hooks()
+                .map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
             ..request.options(base)
         };
         let messages = request.messages.clone();

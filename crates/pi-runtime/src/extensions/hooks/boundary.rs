@@ -1,13 +1,15 @@
 //! The points where extensions add entries, write summaries or run the user's commands.
 
+use std::sync::atomic::Ordering;
+
 use pi_agent::HookError;
 use pi_session::{BranchSummary, CompactionResult, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::sync::atomic::Ordering;
 
-use super::{DraftData, ExtensionHooks, is_cancelled};
+use super::results::DraftData;
+use super::{ExtensionHooks, is_cancelled};
 use crate::extensions::front_end::ExtensionFailure;
 use crate::hooks::{
     ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,

@@ -1,0 +1,285 @@
+//! What extensions ask and get at once, question by question.
+//!
+//! Everything here runs on the JavaScript thread and must not block; what takes time is begun and
+//! goes on with the program.
+
+use std::sync::Arc;
+
+use pi_agent::ToolOutput;
+use pi_ai::{Layer, RefreshOptions, ThinkingLevel};
+use pi_ext::HostError;
+use pi_session::EntryId;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::bridge::{Bridge, field, lock, read, spell, told, unknown};
+use super::front_end::{ExtensionFailure, ExtensionMode, ExtensionNotice};
+use super::registration::{CommandData, ProviderData, ToolData};
+use super::sending::{SendMessage, SendUserMessage};
+use super::wire;
+use crate::session::{Persist, PromptRefused};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FailureData {
+    extension_path: Option<String>,
+    event: String,
+    error: String,
+    stack: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Owned<Data> {
+    extension: String,
+    #[serde(alias = "tool", alias = "command", alias = "provider")]
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    #[serde(rename = "signalId")]
+    signal: u64,
+    #[serde(alias = "partial", alias = "event")]
+    data: Value,
+}
+
+impl Bridge {
+    pub(super) fn call_program(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        match method {
+            "error" => {
+                let failure: FailureData = read(arguments)?;
+                self.fail(ExtensionFailure {
+                    extension: failure.extension_path,
+                    event: failure.event,
+                    error: failure.error,
+                    stack: failure.stack,
+                });
+            }
+            "context" => return self.context(),
+            "idle" => return Ok(self.session()?.is_idle().into()),
+            "pending" => return Ok((self.session()?.pending_message_count() > 0).into()),
+            "usage" => return spell(self.session()?.context_usage()),
+            "systemPrompt" => return Ok(self.session()?.system_prompt().into()),
+            "systemPrompt.options" => return Ok(json!({ "cwd": self.cwd })),
+            "tools.active" => return Ok(self.session()?.active_tool_names().into()),
+            "tools.all" => return Ok(wire::tools(&self.session()?)),
+            "tools.setActive" => {
+                let names: Vec<String> = field(&arguments, "names")?;
+                self.session()?.set_active_tools(&names);
+            }
+            "commands" => return self.commands(),
+            "abort" => {
+                let session = self.session()?;
+                self.begin(async move { session.abort().await });
+            }
+            "shutdown" => {
+                self.session()?;
+                self.ui.shut_down();
+            }
+            "replacement.adopt" => self.adopt()?,
+            "replacement.release" => self.retire(),
+            "message.send" => self.send_message(arguments)?,
+            "message.sendUser" => self.send_user_message(arguments)?,
+            _ => return Err(unknown(method)),
+        }
+        Ok(Value::Null)
+    }
+
+    fn context(&self) -> Result<Value, HostError> {
+        self.check_fresh()?;
+        let mode = self.ui.mode();
+        Ok(json!({
+            "mode": mode.name(),
+            "hasUI": mode.has_ui(),
+            "cwd": self.cwd,
+            "trusted": self.is_trusted,
+        }))
+    }
+
+    fn commands(&self) -> Result<Value, HostError> {
+        let mut commands = self.extensions()?.commands();
+        if let Ok(runtime) = self.runtime() {
+            commands.extend(runtime.resource_commands());
+        }
+        spell(Ok::<_, HostError>(commands))
+    }
+
+    fn send_message(&self, arguments: Value) -> Result<(), HostError> {
+        let session = self.session()?;
+        let (draft, sending) = read::<SendMessage>(arguments)?.into_parts();
+        let ui = Arc::clone(&self.ui);
+        self.begin(async move {
+            if let Err(error) = session.send_custom_message(draft, sending).await {
+                ui.fail(refusal("sendMessage", &error)).await;
+            }
+        });
+        Ok(())
+    }
+
+    fn send_user_message(&self, arguments: Value) -> Result<(), HostError> {
+        let session = self.session()?;
+        let (content, delivery, expand) = read::<SendUserMessage>(arguments)?.into_parts();
+        let ui = Arc::clone(&self.ui);
+        self.begin(async move {
+            let sent = session.send_user_message(content, delivery, expand).await;
+            if let Err(error) = sent {
+                ui.fail(refusal("sendUserMessage", &error)).await;
+            }
+        });
+        Ok(())
+    }
+
+    pub(super) fn call_session(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        let session = self.session()?;
+        match method {
+            "session.name" => Ok(session.session_name().into()),
+            "session.setName" => {
+                let name: String = field(&arguments, "name")?;
+                self.begin(async move {
+                    if let Err(error) = session.set_session_name(&name).await {
+                        tracing::warn!(%error, "an extension cannot name the session");
+                    }
+                });
+                Ok(Value::Null)
+            }
+            "entry.append" => {
+                let custom_type: String = field(&arguments, "customType")?;
+                let data = arguments.get("data").cloned();
+                self.begin(async move {
+                    let appended = session.append_custom_entry(&custom_type, data).await;
+                    if let Err(error) = appended {
+                        tracing::warn!(%error, "an extension cannot append its entry");
+                    }
+                });
+                Ok(Value::Null)
+            }
+            "entry.label" => {
+                let id = EntryId::from(field::<String>(&arguments, "entryId")?);
+                let label: Option<String> = field(&arguments, "label")?;
+                session.set_label(&id, label.as_deref()).map_err(told)?;
+                Ok(Value::Null)
+            }
+            _ => wire::session(&session, method, &arguments),
+        }
+    }
+
+    pub(super) fn call_ui(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        match method {
+            "ui.tell" => {
+                let notice: ExtensionNotice = read(arguments)?;
+                self.begin(self.ui.tell(notice));
+                Ok(Value::Null)
+            }
+            "ui.editorText" => Ok(self.ui.editor_text().into()),
+            "ui.themes" => Ok(json!([])),
+            "ui.setTheme" => Ok(json!({
+                "success": false,
+                "error": match self.ui.mode() {
+                    ExtensionMode::Rpc => "Theme switching not supported in RPC mode",
+                    _ => "UI not available",
+                },
+            })),
+            _ => Err(unknown(method)),
+        }
+    }
+
+    pub(super) fn call_models(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        let provider = || field::<String>(&arguments, "provider");
+        match method {
+            "model" => spell(Ok::<_, HostError>(self.session()?.model())),
+            "model.scoped" => Ok(wire::scoped_models(&self.session()?)),
+            "thinking.level" => Ok(self.session()?.thinking_level().as_str().into()),
+            "thinking.set" => {
+                let level: ThinkingLevel = field(&arguments, "level")?;
+                let session = self.session()?;
+                self.begin(async move {
+                    let set = session.set_thinking_level(level, Persist::Session).await;
+                    if let Err(error) = set {
+                        tracing::warn!(%error, "an extension cannot set the thinking level");
+                    }
+                });
+                Ok(Value::Null)
+            }
+            "models.all" => spell(Ok::<_, HostError>(self.models.all())),
+            "models.available" => spell(Ok::<_, HostError>(self.models.available())),
+            "models.find" => {
+                let id: String = field(&arguments, "id")?;
+                spell(Ok::<_, HostError>(self.models.model(&provider()?, &id)))
+            }
+            "models.hasAuth" => Ok(self.models.is_authenticated(&provider()?).into()),
+            "models.providerName" => {
+                let id = provider()?;
+                let known = self.models.provider(&id);
+                Ok(known.map_or(id, |known| known.name().to_owned()).into())
+            }
+            "models.usesOAuth" => Ok(false.into()),
+            _ => Err(unknown(method)),
+        }
+    }
+
+    pub(super) fn call_registry(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        match method {
+            "subscriptions" => {
+                let events: Vec<String> = read(arguments)?;
+                self.registry().events = events.into_iter().collect();
+            }
+            "tool.update" => {
+                let Numbered { signal, data } = read(arguments)?;
+                let partial: ToolOutput = read(data)?;
+                if let Some(updates) = lock(&self.updates).get(&signal) {
+                    updates.send(partial);
+                }
+            }
+            "provider.event" => {
+                let Numbered { signal, data } = read(arguments)?;
+                if let Some(stream) = lock(&self.streams).get(&signal) {
+                    // Whoever read the answer may have stopped.
+                    stream.send(data).ok();
+                }
+            }
+            "tool.register" => {
+                let Owned { extension, data } = read::<Owned<ToolData>>(arguments)?;
+                let (session, extensions) = (self.session()?, self.extensions()?);
+                session.register_tool(extensions.tool(&extension, &data));
+                let tools = &mut self.registry().tools;
+                tools.retain(|(_, known)| known.name != data.name);
+                tools.push((extension, data));
+            }
+            "command.register" => {
+                let Owned { extension, data } = read::<Owned<CommandData>>(arguments)?;
+                let mut registry = self.registry();
+                if let Some(source_info) = registry.sources.get(&extension).cloned() {
+                    registry.add_command(&extension, &source_info, data);
+                }
+            }
+            "provider.register" => {
+                let Owned { extension, data } = read::<Owned<ProviderData>>(arguments)?;
+                let extensions = self.extensions()?;
+                let refresh = RefreshOptions {
+                    providers: Some(vec![data.name.clone()]),
+                    ..RefreshOptions::default()
+                };
+                extensions
+                    .register_provider(&self.models, extension, data)
+                    .map_err(told)?;
+                let models = self.models.clone();
+                self.begin(async move { drop(models.refresh(refresh).await) });
+            }
+            "provider.unregister" => {
+                let name: String = field(&arguments, "name")?;
+                self.models.unregister(&name, Layer::Extension);
+            }
+            _ => return Err(unknown(method)),
+        }
+        Ok(Value::Null)
+    }
+}
+
+fn refusal(event: &str, error: &PromptRefused) -> ExtensionFailure {
+    ExtensionFailure {
+        extension: None,
+        event: event.to_owned(),
+        error: error.to_string(),
+        stack: None,
+    }
+}
