@@ -215,10 +215,10 @@ impl Host for Bridge {
     ) -> Result<Value, HostError> {
         let (area, _) = method.split_once('.').unwrap_or((method, ""));
         match area {
-            "session" | "entry" => self.call_session(method, arguments),
+            "session" | "entry" => self.call_session(method, &arguments),
             "ui" => self.call_ui(method, arguments),
-            "models" | "model" | "thinking" => self.call_models(method, arguments),
-            "messages" => wire::call(method, arguments),
+            "models" | "model" | "thinking" => self.call_models(method, &arguments),
+            "messages" => wire::call(method, &arguments),
             "tool" | "command" | "provider" | "subscriptions" => {
                 self.call_registry(method, arguments)
             }

@@ -129,12 +129,12 @@ impl Bridge {
         Ok(())
     }
 
-    pub(super) fn call_session(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn call_session(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let session = self.session()?;
         match method {
             "session.name" => Ok(session.session_name().into()),
             "session.setName" => {
-                let name: String = field(&arguments, "name")?;
+                let name: String = field(arguments, "name")?;
                 self.begin(async move {
                     if let Err(error) = session.set_session_name(&name).await {
                         tracing::warn!(%error, "an extension cannot name the session");
@@ -143,7 +143,7 @@ impl Bridge {
                 Ok(Value::Null)
             }
             "entry.append" => {
-                let custom_type: String = field(&arguments, "customType")?;
+                let custom_type: String = field(arguments, "customType")?;
                 let data = arguments.get("data").cloned();
                 self.begin(async move {
                     let appended = session.append_custom_entry(&custom_type, data).await;
@@ -154,12 +154,12 @@ impl Bridge {
                 Ok(Value::Null)
             }
             "entry.label" => {
-                let id = EntryId::from(field::<String>(&arguments, "entryId")?);
-                let label: Option<String> = field(&arguments, "label")?;
+                let id = EntryId::from(field::<String>(arguments, "entryId")?);
+                let label: Option<String> = field(arguments, "label")?;
                 session.set_label(&id, label.as_deref()).map_err(told)?;
                 Ok(Value::Null)
             }
-            _ => wire::session(&session, method, &arguments),
+            _ => wire::session(&session, method, arguments),
         }
     }
 
@@ -183,14 +183,14 @@ impl Bridge {
         }
     }
 
-    pub(super) fn call_models(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        let provider = || field::<String>(&arguments, "provider");
+    pub(super) fn call_models(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
+        let provider = || field::<String>(arguments, "provider");
         match method {
             "model" => spell(Ok::<_, HostError>(self.session()?.model())),
             "model.scoped" => Ok(wire::scoped_models(&self.session()?)),
             "thinking.level" => Ok(self.session()?.thinking_level().as_str().into()),
             "thinking.set" => {
-                let level: ThinkingLevel = field(&arguments, "level")?;
+                let level: ThinkingLevel = field(arguments, "level")?;
                 let session = self.session()?;
                 self.begin(async move {
                     let set = session.set_thinking_level(level, Persist::Session).await;
@@ -203,7 +203,7 @@ impl Bridge {
             "models.all" => spell(Ok::<_, HostError>(self.models.all())),
             "models.available" => spell(Ok::<_, HostError>(self.models.available())),
             "models.find" => {
-                let id: String = field(&arguments, "id")?;
+                let id: String = field(arguments, "id")?;
                 spell(Ok::<_, HostError>(self.models.model(&provider()?, &id)))
             }
             "models.hasAuth" => Ok(self.models.is_authenticated(&provider()?).into()),

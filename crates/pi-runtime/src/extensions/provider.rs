@@ -8,6 +8,7 @@ use pi_ai::{
     AssistantMessage, AssistantStream, ErrorClass, MessageBuilder, ModelConfig, ModelRequest,
     ProviderDriver, ProviderError, RefreshContext, StopReason, StreamWriter, ToolCall,
 };
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -119,9 +120,8 @@ async fn answer(
 
 /// Spells model, context and options for JavaScript.
 fn spelled(request: &ModelRequest) -> [Value; 3] {
-    use secrecy::ExposeSecret as _;
     let options = &request.options;
-    let key = options.api_key.as_ref().map(|key| key.expose_secret());
+    let key = options.api_key.as_ref().map(ExposeSecret::expose_secret);
     let reasoning = options.reasoning.as_str();
     [
         json!(request.model),

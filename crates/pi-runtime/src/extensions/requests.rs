@@ -42,7 +42,7 @@ impl Bridge {
             "idle" => self.wait_for_idle(),
             "compact" => self.compact(&arguments),
             "model.set" => self.set_model(&arguments),
-            "models.refresh" => self.refresh_models(),
+            "models.refresh" => Ok(self.refresh_models()),
             "message.send" => self.send(arguments),
             "message.sendUser" => self.send_user(arguments),
             "session.navigate" => self.navigate(arguments),
@@ -95,12 +95,12 @@ impl Bridge {
         }))
     }
 
-    fn refresh_models(&self) -> Result<HostFuture, HostError> {
+    fn refresh_models(&self) -> HostFuture {
         let models = self.models.clone();
-        Ok(self.on_program(async move {
+        self.on_program(async move {
             models.refresh(RefreshOptions::default()).await;
             Ok(Value::Null)
-        }))
+        })
     }
 
     fn send(&self, arguments: Value) -> Result<HostFuture, HostError> {
@@ -161,14 +161,8 @@ impl Bridge {
                 runtime.reload().await.map_err(told)?;
                 Ok(Value::Null)
             })),
-            "models.key" | "models.auth" => self.credential(method, arguments),
             _ => Err(unknown(method)),
         }
-    }
-
-    fn credential(&self, method: &str, arguments: &Value) -> Result<HostFuture, HostError> {
-        let _provider: String = field(arguments, "provider")?;
-        Err(unknown(method))
     }
 }
 

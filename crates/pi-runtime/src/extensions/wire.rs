@@ -11,24 +11,24 @@ use crate::session::AgentSession;
 use crate::toolset::ToolOrigin;
 
 /// Answers what is asked about messages alone.
-pub(super) fn call(method: &str, arguments: Value) -> Result<Value, HostError> {
+pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> {
     match method {
         "messages.toModel" => {
-            let messages: Vec<AgentMessage> = field(&arguments, "messages")?;
+            let messages: Vec<AgentMessage> = field(arguments, "messages")?;
             spell(Ok::<_, HostError>(to_model_messages(&messages)))
         }
         "messages.serialize" => {
-            let messages: Vec<Message> = field(&arguments, "messages")?;
+            let messages: Vec<Message> = field(arguments, "messages")?;
             Ok(serialize_conversation(&messages).into())
         }
         "messages.system" => {
-            let messages: Vec<Message> = field(&arguments, "messages")?;
+            let messages: Vec<Message> = field(arguments, "messages")?;
             spell(Ok::<_, HostError>(
                 current_system_message(&messages).map(Message::from),
             ))
         }
         "messages.systemText" => {
-            let messages: Vec<Message> = field(&arguments, "messages")?;
+            let messages: Vec<Message> = field(arguments, "messages")?;
             let system = current_system_message(&messages);
             Ok(system.map(|system| system_text(&system)).into())
         }
@@ -49,7 +49,7 @@ pub(super) fn session(
                 "id": session.id(),
                 "file": session.path(),
                 "directory": session.directory(),
-                "leafId": session.leaf_id().map(|id| id.to_string()),
+                "leafId": session.leaf_id().map(ToString::to_string),
             })
         })),
         "session.header" => {
