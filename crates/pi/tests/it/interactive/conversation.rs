@@ -49,7 +49,7 @@ async fn an_answer_shows_while_it_arrives_and_escape_stops_it() {
     world.server.reached("never").await;
     terminal.wait("The beginning");
     terminal.send("\x1b");
-    terminal.wait_gone("Working");
+    terminal.wait_gone("to stop");
     terminal.submit("are you there");
     terminal.wait("Still here.");
     assert!(!terminal.screen().contains("unheard"));
