@@ -75,7 +75,7 @@ impl App {
         if self.session.session_file().as_ref() == Some(&path) {
             let session = self.session.clone();
             let work = async move { session.set_session_name(&name).await };
-            self.spawn(work, super::App::after_rename);
+            self.spawn(work, Self::after_rename);
             return;
         }
         let env = self.runtime.services().env.clone();
@@ -87,7 +87,7 @@ impl App {
             };
             Session::open(&path, options)?.set_name(&name).map(drop)
         };
-        self.spawn_blocking(work, super::App::after_rename);
+        self.spawn_blocking(work, Self::after_rename);
     }
 
     fn after_rename(&mut self, renamed: Result<(), SessionError>) {

@@ -80,7 +80,7 @@ impl Terminal {
         let mut reader = pair.master.try_clone_reader().unwrap();
         let (shared, answering) = (Arc::clone(&seen), Arc::clone(&writer));
         std::thread::spawn(move || {
-            let mut buffer = [0; 65_536];
+            let mut buffer = [0; 8192];
             loop {
                 // At its end a pseudo-terminal reports an error on Linux and nothing elsewhere.
                 let count = reader.read(&mut buffer).unwrap_or(0);

@@ -8,8 +8,7 @@ async fn a_paste_of_a_megabyte_is_a_marker_and_is_sent_whole() {
     let world = World::new([answer("Read it.")]).await;
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
-    let line = "x".repeat(99);
-    let text: String = (0..10_000).map(|_| format!("{line}\n")).collect();
+    let text = format!("{}\n", "x".repeat(99)).repeat(10_000);
     terminal.paste(&text);
     terminal.wait("[paste #1");
     terminal.send("\r");
