@@ -64,7 +64,7 @@ impl App {
         };
         self.spawn_blocking(work, |app, found| {
             if let Ok(news) = found {
-                app.feed_dialog(news)
+                app.feed_dialog(news);
             }
         });
     }

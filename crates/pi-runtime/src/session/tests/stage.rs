@@ -1,13 +1,14 @@
 //! A session in a temporary folder with a scripted model, and a notebook of what it tells.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ai::{
-    ErrorClass, FauxModel, FauxProvider, Models, ModelsOptions, ProviderError, Registration,
+    Env, ErrorClass, FauxModel, FauxProvider, Models, ModelsOptions, ProviderError, Registration,
     ThinkingLevel, Tool as ToolDeclaration,
 };
 use pi_config::{Settings, SettingsStore};
@@ -57,6 +58,13 @@ pub(super) struct Stage {
     _subscription: SessionSubscription,
 }
 
+/// A clock on which no two moments are the same: what comes later must not look simultaneous, however
+/// fast a scripted model answers.
+fn ticking_clock() -> impl Fn() -> i64 {
+    let now = AtomicI64::new(Env::process().now_ms());
+    move || now.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Stage {
     pub(super) fn new() -> Self {
         Self::set(Setting::default())
@@ -65,7 +73,11 @@ impl Stage {
     pub(super) fn set(setting: Setting) -> Self {
         let folder = TempDir::new().unwrap();
         let faux = FauxProvider::new().with_models(setting.models);
-        let models = Models::new(ModelsOptions::default());
+        let env = Env::process().with_clock(ticking_clock());
+        let models = Models::new(ModelsOptions {
+            env: env.clone(),
+            ..ModelsOptions::default()
+        });
         models
             .register(faux.id(), Registration::Provider(Arc::new(faux.clone())))
             .unwrap();
@@ -88,7 +100,11 @@ impl Stage {
         });
         let session = setting.session.unwrap_or_else(|| {
             let path = folder.path().join("session.jsonl");
-            Session::create_at(&path, folder.path(), NewSession::default()).unwrap()
+            let new = NewSession {
+                env: env.clone(),
+                ..NewSession::default()
+            };
+            Session::create_at(&path, folder.path(), new).unwrap()
         });
         let session = AgentSession::new(SessionParts {
             session,
@@ -104,7 +120,7 @@ impl Stage {
             },
             resources: Arc::new(NoExpansion),
             cwd: folder.path().to_owned(),
-            env: pi_ai::Env::process(),
+            env,
             hooks: setting.hooks,
         })
         .unwrap();
