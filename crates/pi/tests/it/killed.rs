@@ -16,7 +16,7 @@ const RUNS: u64 = 10;
 /// No run has more lines than this before its end.
 const LINES: u64 = 60;
 
-/// Spreads numbers evenly and always the same (SplitMix64).
+/// Spreads numbers evenly and always the same (`SplitMix64`).
 fn mixed(seed: u64) -> u64 {
     let mut number = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
