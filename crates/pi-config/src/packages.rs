@@ -111,7 +111,7 @@ mod tests {
         let env = Env::fixed([("HOME", "/home/u")]);
         let locations = PackageLocations {
             agent_dir: &agent_dir,
-            cwd: Path::new("/work/p"),
+            cwd: Path::new("/srv/p"),
             env: &env,
         };
         for (source, scope, expected) in [
@@ -123,7 +123,7 @@ mod tests {
             (
                 "npm:n",
                 SourceScope::Project,
-                "/work/p/.pi/npm/node_modules/n",
+                "/srv/p/.pi/npm/node_modules/n",
             ),
             (
                 "git:h.x/o/r@v1",
@@ -133,11 +133,11 @@ mod tests {
             (
                 "git:h.x/o/r",
                 SourceScope::Project,
-                "/work/p/.pi/git/h.x/o/r",
+                "/srv/p/.pi/git/h.x/o/r",
             ),
             ("../x", SourceScope::User, "/home/u/.pi/x"),
-            ("../x", SourceScope::Project, "/work/p/x"),
-            ("./x", SourceScope::Temporary, "/work/p/x"),
+            ("../x", SourceScope::Project, "/srv/p/x"),
+            ("./x", SourceScope::Temporary, "/srv/p/x"),
             ("~/x", SourceScope::Temporary, "/home/u/x"),
             (
                 "git:h.x/o/r",

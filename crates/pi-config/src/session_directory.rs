@@ -34,10 +34,10 @@ mod tests {
         for (flag, variable, setting, expected) in [
             (None, "", None, None),
             (None, "", Some(""), None),
-            (None, "", Some("here"), Some("/work/here")),
+            (None, "", Some("here"), Some("/srv/here")),
             (None, "~/env", Some("here"), Some("/home/u/env")),
             (Some("/flag"), "~/env", Some("here"), Some("/flag")),
-            (Some("../up"), "", None, Some("/work/../up")),
+            (Some("../up"), "", None, Some("/srv/../up")),
             (Some(""), "/env", None, Some("/env")),
         ] {
             let env = Env::fixed([("HOME", "/home/u"), (env_vars::SESSION_DIR, variable)]);
@@ -45,7 +45,7 @@ mod tests {
                 session_dir: setting.map(str::to_owned),
                 ..Settings::default()
             };
-            let directory = session_directory(flag, &env, &settings, Path::new("/work"));
+            let directory = session_directory(flag, &env, &settings, Path::new("/srv"));
             assert_eq!(directory.as_deref(), expected.map(Path::new));
         }
     }

@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn written_paths_become_absolute() {
         let env = Env::fixed([("HOME", "/home/u")]);
-        let base = Path::new("/work/project");
+        let base = Path::new("/srv/project");
         for (input, expected) in [
-            ("a/b", "/work/project/a/b"),
-            ("  ./a ", "/work/project/a"),
-            ("../x", "/work/x"),
+            ("a/b", "/srv/project/a/b"),
+            ("  ./a ", "/srv/project/a"),
+            ("../x", "/srv/x"),
             ("~/x", "/home/u/x"),
             ("/abs/./y/..", "/abs"),
             ("file:///tmp/a%20b", "/tmp/a b"),
