@@ -8,6 +8,7 @@ mod field;
 mod first_start;
 mod fork;
 mod hint;
+mod list_pane;
 mod login;
 mod mailbox;
 mod model;

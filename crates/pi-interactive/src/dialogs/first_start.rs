@@ -3,6 +3,7 @@
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::hint::Hint;
+use super::list_pane::ListPane;
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::one_line;
@@ -52,36 +53,6 @@ impl FirstStartDialog {
         chosen.map_or("dark", |(theme, _)| *theme)
     }
 
-    fn settle(&mut self, picked: Option<Picked>, outbox: &mut Outbox) -> bool {
-        match (picked, self.step) {
-            (None, _) => return false,
-            (Some(Picked::Moved), Step::Theme) => {
-                outbox.send(Intent::PreviewTheme(self.theme().to_owned()));
-            }
-            (Some(Picked::Moved), Step::SignIn) => {}
-            (Some(Picked::Confirmed), Step::Theme) => {
-                let theme = self.theme().to_owned();
-                outbox.send(Intent::ChangeSetting(SettingChange::Theme(theme)));
-                self.step = Step::SignIn;
-                self.picker = Picker::new(2, Edge::Stop);
-                self.picker.select(usize::from(!self.ready.is_empty()));
-            }
-            (Some(Picked::Confirmed), Step::SignIn) => {
-                outbox.send(Intent::FinishFirstStart);
-                if self.picker.selected() == 0 {
-                    outbox.send(Intent::OpenLogin);
-                }
-                outbox.close();
-            }
-            (Some(Picked::Cancelled), Step::Theme) => {
-                outbox.send(Intent::EndThemePreview);
-                outbox.finish(Intent::FinishFirstStart);
-            }
-            (Some(Picked::Cancelled), Step::SignIn) => outbox.finish(Intent::FinishFirstStart),
-        }
-        true
-    }
-
     fn paint_theme(&mut self, sheet: &mut Sheet) {
         let scheme = match self.scheme {
             ColorScheme::Light => "light",
@@ -117,6 +88,40 @@ impl FirstStartDialog {
     }
 }
 
+impl ListPane for FirstStartDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+        match (picked, self.step) {
+            (Picked::Moved, Step::Theme) => {
+                outbox.send(Intent::PreviewTheme(self.theme().to_owned()));
+            }
+            (Picked::Moved, Step::SignIn) => {}
+            (Picked::Confirmed, Step::Theme) => {
+                let theme = self.theme().to_owned();
+                outbox.send(Intent::ChangeSetting(SettingChange::Theme(theme)));
+                self.step = Step::SignIn;
+                self.picker = Picker::new(2, Edge::Stop);
+                self.picker.select(usize::from(!self.ready.is_empty()));
+            }
+            (Picked::Confirmed, Step::SignIn) => {
+                outbox.send(Intent::FinishFirstStart);
+                if self.picker.selected() == 0 {
+                    outbox.send(Intent::OpenLogin);
+                }
+                outbox.close();
+            }
+            (Picked::Cancelled, Step::Theme) => {
+                outbox.send(Intent::EndThemePreview);
+                outbox.finish(Intent::FinishFirstStart);
+            }
+            (Picked::Cancelled, Step::SignIn) => outbox.finish(Intent::FinishFirstStart),
+        }
+    }
+}
+
 impl Pane for FirstStartDialog {
     fn paint(&mut self, sheet: &mut Sheet) {
         sheet.blank();
@@ -140,15 +145,7 @@ impl Pane for FirstStartDialog {
         context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> InputOutcome {
-        let picked = self
-            .picker
-            .key(event, context)
-            .or_else(|| self.picker.letter(event));
-        if self.settle(picked, outbox) {
-            InputOutcome::Consumed
-        } else {
-            InputOutcome::Ignored
-        }
+        self.pick(event, context, outbox)
     }
 
     fn mouse(
@@ -158,8 +155,7 @@ impl Pane for FirstStartDialog {
         _context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> bool {
-        let picked = self.picker.mouse(event, hit);
-        self.settle(picked, outbox)
+        self.point(event, hit, outbox)
     }
 }
 

@@ -8,8 +8,9 @@ use pi_tui::{
     action,
 };
 
-use super::field::{point_at_field, prefilled};
+use super::field::prefilled;
 use super::hint::Hint;
+use super::list_pane::{ListPane, SearchPane};
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::one_line;
@@ -127,37 +128,6 @@ impl ModelDialog {
         }
     }
 
-    fn search_again(&mut self) {
-        let models = match self.scope {
-            Scope::Scoped => &self.scoped,
-            Scope::All => &self.all,
-        };
-        let text = self.search.value().trim().to_lowercase();
-        let query = FuzzyQuery::new(&text);
-        let mut found: Vec<(f64, &Arc<Model>)> = models
-            .iter()
-            .filter_map(|model| {
-                let asked_for_default =
-                    !text.is_empty() && self.is_default(model) && "default".starts_with(&text);
-                let score = if asked_for_default {
-                    f64::NEG_INFINITY
-                } else {
-                    query.score(&search_text(model))?
-                };
-                Some((score, model))
-            })
-            .collect();
-        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-        self.matching = found
-            .into_iter()
-            .map(|(_, model)| Arc::clone(model))
-            .collect();
-        self.picker.set_count(self.matching.len());
-        if !query.is_empty() {
-            self.picker.select(0);
-        }
-    }
-
     fn is_current(&self, model: &Model) -> bool {
         self.current
             .as_ref()
@@ -172,18 +142,6 @@ impl ModelDialog {
 
     fn chosen(&self) -> Option<Arc<Model>> {
         self.matching.get(self.picker.selected()).cloned()
-    }
-
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
-        match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => {
-                if let Some(model) = self.chosen() {
-                    outbox.finish(Intent::SetModel(model));
-                }
-            }
-            Picked::Cancelled => outbox.close(),
-        }
     }
 
     fn paint_scope(&self, sheet: &mut Sheet) {
@@ -294,6 +252,61 @@ fn tokens(count: u64) -> String {
     }
 }
 
+impl ListPane for ModelDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+        match picked {
+            Picked::Moved => {}
+            Picked::Confirmed => {
+                if let Some(model) = self.chosen() {
+                    outbox.finish(Intent::SetModel(model));
+                }
+            }
+            Picked::Cancelled => outbox.close(),
+        }
+    }
+}
+
+impl SearchPane for ModelDialog {
+    fn search(&mut self) -> &mut Input {
+        &mut self.search
+    }
+
+    fn search_again(&mut self) {
+        let models = match self.scope {
+            Scope::Scoped => &self.scoped,
+            Scope::All => &self.all,
+        };
+        let text = self.search.value().trim().to_lowercase();
+        let query = FuzzyQuery::new(&text);
+        let mut found: Vec<(f64, &Arc<Model>)> = models
+            .iter()
+            .filter_map(|model| {
+                let asked_for_default =
+                    !text.is_empty() && self.is_default(model) && "default".starts_with(&text);
+                let score = if asked_for_default {
+                    f64::NEG_INFINITY
+                } else {
+                    query.score(&search_text(model))?
+                };
+                Some((score, model))
+            })
+            .collect();
+        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
+        self.matching = found
+            .into_iter()
+            .map(|(_, model)| Arc::clone(model))
+            .collect();
+        self.picker.set_count(self.matching.len());
+        if !query.is_empty() {
+            self.picker.select(0);
+        }
+    }
+}
+
 impl Pane for ModelDialog {
     fn paint(&mut self, sheet: &mut Sheet) {
         sheet.blank();
@@ -341,13 +354,7 @@ impl Pane for ModelDialog {
                 return InputOutcome::Consumed;
             }
         }
-        if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, outbox);
-            return InputOutcome::Consumed;
-        }
-        let outcome = self.search.handle_input(event, context);
-        self.search_again();
-        outcome
+        self.pick_or_type(event, context, outbox)
     }
 
     fn mouse(
@@ -357,11 +364,7 @@ impl Pane for ModelDialog {
         context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> bool {
-        if let Some(picked) = self.picker.mouse(event, hit) {
-            self.settle(picked, outbox);
-            return true;
-        }
-        point_at_field(&mut self.search, event, hit, context)
+        self.point_or_edit(event, hit, context, outbox)
     }
 
     fn set_focused(&mut self, focused: bool) {

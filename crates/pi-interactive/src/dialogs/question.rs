@@ -7,6 +7,7 @@ use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, act
 
 use super::countdown::Countdown;
 use super::hint::Hint;
+use super::list_pane::ListPane;
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::{lines_of, one_line, path_line};
@@ -104,17 +105,6 @@ impl QuestionDialog {
         }
     }
 
-    fn settle(&mut self, picked: Option<Picked>, outbox: &mut Outbox) -> bool {
-        match picked {
-            None => return false,
-            Some(Picked::Moved) => {}
-            Some(Picked::Confirmed) if self.choices.is_empty() => self.dismiss(outbox),
-            Some(Picked::Confirmed) => self.answer(outbox),
-            Some(Picked::Cancelled) => self.dismiss(outbox),
-        }
-        true
-    }
-
     fn answer(&self, outbox: &mut Outbox) {
         let chosen = self.picker.selected();
         match &self.purpose {
@@ -152,6 +142,21 @@ pub(super) fn paint_question(
     sheet.blank();
 }
 
+impl ListPane for QuestionDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+        match picked {
+            Picked::Moved => {}
+            Picked::Confirmed if self.choices.is_empty() => self.dismiss(outbox),
+            Picked::Confirmed => self.answer(outbox),
+            Picked::Cancelled => self.dismiss(outbox),
+        }
+    }
+}
+
 impl Pane for QuestionDialog {
     fn paint(&mut self, sheet: &mut Sheet) {
         paint_question(sheet, &self.question, self.countdown.as_ref());
@@ -178,15 +183,7 @@ impl Pane for QuestionDialog {
         context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> InputOutcome {
-        let picked = self
-            .picker
-            .key(event, context)
-            .or_else(|| self.picker.letter(event));
-        if self.settle(picked, outbox) {
-            InputOutcome::Consumed
-        } else {
-            InputOutcome::Ignored
-        }
+        self.pick(event, context, outbox)
     }
 
     fn mouse(
@@ -196,8 +193,7 @@ impl Pane for QuestionDialog {
         _context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> bool {
-        let picked = self.picker.mouse(event, hit);
-        self.settle(picked, outbox)
+        self.point(event, hit, outbox)
     }
 
     fn next_tick(&self) -> Option<Instant> {

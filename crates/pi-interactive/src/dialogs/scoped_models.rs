@@ -10,8 +10,9 @@ use pi_tui::{
     action,
 };
 
-use super::field::{point_at_field, prefilled};
+use super::field::prefilled;
 use super::hint::Hint;
+use super::list_pane::{ListPane, SearchPane};
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::one_line;
@@ -54,22 +55,6 @@ impl ScopedModelsDialog {
         };
         pane.search_again();
         Window::new(look, pane)
-    }
-
-    fn search_again(&mut self) {
-        let query = FuzzyQuery::new(self.search.value());
-        let items = self.scope.listed();
-        self.matching = if query.is_empty() {
-            items
-        } else {
-            let mut found: Vec<(f64, EnabledModel)> = items
-                .into_iter()
-                .filter_map(|item| Some((query.score(&item.search_text())?, item)))
-                .collect();
-            found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-            found.into_iter().map(|(_, item)| item).collect()
-        };
-        self.picker.set_count(self.matching.len());
     }
 
     fn selected(&self) -> Option<&EnabledModel> {
@@ -146,14 +131,6 @@ impl ScopedModelsDialog {
         let patterns = enabled.map(|enabled| enabled.iter().map(EnabledModel::pattern).collect());
         outbox.send(Intent::SaveScope(patterns));
         self.unsaved = false;
-    }
-
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
-        match picked {
-            Picked::Moved => {}
-            Picked::Confirmed => self.toggle(outbox),
-            Picked::Cancelled => outbox.close(),
-        }
     }
 
     /// Handles the keys that change the scope; returns whether it was one of them.
@@ -237,6 +214,42 @@ impl ScopedModelsDialog {
     }
 }
 
+impl ListPane for ScopedModelsDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+        match picked {
+            Picked::Moved => {}
+            Picked::Confirmed => self.toggle(outbox),
+            Picked::Cancelled => outbox.close(),
+        }
+    }
+}
+
+impl SearchPane for ScopedModelsDialog {
+    fn search(&mut self) -> &mut Input {
+        &mut self.search
+    }
+
+    fn search_again(&mut self) {
+        let query = FuzzyQuery::new(self.search.value());
+        let items = self.scope.listed();
+        self.matching = if query.is_empty() {
+            items
+        } else {
+            let mut found: Vec<(f64, EnabledModel)> = items
+                .into_iter()
+                .filter_map(|item| Some((query.score(&item.search_text())?, item)))
+                .collect();
+            found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
+            found.into_iter().map(|(_, item)| item).collect()
+        };
+        self.picker.set_count(self.matching.len());
+    }
+}
+
 impl Pane for ScopedModelsDialog {
     fn paint(&mut self, sheet: &mut Sheet) {
         sheet.blank();
@@ -277,13 +290,7 @@ impl Pane for ScopedModelsDialog {
         if self.handle_change(event, context, outbox) {
             return InputOutcome::Consumed;
         }
-        if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, outbox);
-            return InputOutcome::Consumed;
-        }
-        let outcome = self.search.handle_input(event, context);
-        self.search_again();
-        outcome
+        self.pick_or_type(event, context, outbox)
     }
 
     fn mouse(
@@ -293,11 +300,7 @@ impl Pane for ScopedModelsDialog {
         context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> bool {
-        if let Some(picked) = self.picker.mouse(event, hit) {
-            self.settle(picked, outbox);
-            return true;
-        }
-        point_at_field(&mut self.search, event, hit, context)
+        self.point_or_edit(event, hit, context, outbox)
     }
 
     fn set_focused(&mut self, focused: bool) {

@@ -3,6 +3,7 @@
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::hint::Hint;
+use super::list_pane::ListPane;
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::one_line;
@@ -169,16 +170,6 @@ impl ThemeDialog {
         self.preview(outbox);
     }
 
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
-        match (picked, self.stage) {
-            (Picked::Moved, Stage::Pair) => {}
-            (Picked::Moved, Stage::One | Stage::Half(_)) => self.preview(outbox),
-            (Picked::Confirmed, _) => self.confirm(outbox),
-            (Picked::Cancelled, Stage::Half(half)) => self.back_to_pair(half, outbox),
-            (Picked::Cancelled, Stage::One | Stage::Pair) => outbox.finish(Intent::EndThemePreview),
-        }
-    }
-
     fn label(&self, index: usize) -> (String, &'static str) {
         let marked = |name: &str, current: &str| {
             let mark = if name == current { "✓ " } else { "  " };
@@ -196,6 +187,22 @@ impl ThemeDialog {
             (Stage::Pair, 2) => ("use these two".to_owned(), ""),
             (Stage::Pair, _) => ("one theme for both instead".to_owned(), ""),
             (Stage::Half(half), _) => (marked(&theme(index), self.half(half)), ""),
+        }
+    }
+}
+
+impl ListPane for ThemeDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+        match (picked, self.stage) {
+            (Picked::Moved, Stage::Pair) => {}
+            (Picked::Moved, Stage::One | Stage::Half(_)) => self.preview(outbox),
+            (Picked::Confirmed, _) => self.confirm(outbox),
+            (Picked::Cancelled, Stage::Half(half)) => self.back_to_pair(half, outbox),
+            (Picked::Cancelled, Stage::One | Stage::Pair) => outbox.finish(Intent::EndThemePreview),
         }
     }
 }
@@ -240,14 +247,7 @@ impl Pane for ThemeDialog {
         context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> InputOutcome {
-        let picked = self.picker.key(event, context);
-        match picked.or_else(|| self.picker.letter(event)) {
-            Some(picked) => {
-                self.settle(picked, outbox);
-                InputOutcome::Consumed
-            }
-            None => InputOutcome::Ignored,
-        }
+        self.pick(event, context, outbox)
     }
 
     fn mouse(
@@ -257,11 +257,7 @@ impl Pane for ThemeDialog {
         _context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> bool {
-        let Some(picked) = self.picker.mouse(event, hit) else {
-            return false;
-        };
-        self.settle(picked, outbox);
-        true
+        self.point(event, hit, outbox)
     }
 }
 

@@ -6,8 +6,9 @@ use pi_tui::{
     action,
 };
 
-use super::field::{point_at_field, prefilled};
+use super::field::prefilled;
 use super::hint::Hint;
+use super::list_pane::{ListPane, SearchPane};
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::sheet::{Hit, Sheet, Weight};
@@ -65,6 +66,26 @@ impl ThinkingDialog {
     fn chosen(&self) -> Option<ThinkingLevel> {
         self.matching.get(self.picker.selected()).copied()
     }
+}
+
+impl ListPane for ThinkingDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
+        match (picked, self.chosen()) {
+            (Picked::Moved, _) | (Picked::Confirmed, None) => {}
+            (Picked::Confirmed, Some(level)) => outbox.finish(Intent::SetThinking(level)),
+            (Picked::Cancelled, _) => outbox.close(),
+        }
+    }
+}
+
+impl SearchPane for ThinkingDialog {
+    fn search(&mut self) -> &mut Input {
+        &mut self.search
+    }
 
     fn search_again(&mut self) {
         let selected = self.chosen();
@@ -84,14 +105,6 @@ impl ThinkingDialog {
             .position(|level| Some(*level) == selected);
         self.picker
             .select(kept.filter(|_| query.is_empty()).unwrap_or(0));
-    }
-
-    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
-        match (picked, self.chosen()) {
-            (Picked::Moved, _) | (Picked::Confirmed, None) => {}
-            (Picked::Confirmed, Some(level)) => outbox.finish(Intent::SetThinking(level)),
-            (Picked::Cancelled, _) => outbox.close(),
-        }
     }
 }
 
@@ -150,13 +163,7 @@ impl Pane for ThinkingDialog {
             }
             return InputOutcome::Consumed;
         }
-        if let Some(picked) = self.picker.key(event, context) {
-            self.settle(picked, outbox);
-            return InputOutcome::Consumed;
-        }
-        let outcome = self.search.handle_input(event, context);
-        self.search_again();
-        outcome
+        self.pick_or_type(event, context, outbox)
     }
 
     fn mouse(
@@ -166,11 +173,7 @@ impl Pane for ThinkingDialog {
         context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> bool {
-        if let Some(picked) = self.picker.mouse(event, hit) {
-            self.settle(picked, outbox);
-            return true;
-        }
-        point_at_field(&mut self.search, event, hit, context)
+        self.point_or_edit(event, hit, context, outbox)
     }
 
     fn set_focused(&mut self, focused: bool) {

@@ -6,6 +6,7 @@ use pi_config::TrustChoice;
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::hint::Hint;
+use super::list_pane::ListPane;
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::{one_line, path_line};
@@ -75,22 +76,26 @@ impl TrustDialog {
         };
         Window::new(look, pane)
     }
+}
 
-    fn settle(&mut self, picked: Option<Picked>, outbox: &mut Outbox) -> bool {
+impl ListPane for TrustDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn settle(&mut self, picked: Picked, outbox: &mut Outbox) {
         match (picked, &self.occasion) {
-            (None, _) => return false,
-            (Some(Picked::Moved), _) => {}
-            (Some(Picked::Confirmed), _) => {
+            (Picked::Moved, _) => {}
+            (Picked::Confirmed, _) => {
                 if let Some(choice) = self.choices.get(self.picker.selected()) {
                     outbox.finish(Intent::Trust(choice.clone()));
                 }
             }
-            (Some(Picked::Cancelled), Occasion::Start) => {
+            (Picked::Cancelled, Occasion::Start) => {
                 outbox.finish(Intent::Trust(TrustChoice::RefuseOnce));
             }
-            (Some(Picked::Cancelled), Occasion::Change { .. }) => outbox.close(),
+            (Picked::Cancelled, Occasion::Change { .. }) => outbox.close(),
         }
-        true
     }
 }
 
@@ -155,15 +160,7 @@ impl Pane for TrustDialog {
         context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> InputOutcome {
-        let picked = self
-            .picker
-            .key(event, context)
-            .or_else(|| self.picker.letter(event));
-        if self.settle(picked, outbox) {
-            InputOutcome::Consumed
-        } else {
-            InputOutcome::Ignored
-        }
+        self.pick(event, context, outbox)
     }
 
     fn mouse(
@@ -173,8 +170,7 @@ impl Pane for TrustDialog {
         _context: &InputContext<'_>,
         outbox: &mut Outbox,
     ) -> bool {
-        let picked = self.picker.mouse(event, hit);
-        self.settle(picked, outbox)
+        self.point(event, hit, outbox)
     }
 }
 
