@@ -6,6 +6,7 @@
 
 mod natives;
 mod realm;
+mod terminal;
 mod timers;
 mod values;
 mod watchdog;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use natives::{NativeModule, set_import_meta};
 pub(crate) use realm::Realm;
+pub(crate) use terminal::TerminalModule;
 pub(crate) use values::Reply;
 pub use watchdog::Budgets;
 use watchdog::Pulse;
@@ -30,6 +32,7 @@ use watchdog::Pulse;
 use crate::cache::SourceCache;
 use crate::error::EngineError;
 use crate::host::{Host, SharedHost};
+use crate::terminal_kit::{SharedKit, TerminalKit};
 
 /// The pulse of a busy thread is not felt more often than this.
 const SHORTEST_LOOK: Duration = Duration::from_millis(20);
@@ -64,6 +67,7 @@ pub struct EngineOptions {
     pub(crate) cache: SourceCache,
     pub(crate) process: ProcessInfo,
     pub(crate) virtual_modules: Vec<VirtualModule>,
+    pub(crate) terminal_kit: Option<SharedKit>,
 }
 
 impl EngineOptions {
@@ -75,6 +79,7 @@ impl EngineOptions {
             cache: SourceCache::disabled(),
             process: ProcessInfo::default(),
             virtual_modules: Vec::new(),
+            terminal_kit: None,
         }
     }
 
@@ -96,6 +101,13 @@ impl EngineOptions {
     #[must_use]
     pub fn with_process(mut self, process: ProcessInfo) -> Self {
         self.process = process;
+        self
+    }
+
+    /// Sets the terminal library that components stand on.
+    #[must_use]
+    pub fn with_terminal_kit(mut self, kit: Arc<dyn TerminalKit>) -> Self {
+        self.terminal_kit = Some(SharedKit(kit));
         self
     }
 

@@ -28,6 +28,7 @@ mod loader;
 mod node;
 mod resolver;
 mod source_map;
+mod terminal_kit;
 mod typescript;
 
 pub use api::Extensions;
@@ -37,4 +38,5 @@ pub use engine::{Budgets, CallOptions, Engine, EngineOptions, ProcessInfo, Virtu
 pub use error::{EngineError, Thrown};
 pub use host::{ConsoleLevel, ConsoleLine, Fault, FaultKind, Host, HostError, HostFuture};
 pub use resolver::{ImportKind, ResolveError, Resolver, Target};
+pub use terminal_kit::{KitPart, TerminalKit, WideEdge};
 pub use typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};

@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use crate::cache::SourceCache;
 use crate::embedded;
-use crate::engine::{EngineOptions, NativeModule};
+use crate::engine::{EngineOptions, NativeModule, TerminalModule};
 use crate::resolver::{ImportKind, Resolver, Target};
 use crate::source_map::SourceMaps;
 use crate::typescript::{PreparedSource, SourceFormat};
@@ -199,6 +199,9 @@ impl ModuleTable {
     fn declare<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js>> {
         if name == NativeModule::NAME {
             return Module::declare_def::<NativeModule, _>(ctx.clone(), name);
+        }
+        if name == TerminalModule::NAME {
+            return Module::declare_def::<TerminalModule, _>(ctx.clone(), name);
         }
         if let Some(module) = embedded::find(name) {
             return module.declare(ctx);

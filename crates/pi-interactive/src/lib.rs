@@ -13,6 +13,7 @@ mod dialog;
 mod dialogs;
 mod diff_view;
 mod editor_area;
+mod extension_kit;
 mod external_editor;
 mod failure;
 mod footer;
@@ -43,6 +44,7 @@ use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use thiserror::Error;
 
+pub use extension_kit::ExtensionKit;
 pub use trust_desk::TrustDesk;
 
 use app::{App, AppParts};

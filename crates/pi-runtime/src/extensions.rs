@@ -66,11 +66,14 @@ impl Extensions {
             return None;
         }
         let bridge = Arc::new(Bridge::new(services, options));
-        let engine = EngineOptions::new(Arc::clone(&bridge) as _)
+        let mut engine = EngineOptions::new(Arc::clone(&bridge) as _)
             .with_cache(SourceCache::new(
                 services.agent_dir.path().join(CACHE_FOLDER),
             ))
             .with_process(process_info(&services.cwd));
+        if let Some(kit) = &options.terminal_kit {
+            engine = engine.with_terminal_kit(Arc::clone(kit));
+        }
         let extensions = Self(Arc::new(Shared {
             engine: pi_ext::Extensions::new(engine),
             bridge,

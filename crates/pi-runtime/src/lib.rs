@@ -66,6 +66,7 @@ pub use hooks::{
 pub use model_choice::{
     ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, ask_local_server, choose_model,
 };
+pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
 pub use runtime::{
     HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, StartError,
     no_model_hints,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
-use pi_interactive::TrustDesk;
+use pi_interactive::{ExtensionKit, TrustDesk};
 use pi_runtime::{
     ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError,
     SessionRuntime, StartError, no_model_hints, read_attachments,
@@ -34,14 +34,10 @@ pub(crate) async fn prepare(
     let (files, messages) = (args.files.clone(), args.messages.clone());
     let flags = args.unknown.iter();
     let flags = flags.map(|flag| (flag.name.clone(), flag.value.clone()));
-    let extensions = ExtensionOptions {
-        ui: extension_ui,
-        flags: flags.collect(),
-    };
-    let options = RuntimeOptions {
-        extensions,
-        ..runtime_options(args, &cwd, &env)?
-    };
+    let flags = flags.collect();
+    let mut options = runtime_options(args, &cwd, &env)?;
+    options.extensions.ui = extension_ui;
+    options.extensions.flags = flags;
     let runtime = start(options).await?;
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
         Ok(prompts) => Ok(Prepared { runtime, prompts }),
@@ -150,7 +146,13 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
             .hint("--continue goes on with the latest session, --session ID with another")
     })?;
     let agent_dir = AgentDir::from_env(env);
+    let kit = ExtensionKit::new(agent_dir.clone(), env.clone());
+    let extensions = ExtensionOptions {
+        terminal_kit: Some(Arc::new(kit)),
+        ..ExtensionOptions::default()
+    };
     Ok(RuntimeOptions {
+        extensions,
         session,
         session_dir: args.session_dir,
         name: args.session_name,

@@ -2,14 +2,18 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { call } from "pi:host";
-import { DynamicBorder } from "pi:pi/components";
 import { createEventBus } from "pi:pi/event_bus";
 import { Theme } from "pi:pi/theme";
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
 import { parseFrontmatter, stripFrontmatter } from "pi:pi/front_matter";
 import { withFileMutationQueue } from "pi:pi/file_queue";
 
-export { createEventBus, DynamicBorder, Theme };
+export { createEventBus, Theme };
+export { BorderedLoader } from "pi:tui/bordered_loader";
+export { CustomEditor } from "pi:tui/custom_editor";
+export { DynamicBorder } from "pi:tui/dynamic_border";
+export { keyHint, keyText, rawKeyHint } from "pi:tui/key_hints";
+export { highlightCode } from "pi:tui/syntax";
 export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail };
 export { parseFrontmatter, stripFrontmatter, withFileMutationQueue };
 

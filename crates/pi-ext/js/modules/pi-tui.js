@@ -1,11 +1,69 @@
 // `@earendil-works/pi-tui`: components, keys and text for the terminal.
-import { Box, Container, Spacer, Text, TruncatedText } from "pi:pi/components";
-import { isKeyRelease, isKeyRepeat, Key, matchesKey, parseKey } from "pi:pi/keys";
-import { sliceByColumn, stripTerminalSequences, truncateToWidth, visibleWidth, wrapTextWithAnsi } from "pi:pi/text_width";
+import { answer } from "pi:terminal";
 
-export { Box, Container, Spacer, Text, TruncatedText };
-export { isKeyRelease, isKeyRepeat, Key, matchesKey, parseKey };
-export { sliceByColumn, stripTerminalSequences, truncateToWidth, visibleWidth, wrapTextWithAnsi };
+export { CombinedAutocompleteProvider } from "pi:tui/autocomplete";
+export { Box } from "pi:tui/box";
+export { CancellableLoader } from "pi:tui/cancellable_loader";
+export {
+  detectCapabilities,
+  getCapabilities,
+  getCellDimensions,
+  resetCapabilitiesCache,
+  setCapabilities,
+  setCapabilityOverrides,
+  setCellDimensions,
+} from "pi:tui/capabilities";
+export { compositeTuiLine } from "pi:tui/composite";
+export { Container } from "pi:tui/container";
+export { Editor } from "pi:tui/editor";
+export { fuzzyFilter, fuzzyMatch } from "pi:tui/fuzzy";
+export {
+  allocateImageId,
+  calculateImageRows,
+  deleteAllKittyImages,
+  deleteKittyImage,
+  encodeITerm2,
+  encodeKitty,
+  getGifDimensions,
+  getImageDimensions,
+  getJpegDimensions,
+  getPngDimensions,
+  getWebpDimensions,
+  Image,
+  imageFallback,
+  renderImage,
+} from "pi:tui/image";
+export { Input } from "pi:tui/input";
+export { getKeybindings, KeybindingsManager, setKeybindings, TUI_KEYBINDINGS } from "pi:tui/keybindings";
+export {
+  decodeKittyPrintable,
+  isKeyRelease,
+  isKeyRepeat,
+  isKittyProtocolActive,
+  Key,
+  matchesKey,
+  parseKey,
+  setKittyProtocolActive,
+} from "pi:tui/keys";
+export { Loader } from "pi:tui/loader";
+export { Markdown } from "pi:tui/markdown";
+export {
+  getOsc8LinkAtColumn,
+  sliceByColumn,
+  stripTerminalSequences,
+  truncateToWidth,
+  visibleWidth,
+  wrapTextWithAnsi,
+} from "pi:tui/measure";
+export { MouseRegion } from "pi:tui/mouse_region";
+export { ScrollView } from "pi:tui/scroll_view";
+export { SelectList } from "pi:tui/select_list";
+export { SettingsList } from "pi:tui/settings_list";
+export { Spacer } from "pi:tui/spacer";
+export { HStack, VStack } from "pi:tui/stack";
+export { parseOsc11BackgroundColor, parseTerminalColorSchemeReport } from "pi:tui/terminal_colors";
+export { Text } from "pi:tui/text";
+export { TruncatedText } from "pi:tui/truncated_text";
 
 export const CURSOR_MARKER = "\u001b_pi:c\u0007";
 
@@ -13,6 +71,20 @@ export function isFocusable(component) {
   return component !== null && typeof component === "object" && "focused" in component;
 }
 
+// Whether a screen draws all of its rows itself.
+export function isViewportTUI(tui) {
+  return tui?.mode === "alt-screen";
+}
+
 export function hyperlink(text, url) {
   return `\u001b]8;;${url}\u001b\\${text}\u001b]8;;\u001b\\`;
+}
+
+export function renderLatex(formula) {
+  return answer("text.latex", { formula });
+}
+
+// The clipboard goes through `copyToClipboard`; there is no addon beside it.
+export function getNativeClipboard() {
+  return undefined;
 }

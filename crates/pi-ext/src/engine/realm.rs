@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 use tokio::sync::oneshot;
 
+use super::terminal::Parts;
 use super::values::{self, Reply};
 use super::watchdog::{Budgets, Pulse, Watchdog};
 use super::{EngineOptions, timers::Timers};
@@ -71,6 +72,7 @@ pub(crate) struct Realm {
     flooding: Cell<bool>,
     pub(crate) timers: Timers,
     pub(crate) resources: Resources,
+    pub(crate) parts: Parts,
     pub(crate) modules: Rc<ModuleTable>,
     pub(crate) options: Arc<EngineOptions>,
     pub(crate) watchdog: Rc<Watchdog>,
@@ -107,6 +109,7 @@ impl Realm {
             flooding: Cell::new(false),
             timers: Timers::default(),
             resources: Resources::default(),
+            parts: Parts::default(),
             modules,
             options,
             watchdog,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pi_ext::TerminalKit;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -229,6 +230,8 @@ pub struct ExtensionOptions {
     pub ui: Arc<dyn ExtensionUi>,
     /// Long flags nobody else knows, with their values.
     pub flags: Vec<(String, Option<String>)>,
+    /// The terminal library that components stand on; without one they cannot be drawn.
+    pub terminal_kit: Option<Arc<dyn TerminalKit>>,
 }
 
 impl Default for ExtensionOptions {
@@ -236,6 +239,7 @@ impl Default for ExtensionOptions {
         Self {
             ui: Arc::new(NoExtensionUi::default()),
             flags: Vec::new(),
+            terminal_kit: None,
         }
     }
 }

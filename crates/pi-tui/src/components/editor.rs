@@ -227,6 +227,20 @@ impl Editor {
         self.submit_enabled = enabled;
     }
 
+    /// Returns how many rows of text the last frame showed.
+    pub fn shown_rows(&self) -> usize {
+        self.shown_rows
+    }
+
+    /// Returns how many rows of text the last frame left out, above and below.
+    pub fn hidden_rows(&self) -> (usize, usize) {
+        let shown_up_to = self.first_row + self.shown_rows;
+        (
+            self.first_row,
+            self.layout.len().saturating_sub(shown_up_to),
+        )
+    }
+
     /// Returns when [`tick`](Self::tick) is due, while completions wait for a pause in typing.
     pub fn next_tick(&self) -> Option<Instant> {
         self.autocomplete.next_tick()

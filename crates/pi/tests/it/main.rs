@@ -8,6 +8,7 @@
 
 mod bad_input;
 mod command_line;
+mod component_table;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;

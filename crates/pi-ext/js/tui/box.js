@@ -1,0 +1,54 @@
+// Components below each other, with space around them and a background.
+import { mouseToChildren } from "pi:tui/container";
+import { filled } from "pi:tui/measure";
+
+export class Box {
+  children = [];
+  #paddingX;
+  #paddingY;
+  #background;
+  #drawn;
+
+  constructor(paddingX = 1, paddingY = 1, background = undefined) {
+    this.#paddingX = paddingX;
+    this.#paddingY = paddingY;
+    this.#background = background;
+  }
+  addChild(component) {
+    this.children.push(component);
+  }
+  removeChild(component) {
+    const place = this.children.indexOf(component);
+    if (place >= 0) this.children.splice(place, 1);
+  }
+  clear() {
+    this.children = [];
+  }
+  setBgFn(background) {
+    this.#background = background;
+  }
+  invalidate() {
+    for (const child of this.children) child.invalidate?.();
+  }
+  #innerWidth(width) {
+    return Math.max(1, width - this.#paddingX * 2);
+  }
+  render(width) {
+    const side = " ".repeat(this.#paddingX);
+    const inner = this.#innerWidth(width);
+    const drawn = this.children.map((component) => ({ component, lines: component.render(inner) }));
+    this.#drawn = { width, children: drawn.map(({ component, lines }) => ({ component, height: lines.length })) };
+    const content = drawn.flatMap(({ lines }) => lines);
+    if (content.length === 0) return [];
+    const fill = (line) => filled(line, width, this.#background);
+    const space = Array.from({ length: this.#paddingY }, () => fill(""));
+    return [...space, ...content.map((line) => fill(side + line)), ...space];
+  }
+  handleMouse(event) {
+    const inside = { ...event, x: event.x - this.#paddingX, y: event.y - this.#paddingY };
+    const inner = this.#innerWidth(event.width);
+    if (inside.x < 0 || inside.x >= inner || inside.y < 0) return undefined;
+    if (this.#drawn?.width !== event.width) this.render(event.width);
+    return mouseToChildren(this.#drawn.children, inside, inner);
+  }
+}

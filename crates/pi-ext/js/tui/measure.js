@@ -1,0 +1,45 @@
+// Text in columns: how wide it is, and how it is cut, wrapped and filled. The terminal library does the work;
+// what is plain ASCII, which is most of it, needs none.
+import { answer, sliceText, truncateText, widthOf, wrapText } from "pi:terminal";
+
+const PLAIN = /^[\x20-\x7e]*$/;
+
+export function visibleWidth(text) {
+  return PLAIN.test(text) ? text.length : widthOf(text);
+}
+
+export function truncateToWidth(text, maxWidth, ellipsis = "...", pad = false) {
+  if (maxWidth <= 0) return "";
+  const fits = text.length <= maxWidth && PLAIN.test(text);
+  const cut = fits ? text : truncateText(text, maxWidth, ellipsis);
+  return pad ? padToWidth(cut, maxWidth) : cut;
+}
+
+export function wrapTextWithAnsi(text, width) {
+  if (!text) return [""];
+  return text.length <= width && PLAIN.test(text) ? [text] : wrapText(text, width);
+}
+
+export function sliceByColumn(line, start, length, strict = false) {
+  return length <= 0 ? "" : sliceText(line, start, length, strict);
+}
+
+export function stripTerminalSequences(text) {
+  return text.includes("\u001b") || text.includes("\u009b") ? answer("text.strip", { text }) : text;
+}
+
+export function getOsc8LinkAtColumn(line, column) {
+  return answer("text.link", { line, column }) ?? undefined;
+}
+
+// Fills a line with spaces.
+export function padToWidth(line, width) {
+  const missing = width - visibleWidth(line);
+  return missing > 0 ? line + " ".repeat(missing) : line;
+}
+
+// Fills a line and paints it, if there is something to paint with.
+export function filled(line, width, paint) {
+  const whole = padToWidth(line, width);
+  return paint ? paint(whole) : whole;
+}

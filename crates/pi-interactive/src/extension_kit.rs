@@ -1,0 +1,260 @@
+//! The terminal library as the components of extensions use it.
+//!
+//! Extensions draw in JavaScript; measuring, keys, Markdown and editing are done by `pi-tui`. This
+//! file answers single questions; the components that keep a state are in the folder.
+
+mod document;
+mod editor;
+mod field;
+mod pictures;
+mod styles;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use pi_ai::Env;
+use pi_config::AgentDir;
+use pi_runtime::{HostError, KitPart, TerminalKit, WideEdge};
+use pi_tui::{
+    Edge, FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind,
+    KeyId, Keybindings, KeyboardMode, Platform, Truncation,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::terminal_setup::read_keys;
+
+/// Longer than any sequence is waited for.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// The terminal library, for extensions.
+#[derive(Debug)]
+pub struct ExtensionKit {
+    agent_dir: AgentDir,
+    env: Env,
+    keys: OnceLock<Arc<Keybindings>>,
+    is_kitty: AtomicBool,
+}
+
+impl ExtensionKit {
+    /// Creates a kit; the user's keys are read when an extension asks for one.
+    pub fn new(agent_dir: AgentDir, env: Env) -> Self {
+        Self {
+            agent_dir,
+            env,
+            keys: OnceLock::new(),
+            is_kitty: AtomicBool::new(false),
+        }
+    }
+
+    fn keys(&self) -> Arc<Keybindings> {
+        let keys = self.keys.get_or_init(|| {
+            let (keys, _) = read_keys(&self.agent_dir, &self.env);
+            Arc::new(keys)
+        });
+        Arc::clone(keys)
+    }
+
+    fn keyboard(&self) -> KeyboardMode {
+        KeyboardMode {
+            kitty: self.is_kitty.load(Ordering::Relaxed),
+            ..KeyboardMode::from_environment(|name| self.env.var(name))
+        }
+    }
+
+    fn key(&self, sequence: &str) -> Option<KeyEvent> {
+        KeyEvent::parse(sequence.as_bytes(), self.keyboard())
+    }
+
+    /// Lists the actions keys can be bound to, with the keys of each.
+    fn bindings(&self) -> Value {
+        let keys = self.keys();
+        let platform = Platform::current(|name| self.env.var(name));
+        let names = |keys: &[KeyId]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let definitions = keys.definitions().iter().map(|definition| {
+            json!({
+                "id": definition.id,
+                "description": definition.description,
+                "defaultKeys": names(&definition.default_keys(platform)),
+                "keys": names(keys.keys(definition.id)),
+            })
+        });
+        Value::Array(definitions.collect())
+    }
+
+    fn answer_key(&self, question: &str, arguments: &Value) -> Result<Value, HostError> {
+        let key = || -> Result<Option<KeyEvent>, HostError> {
+            Ok(self.key(&member::<String>(arguments, "data")?))
+        };
+        match question {
+            "key.kind" => Ok(key()?
+                .map(|key| match key.kind() {
+                    KeyEventKind::Press => "press",
+                    KeyEventKind::Repeat => "repeat",
+                    KeyEventKind::Release => "release",
+                })
+                .into()),
+            "key.text" => Ok(key()?.and_then(|key| key.text()).map(String::from).into()),
+            "key.isKitty" => Ok(self.is_kitty.load(Ordering::Relaxed).into()),
+            "key.setKitty" => {
+                let active = member(arguments, "active")?;
+                self.is_kitty.store(active, Ordering::Relaxed);
+                Ok(Value::Null)
+            }
+            "key.bindings" => Ok(self.bindings()),
+            _ => Err(unknown(question)),
+        }
+    }
+}
+
+impl TerminalKit for ExtensionKit {
+    fn width(&self, text: &str) -> usize {
+        pi_tui::visible_width(text)
+    }
+
+    fn truncate(&self, text: &str, width: usize, ellipsis: &str) -> String {
+        pi_tui::truncate_to_width(text, width, Truncation { ellipsis }).into_owned()
+    }
+
+    fn wrap(&self, text: &str, width: usize) -> Vec<String> {
+        pi_tui::wrap_text(text, width)
+    }
+
+    fn slice(&self, line: &str, columns: Range<usize>, edge: WideEdge) -> String {
+        let edge = match edge {
+            WideEdge::Keep => Edge::Keep,
+            WideEdge::Drop => Edge::Drop,
+        };
+        // Extensions expect a character that the left edge cuts to be left out, with its space.
+        let first = pi_tui::cell_range_at(line, columns.start);
+        let start = first
+            .filter(|cells| cells.start < columns.start)
+            .map_or(columns.start, |cells| cells.end);
+        pi_tui::slice_columns(line, start..columns.end, edge).text
+    }
+
+    fn key_name(&self, sequence: &str) -> Option<String> {
+        Some(self.key(sequence)?.id()?.to_string())
+    }
+
+    fn is_key(&self, sequence: &str, key: &str) -> bool {
+        match (self.key(sequence), key.parse::<KeyId>()) {
+            (Some(event), Ok(key)) => event.is(key),
+            _ => false,
+        }
+    }
+
+    fn answer(&self, question: &str, arguments: Value) -> Result<Value, HostError> {
+        let (area, _) = question.split_once('.').unwrap_or((question, ""));
+        match area {
+            "key" => self.answer_key(question, &arguments),
+            "text" => answer_text(question, arguments),
+            "image" => pictures::answer(question, &arguments, &self.env),
+            _ => Err(unknown(question)),
+        }
+    }
+
+    fn part(&self, kind: &str, options: Value) -> Result<Box<dyn KitPart>, HostError> {
+        let keyboard = Keyboard {
+            keys: self.keys(),
+            mode: self.keyboard(),
+        };
+        match kind {
+            "editor" => Ok(Box::new(editor::EditorPart::new(keyboard, read(options)?))),
+            "field" => Ok(Box::new(field::FieldPart::new(keyboard, read(options)?))),
+            "markdown" => Ok(Box::new(document::DocumentPart::new(read(options)?))),
+            _ => Err(unknown(kind)),
+        }
+    }
+}
+
+/// What a component that takes input must know of the keyboard.
+struct Keyboard {
+    keys: Arc<Keybindings>,
+    mode: KeyboardMode,
+}
+
+impl Keyboard {
+    /// Splits what a terminal sent into events, and hands each on.
+    fn read(
+        &self,
+        data: &str,
+        rows: usize,
+        mut handle: impl FnMut(&InputEvent, &InputContext<'_>),
+    ) {
+        let now = Instant::now();
+        let mut decoder = InputDecoder::new(InputTiming::default(), self.mode);
+        let mut events = decoder.push(data.as_bytes(), now);
+        events.extend(decoder.expire(now + PATIENCE));
+        let context = InputContext {
+            keybindings: &self.keys,
+            now,
+            rows,
+        };
+        for event in &events {
+            handle(event, &context);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Fuzzy {
+    query: String,
+    texts: Vec<String>,
+}
+
+fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
+    match question {
+        "text.strip" => {
+            let text: String = member(&arguments, "text")?;
+            Ok(pi_tui::strip_ansi(&text).into_owned().into())
+        }
+        "text.link" => {
+            let line: String = member(&arguments, "line")?;
+            let column = member(&arguments, "column")?;
+            Ok(pi_tui::link_at(&line, column).into())
+        }
+        "text.latex" => {
+            let formula: String = member(&arguments, "formula")?;
+            Ok(pi_tui::latex_to_unicode(&formula).into())
+        }
+        "text.score" => {
+            let (query, text): (String, String) =
+                (member(&arguments, "query")?, member(&arguments, "text")?);
+            Ok(pi_tui::fuzzy_score(&query, &text).into())
+        }
+        "text.rank" => {
+            let Fuzzy { query, texts } = read(arguments)?;
+            Ok(rank(&FuzzyQuery::new(&query), &texts).into())
+        }
+        "text.highlight" => document::highlight(read(arguments)?),
+        _ => Err(unknown(question)),
+    }
+}
+
+/// Returns the places of the texts that fit a query, best first.
+fn rank(query: &FuzzyQuery, texts: &[String]) -> Vec<usize> {
+    let scored = texts.iter().enumerate();
+    let mut scored: Vec<(f64, usize)> = scored
+        .filter_map(|(place, text)| Some((query.score(text)?, place)))
+        .collect();
+    scored.sort_by(|(first, _), (second, _)| first.total_cmp(second));
+    scored.into_iter().map(|(_, place)| place).collect()
+}
+
+fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {
+    serde_json::from_value(value).map_err(|error| HostError::new(error.to_string()))
+}
+
+/// Reads one member; what is absent counts as null.
+fn member<Data: DeserializeOwned>(value: &Value, name: &str) -> Result<Data, HostError> {
+    let member = value.get(name).cloned().unwrap_or(Value::Null);
+    serde_json::from_value(member).map_err(|error| HostError::new(format!("{name}: {error}")))
+}
+
+fn unknown(name: &str) -> HostError {
+    HostError::new(format!("the terminal library has no {name}"))
+}

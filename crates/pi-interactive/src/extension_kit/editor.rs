@@ -1,0 +1,234 @@
+//! A multi-line editor, kept for a component of an extension.
+//!
+//! Completions are asked in JavaScript: a question leaves with the answer to whatever call raised
+//! it, and its suggestions come back by a call of their own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use pi_runtime::{HostError, KitPart};
+use pi_tui::{
+    CompletionProvider, CompletionReply, CompletionRequest, CompletionTrigger, Component as _,
+    Editor, EditorEvent, EditorOptions, EditorTheme, Painter, SelectItem, Suggestions,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::styles::ListPaint;
+use super::{Keyboard, member, read, unknown};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct EditorPartOptions {
+    padding_x: usize,
+    autocomplete_max_visible: Option<usize>,
+    list: ListPaint,
+}
+
+/// What JavaScript is to be told.
+#[derive(Default)]
+struct Outbox {
+    events: Vec<Value>,
+    questions: Vec<Value>,
+    replies: HashMap<u64, CompletionReply>,
+    last_question: u64,
+}
+
+/// An outbox that the editor's callbacks share.
+#[derive(Clone, Default)]
+struct SharedOutbox(Arc<Mutex<Outbox>>);
+
+impl SharedOutbox {
+    fn lock(&self) -> MutexGuard<'_, Outbox> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Passes questions about completions on to JavaScript.
+struct Relay {
+    outbox: SharedOutbox,
+    triggers: Vec<char>,
+}
+
+impl CompletionProvider for Relay {
+    fn suggest(&self, request: CompletionRequest, reply: CompletionReply) {
+        let mut outbox = self.outbox.lock();
+        outbox.last_question += 1;
+        let id = outbox.last_question;
+        outbox.questions.push(json!({
+            "id": id,
+            "lines": request.lines,
+            "line": request.line,
+            "column": utf16_length(request.before_cursor()),
+            "force": request.trigger == CompletionTrigger::Path,
+        }));
+        // Nobody waits for an older answer; dropping its reply outside of the lock would be
+        // heard as one that nothing fits, hence they stay until they are stale.
+        outbox.replies.retain(|_, reply| !reply.is_stale());
+        outbox.replies.insert(id, reply);
+    }
+
+    fn trigger_characters(&self) -> Vec<char> {
+        self.triggers.clone()
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    id: u64,
+    #[serde(default)]
+    items: Vec<Item>,
+    #[serde(default)]
+    prefix: String,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    value: String,
+    #[serde(default)]
+    label: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+}
+
+/// A multi-line editor.
+pub(super) struct EditorPart {
+    editor: Editor,
+    keyboard: Keyboard,
+    outbox: SharedOutbox,
+}
+
+impl EditorPart {
+    pub(super) fn new(keyboard: Keyboard, options: EditorPartOptions) -> Self {
+        let defaults = EditorOptions::default();
+        let theme = EditorTheme {
+            border: Painter::plain(),
+            popup: options.list.theme(),
+        };
+        let mut editor = Editor::new(
+            theme,
+            EditorOptions {
+                padding: options.padding_x,
+                max_completions: options
+                    .autocomplete_max_visible
+                    .unwrap_or(defaults.max_completions),
+            },
+        );
+        let outbox = SharedOutbox::default();
+        let told = outbox.clone();
+        editor.on_event(move |event| {
+            let event = match event {
+                EditorEvent::Changed => json!({ "type": "change" }),
+                EditorEvent::Submitted(text) => json!({ "type": "submit", "text": text }),
+            };
+            told.lock().events.push(event);
+        });
+        Self {
+            editor,
+            keyboard,
+            outbox,
+        }
+    }
+
+    fn perform(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        let text = || member::<String>(&arguments, "text");
+        match method {
+            "render" => return self.render(&arguments),
+            "input" => {
+                let data: String = member(&arguments, "data")?;
+                let rows = member::<Option<usize>>(&arguments, "rows")?.unwrap_or(24);
+                let editor = &mut self.editor;
+                self.keyboard.read(&data, rows, |event, context| {
+                    editor.handle_input(event, context);
+                });
+            }
+            "text" => return Ok(self.editor.text().into()),
+            "expandedText" => return Ok(self.editor.expanded_text().into()),
+            "cursor" => return Ok(self.cursor()),
+            "setText" => self.editor.set_text(&text()?),
+            "insert" => self.editor.insert_text(&text()?),
+            "addHistory" => self.editor.add_to_history(&text()?),
+            "setPadding" => self.editor.set_padding(member(&arguments, "padding")?),
+            "setMaxVisible" => self
+                .editor
+                .set_max_completions(member(&arguments, "count")?),
+            "setSubmit" => self
+                .editor
+                .set_submit_enabled(member(&arguments, "enabled")?),
+            "setTriggers" => {
+                let triggers: Vec<String> = member(&arguments, "characters")?;
+                let triggers = triggers.iter().filter_map(|text| text.chars().next());
+                self.editor.set_completion_provider(Arc::new(Relay {
+                    outbox: self.outbox.clone(),
+                    triggers: triggers.collect(),
+                }));
+            }
+            "suggest" => self.suggest(read(arguments)?),
+            "tick" => self.editor.tick(Instant::now()),
+            _ => return Err(unknown(method)),
+        }
+        Ok(Value::Null)
+    }
+
+    fn render(&mut self, arguments: &Value) -> Result<Value, HostError> {
+        if let Some(rows) = member(arguments, "rows")? {
+            self.editor.set_rows(rows);
+        }
+        self.editor.set_focused(member(arguments, "focused")?);
+        let lines = self.editor.render(member(arguments, "width")?);
+        let lines: Vec<Value> = lines.iter().map(|line| line.as_str().into()).collect();
+        let (above, below) = self.editor.hidden_rows();
+        Ok(json!({
+            "lines": lines,
+            "above": above,
+            "below": below,
+            "shown": self.editor.shown_rows(),
+        }))
+    }
+
+    /// Returns the cursor as JavaScript counts: code units of UTF-16.
+    fn cursor(&self) -> Value {
+        let (line, offset) = self.editor.cursor();
+        let text = self.editor.text();
+        let before = text.split('\n').nth(line).and_then(|it| it.get(..offset));
+        json!({ "line": line, "col": utf16_length(before.unwrap_or_default()) })
+    }
+
+    fn suggest(&mut self, answer: Answer) {
+        let reply = self.outbox.lock().replies.remove(&answer.id);
+        let Some(reply) = reply else {
+            return;
+        };
+        let items = answer.items.into_iter().map(|item| SelectItem {
+            label: item.label.unwrap_or_default(),
+            description: item.description,
+            value: item.value,
+        });
+        reply.send(Suggestions {
+            items: items.collect(),
+            prefix: answer.prefix,
+        });
+        self.editor.tick(Instant::now());
+    }
+}
+
+impl KitPart for EditorPart {
+    fn call(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        let value = self.perform(method, arguments)?;
+        let wait = self.editor.next_tick();
+        let wait = wait.map(|due| due.saturating_duration_since(Instant::now()));
+        let mut outbox = self.outbox.lock();
+        Ok(json!({
+            "value": value,
+            "events": std::mem::take(&mut outbox.events),
+            "questions": std::mem::take(&mut outbox.questions),
+            "tick": wait.map(|wait| wait.as_millis()),
+            "isCompleting": self.editor.is_completing(),
+        }))
+    }
+}
+
+fn utf16_length(text: &str) -> usize {
+    text.encode_utf16().count()
+}
