@@ -225,7 +225,10 @@ impl Driver {
         let Some(tool) = self.core.tool(&call.name) else {
             return refuse(format!("Tool {} not found", call.name));
         };
-        let prepared = tool.prepare_arguments(call.arguments.clone());
+        let prepared = match tool.prepare(call.arguments.clone()).await {
+            Ok(prepared) => prepared,
+            Err(error) => return refuse(error.0),
+        };
         let arguments = match validation::check_arguments(tool.declaration(), prepared) {
             Ok(arguments) => arguments,
             Err(error) => return refuse(error.to_string()),

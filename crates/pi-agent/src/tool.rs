@@ -36,6 +36,12 @@ pub trait Tool: Send + Sync {
         arguments
     }
 
+    /// Mends arguments where that takes time, because the code is somebody else's. A failure is
+    /// told to the model.
+    fn prepare(&self, arguments: JsonObject) -> BoxFuture<'_, Result<JsonObject, ToolError>> {
+        Box::pin(std::future::ready(Ok(self.prepare_arguments(arguments))))
+    }
+
     /// Runs the tool. Cancelling is a request: the tool stops, cleans up and still returns.
     fn execute<'a>(
         &'a self,
@@ -156,7 +162,7 @@ impl UpdateSink {
     }
 
     /// Waits for the next partial result.
-    pub(crate) async fn next(&self) -> ToolOutput {
+    pub async fn next(&self) -> ToolOutput {
         loop {
             if let Some(partial) = self.take() {
                 return partial;

@@ -16,6 +16,7 @@ const DISPATCH: &str = "pi:pi/dispatch";
 const TOOLS: &str = "pi:pi/tools";
 const PROVIDERS: &str = "pi:pi/providers";
 const SIGNALS: &str = "pi:pi/signals";
+const WORK: &str = "pi:pi/work";
 
 /// The packages extensions import, and which of our modules stands for each.
 const PACKAGES: [(&str, &str); 6] = [
@@ -133,6 +134,36 @@ impl Extensions {
             signal.into(),
         ];
         self.charged(extension, TOOLS, "execute", values).await
+    }
+
+    /// Lets a tool mend the arguments a model gave it.
+    pub async fn prepare_arguments(
+        &self,
+        extension: &str,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<Value, EngineError> {
+        let values = vec![extension.into(), tool.into(), arguments];
+        self.charged(extension, TOOLS, "prepareArguments", values)
+            .await
+    }
+
+    /// Asks a function that an extension brought along for work the program does for it. `signal`
+    /// names what can be cancelled by [`Extensions::abort`].
+    pub async fn serve(
+        &self,
+        extension: Option<&str>,
+        work: u64,
+        function: &str,
+        arguments: Value,
+        signal: Option<u64>,
+    ) -> Result<Value, EngineError> {
+        let values = vec![work.into(), function.into(), arguments, json!(signal)];
+        let options = CallOptions {
+            extension: extension.map(str::to_owned),
+            ..CallOptions::default()
+        };
+        self.engine.call(WORK, "serve", values, options).await
     }
 
     /// Asks a provider; its events come to the host under the number of the signal.

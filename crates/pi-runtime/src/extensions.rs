@@ -6,6 +6,7 @@
 //! kept of it refuses to work. Without extension files none of this is made, and no JavaScript runs.
 
 mod bridge;
+mod builtin;
 mod calls;
 mod front_end;
 mod hooks;
@@ -15,6 +16,7 @@ mod requests;
 mod sending;
 mod tool;
 mod wire;
+mod works;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -78,6 +80,7 @@ impl Extensions {
             engine: pi_ext::Extensions::new(engine),
             bridge,
         }));
+        extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
         for file in files {
             extensions.load_file(file, diagnostics).await;
         }
@@ -212,7 +215,7 @@ impl Extensions {
 
     /// Lets the extensions work with a session.
     pub(crate) fn bind(&self, session: AgentSession) {
-        self.0.bridge.bind(session, Arc::downgrade(&self.0));
+        self.0.bridge.bind(session);
     }
 
     /// Lets commands put another session in the place of this one.

@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { call } from "pi:host";
+import { createDefinition, createLocalOperations, createTool } from "pi:pi/builtin_tools";
 import { createEventBus } from "pi:pi/event_bus";
 import { Theme } from "pi:pi/theme";
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
@@ -25,6 +26,29 @@ export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384
 export function getAgentDir() {
   return process.env.PI_CODING_AGENT_DIR ?? join(homedir(), CONFIG_DIR_NAME, "agent");
 }
+
+export const createBashTool = (cwd, options) => createTool("bash", cwd, options);
+export const createEditTool = (cwd, options) => createTool("edit", cwd, options);
+export const createFindTool = (cwd, options) => createTool("find", cwd, options);
+export const createGrepTool = (cwd, options) => createTool("grep", cwd, options);
+export const createLsTool = (cwd, options) => createTool("ls", cwd, options);
+export const createPowerShellTool = (cwd, options) => createTool("powershell", cwd, options);
+export const createReadTool = (cwd, options) => createTool("read", cwd, options);
+export const createWriteTool = (cwd, options) => createTool("write", cwd, options);
+export const createBashToolDefinition = (cwd, options) => createDefinition("bash", cwd, options);
+export const createEditToolDefinition = (cwd, options) => createDefinition("edit", cwd, options);
+export const createFindToolDefinition = (cwd, options) => createDefinition("find", cwd, options);
+export const createGrepToolDefinition = (cwd, options) => createDefinition("grep", cwd, options);
+export const createLsToolDefinition = (cwd, options) => createDefinition("ls", cwd, options);
+export const createPowerShellToolDefinition = (cwd, options) => createDefinition("powershell", cwd, options);
+export const createReadToolDefinition = (cwd, options) => createDefinition("read", cwd, options);
+export const createWriteToolDefinition = (cwd, options) => createDefinition("write", cwd, options);
+export const createLocalBashOperations = (options) => createLocalOperations("bash", options);
+export const createLocalPowerShellOperations = (options) => createLocalOperations("powershell", options);
+
+const several = (names, cwd, options) => names.map((name) => createTool(name, cwd, options?.[name]));
+export const createCodingTools = (cwd, options) => several(["read", "bash", "edit", "write"], cwd, options);
+export const createReadOnlyTools = (cwd, options) => several(["read", "grep", "find", "ls"], cwd, options);
 
 export function defineTool(tool) {
   return tool;

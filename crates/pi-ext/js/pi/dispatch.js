@@ -4,6 +4,8 @@ import { createCommandContext, createContext, createTrustContext } from "pi:pi/c
 import { messageOf, reportError } from "pi:pi/report";
 import { extensionOf, extensions } from "pi:pi/registry";
 import { forget, signalOf } from "pi:pi/signals";
+import { shellHandlers } from "pi:pi/tool_operations";
+import { keep } from "pi:pi/work";
 
 // Calls every handler of an event; `take` sees each result and ends the round by returning true, as does
 // `failed`, which sees what is thrown before anybody is told.
@@ -181,7 +183,7 @@ const rules = {
       context,
       (result) => {
         if (result === undefined || result === null) return false;
-        verdict = result.operations ? { operations: true } : { result: result.result };
+        verdict = result.operations ? { operations: keep(shellHandlers(result.operations)) } : { result: result.result };
         return true;
       },
       (error, extension) => {

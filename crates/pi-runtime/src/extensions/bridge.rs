@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
 use super::registration::Registry;
@@ -53,6 +54,7 @@ pub(super) struct Bridge {
     next_signal: AtomicU64,
     pub(super) updates: Mutex<HashMap<u64, UpdateSink>>,
     pub(super) streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
+    pub(super) works: Mutex<HashMap<u64, CancellationToken>>,
 }
 
 impl Bridge {
@@ -70,6 +72,7 @@ impl Bridge {
             next_signal: AtomicU64::new(1),
             updates: Mutex::default(),
             streams: Mutex::default(),
+            works: Mutex::default(),
         }
     }
 
@@ -77,10 +80,18 @@ impl Bridge {
         lock(&self.registry)
     }
 
-    pub(super) fn bind(&self, session: AgentSession, shared: Weak<Shared>) {
-        *lock(&self.stage) = Stage::Bound(session);
-        // Bound once; what is bound again is the same.
+    /// Tells where the engine is; said once, before the first extension loads.
+    pub(super) fn connect(&self, shared: Weak<Shared>) {
         self.shared.set(shared).ok();
+    }
+
+    pub(super) fn shared(&self) -> Result<Weak<Shared>, HostError> {
+        let shared = self.shared.get();
+        shared.cloned().ok_or_else(|| HostError::new(LOADING))
+    }
+
+    pub(super) fn bind(&self, session: AgentSession) {
+        *lock(&self.stage) = Stage::Bound(session);
     }
 
     pub(super) fn attach(&self, runtime: WeakRuntime) {
@@ -219,6 +230,8 @@ impl Host for Bridge {
             "ui" => self.call_ui(method, arguments),
             "models" | "model" | "thinking" => self.call_models(method, &arguments),
             "messages" => wire::call(method, &arguments),
+            "builtin" => self.call_builtin(method, &arguments),
+            "work" => self.call_work(method, arguments),
             "tool" | "command" | "provider" | "subscriptions" => {
                 self.call_registry(method, arguments)
             }
@@ -226,8 +239,8 @@ impl Host for Bridge {
         }
     }
 
-    fn request(&self, _extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        self.answer(method, arguments)
+    fn request(&self, extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
+        self.answer(extension, method, arguments)
     }
 }
 

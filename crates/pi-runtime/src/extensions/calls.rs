@@ -217,6 +217,21 @@ impl Bridge {
         }
     }
 
+    pub(super) fn call_work(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        match method {
+            "work.cancel" => self.cancel_work(field(&arguments, "number")?),
+            "work.output" => {
+                let Numbered { signal, data } = read(arguments)?;
+                if let Some(stream) = lock(&self.streams).get(&signal) {
+                    // Whoever read the output may have stopped.
+                    stream.send(data).ok();
+                }
+            }
+            _ => return Err(unknown(method)),
+        }
+        Ok(Value::Null)
+    }
+
     pub(super) fn call_registry(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
         match method {
             "subscriptions" => {

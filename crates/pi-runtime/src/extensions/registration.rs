@@ -31,6 +31,7 @@ pub(super) struct ToolData {
     pub prompt_guidelines: Option<Vec<String>>,
     pub execution_mode: Option<pi_agent::ExecutionMode>,
     pub constrained_sampling: Option<Value>,
+    pub prepares_arguments: bool,
 }
 
 /// The part of a command that is data.

@@ -36,8 +36,15 @@ struct Navigation {
 
 impl Bridge {
     /// Answers a request.
-    pub(super) fn answer(&self, method: &str, arguments: Value) -> HostFuture {
+    pub(super) fn answer(
+        &self,
+        extension: Option<&str>,
+        method: &str,
+        arguments: Value,
+    ) -> HostFuture {
         let answer = match method {
+            "builtin.run" => self.run_builtin(extension, arguments),
+            "builtin.shell" => self.run_shell(extension, arguments),
             "ui.ask" => self.ask(arguments),
             "idle" => self.wait_for_idle(),
             "compact" => self.compact(&arguments),

@@ -22,6 +22,7 @@ struct ExtensionTool {
     declaration: ToolDeclaration,
     label: String,
     mode: ExecutionMode,
+    prepares: bool,
 }
 
 /// Makes a tool of what an extension registered.
@@ -39,6 +40,7 @@ pub(super) fn registered(shared: &Arc<Shared>, extension: &str, data: &ToolData)
         extension: extension.to_owned(),
         label: data.label.clone().unwrap_or_else(|| data.name.clone()),
         mode: data.execution_mode.unwrap_or_default(),
+        prepares: data.prepares_arguments,
         declaration,
     };
     RegisteredTool {
@@ -60,6 +62,22 @@ impl Tool for ExtensionTool {
 
     fn execution_mode(&self) -> ExecutionMode {
         self.mode
+    }
+
+    fn prepare(&self, arguments: JsonObject) -> BoxFuture<'_, Result<JsonObject, ToolError>> {
+        Box::pin(async move {
+            let Some(shared) = self.shared.upgrade().filter(|_| self.prepares) else {
+                return Ok(arguments);
+            };
+            let name = &self.declaration.name;
+            let given = Value::Object(arguments);
+            let prepared = shared.engine.prepare_arguments(&self.extension, name, given);
+            match prepared.await {
+                Ok(Value::Object(prepared)) => Ok(prepared),
+                Ok(_) => Err(ToolError::new("the tool made no object of its arguments")),
+                Err(error) => Err(ToolError::new(words(error))),
+            }
+        })
     }
 
     fn execute<'a>(

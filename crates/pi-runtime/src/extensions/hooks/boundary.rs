@@ -1,5 +1,6 @@
 //! The points where extensions add entries, write summaries or run the user's commands.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pi_agent::HookError;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::results::DraftData;
 use super::{ExtensionHooks, is_cancelled};
+use crate::extensions::builtin::JavaScriptShell;
 use crate::extensions::front_end::ExtensionFailure;
 use crate::hooks::{
     ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,
@@ -271,9 +273,14 @@ impl ExtensionHooks {
         if let Some(failure) = result.get("failure").and_then(Value::as_str) {
             return Err(HookError::new(failure));
         }
+        if let Some(number) = result.get("operations").and_then(Value::as_u64) {
+            let backer = self.shared.bridge.backer(None, number);
+            let backer = backer.map_err(|error| HookError::new(error.message))?;
+            return Ok(UserBashVerdict::RunWith(Arc::new(JavaScriptShell::new(backer))));
+        }
         let Some(shell) = result.get("result") else {
             return Err(HookError::new(
-                "an extension wants to run the command by operations of its own, which is not possible here",
+                "an extension answered a command with neither operations nor a result",
             ));
         };
         let shell = serde_json::from_value::<ShellData>(shell.clone()).map_err(|error| {

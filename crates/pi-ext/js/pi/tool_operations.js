@@ -1,0 +1,38 @@
+// How tools of the program reach files and shells through operations that an extension brings.
+import { call } from "pi:host";
+
+const toText = (bytes) => (typeof bytes === "string" ? Buffer.from(bytes) : Buffer.from(bytes)).toString("base64");
+
+const FILE_OPERATIONS = ["readFile", "writeFile", "access", "mkdir", "exists", "stat", "isDirectory", "readdir"];
+
+// Names the operations of files that are there.
+export function fileOperationsOf(operations) {
+  return FILE_OPERATIONS.filter((name) => typeof operations?.[name] === "function");
+}
+
+// The functions the program asks, over an extension's operations on files.
+export function fileHandlers(operations) {
+  return {
+    readFile: async ({ path }) => toText(await operations.readFile(path)),
+    writeFile: async ({ path, content }) => void (await operations.writeFile(path, content)),
+    access: async ({ path }) => void (await operations.access(path)),
+    mkdir: async ({ path }) => void (await operations.mkdir(path)),
+    exists: async ({ path }) => Boolean(await operations.exists(path)),
+    isDirectory: async ({ path }) => {
+      if (operations.isDirectory) return Boolean(await operations.isDirectory(path));
+      return Boolean((await operations.stat(path)).isDirectory());
+    },
+    readdir: async ({ path }) => [...(await operations.readdir(path))].map((entry) => (typeof entry === "string" ? entry : entry.name)),
+  };
+}
+
+// The function the program asks, over an extension's way to run commands.
+export function shellHandlers(operations) {
+  return {
+    async exec({ command, cwd, timeout, env }, signal, signalId) {
+      const onData = (data) => void call("work.output", { signalId, event: toText(data) });
+      const { exitCode } = await operations.exec(command, cwd, { onData, signal, timeout: timeout ?? undefined, env });
+      return { exitCode };
+    },
+  };
+}

@@ -1,0 +1,233 @@
+//! The program's own tools, run for extensions: as they are, or over operations of an extension's.
+
+mod operations;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use pi_agent::{Tool, ToolOutput, UpdateSink};
+use pi_ai::json::JsonObject;
+use pi_ext::{HostError, HostFuture};
+use pi_tools::{
+    EditTool, FindTool, GrepTool, ImagePolicy, LocalFiles, LocalShell, LsTool, PathBase,
+    ProcessError, ProcessOperations, ReadTool, ShellCommand, ShellEnvironment, ShellTool,
+    ShellToolOptions, ToolContext, WriteTool,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::bridge::{Bridge, field, read, spell, told, unknown};
+use super::works::Backer;
+use crate::toolset::{Toolset, ToolsetOptions};
+
+pub(super) use operations::JavaScriptShell;
+use operations::JavaScriptFiles;
+
+/// Pieces of output that wait for JavaScript to take them.
+const OUTPUT_IN_FLIGHT: usize = 64;
+
+/// A call of a tool.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolRun {
+    number: u64,
+    name: String,
+    cwd: PathBuf,
+    #[serde(default)]
+    call_id: String,
+    #[serde(default)]
+    arguments: JsonObject,
+    /// The operations on files that the extension brings.
+    #[serde(default)]
+    operations: Vec<String>,
+    /// Whether the extension runs commands itself.
+    #[serde(default)]
+    has_processes: bool,
+    shell_path: Option<PathBuf>,
+    env: Option<std::collections::BTreeMap<String, String>>,
+    resize_images: Option<bool>,
+}
+
+/// A command for a shell of this machine.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ShellRun {
+    number: u64,
+    command: String,
+    cwd: PathBuf,
+    timeout: Option<f64>,
+    #[serde(default)]
+    env: std::collections::BTreeMap<String, String>,
+    shell_path: Option<PathBuf>,
+}
+
+impl Bridge {
+    pub(super) fn call_builtin(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
+        let name: String = field(arguments, "name")?;
+        let tools = Toolset::new(ToolsetOptions::new(&self.cwd));
+        let known = tools
+            .get(&name)
+            .ok_or_else(|| HostError::new(format!("there is no tool {name} on this system")))?;
+        let declaration = known.tool.declaration();
+        match method {
+            "builtin.describe" => Ok(json!({
+                "name": declaration.name,
+                "label": known.tool.label(),
+                "description": declaration.description,
+                "parameters": declaration.parameters,
+                "constrainedSampling": declaration.constrained_sampling,
+                "promptSnippet": known.snippet,
+                "promptGuidelines": known.guidelines,
+            })),
+            "builtin.prepare" => {
+                let given: JsonObject = field(arguments, "arguments")?;
+                Ok(Value::Object(known.tool.prepare_arguments(given)))
+            }
+            _ => Err(unknown(method)),
+        }
+    }
+
+    /// Runs a tool to its end.
+    pub(super) fn run_builtin(
+        &self,
+        extension: Option<&str>,
+        arguments: Value,
+    ) -> Result<HostFuture, HostError> {
+        let run: ToolRun = read(arguments)?;
+        let backer = self.backer(extension, run.number)?;
+        let tool = build(&run, &backer)?;
+        let cancel = self.open_work(run.number);
+        let shared = self.shared()?;
+        Ok(self.on_program(async move {
+            let updates = UpdateSink::default();
+            let running = tool.execute(&run.call_id, run.arguments, updates.clone(), cancel);
+            let mut running = std::pin::pin!(running);
+            let outcome = loop {
+                tokio::select! {
+                    biased;
+                    outcome = &mut running => break outcome,
+                    partial = updates.next() => show(&backer, partial).await,
+                }
+            };
+            if let Some(shared) = shared.upgrade() {
+                shared.bridge.close_work(run.number);
+            }
+            spell(outcome)
+        }))
+    }
+
+    /// Runs a command in a shell of this machine; its output goes to JavaScript as it comes.
+    pub(super) fn run_shell(
+        &self,
+        extension: Option<&str>,
+        arguments: Value,
+    ) -> Result<HostFuture, HostError> {
+        let run: ShellRun = read(arguments)?;
+        let backer = self.backer(extension, run.number)?;
+        let cancel = self.open_work(run.number);
+        let shared = self.shared()?;
+        Ok(self.on_program(async move {
+            let shell = run.shell_path.map_or_else(LocalShell::default, LocalShell::at);
+            let environment = run.env.into_iter();
+            let timeout = run.timeout.filter(|seconds| *seconds > 0.0);
+            let command = ShellCommand {
+                command: run.command,
+                cwd: run.cwd,
+                environment: environment
+                    .map(|(name, value)| (name.into(), value.into()))
+                    .collect(),
+                timeout: timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            };
+            let (sender, mut output) = mpsc::channel(OUTPUT_IN_FLIGHT);
+            let telling = async {
+                while let Some(bytes) = output.recv().await {
+                    let data = BASE64_STANDARD.encode(bytes);
+                    if let Err(error) = backer.ask("output", data.into(), None).await {
+                        tracing::debug!(%error, "an extension does not hear of a command's output");
+                    }
+                }
+            };
+            let running = shell.execute(command, sender, cancel);
+            let (outcome, ()) = tokio::join!(running, telling);
+            if let Some(shared) = shared.upgrade() {
+                shared.bridge.close_work(run.number);
+            }
+            match outcome {
+                Ok(code) => Ok(json!({ "exitCode": code.0 })),
+                // Extensions know these two by their words.
+                Err(ProcessError::Aborted) => Err(HostError::new("aborted")),
+                Err(ProcessError::TimedOut(after)) => {
+                    Err(HostError::new(format!("timeout:{}", after.as_secs_f64())))
+                }
+                Err(error) => Err(told(error)),
+            }
+        }))
+    }
+}
+
+async fn show(backer: &Backer, partial: ToolOutput) {
+    let partial = match serde_json::to_value(partial) {
+        Ok(partial) => partial,
+        Err(error) => {
+            tracing::warn!(%error, "a partial result cannot be told");
+            return;
+        }
+    };
+    if let Err(error) = backer.ask("update", partial, None).await {
+        tracing::debug!(%error, "an extension does not hear of a partial result");
+    }
+}
+
+/// Makes the tool of a call.
+fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
+    if run.name == "bash" {
+        return Ok(Box::new(ShellTool::bash(shell_options(run, backer))));
+    }
+    let paths = PathBase {
+        cwd: run.cwd.clone(),
+        home: std::env::home_dir(),
+    };
+    let context = if run.operations.is_empty() {
+        ToolContext::new(paths, Arc::new(LocalFiles))
+    } else {
+        let files = JavaScriptFiles::new(backer.clone(), run.operations.clone());
+        ToolContext::new(paths, Arc::new(files))
+    };
+    if run.resize_images == Some(false) {
+        context.images.set(ImagePolicy {
+            limits: None,
+            ..context.images.get()
+        });
+    }
+    Ok(match run.name.as_str() {
+        "read" => Box::new(ReadTool::new(context)),
+        "write" => Box::new(WriteTool::new(context)),
+        "edit" => Box::new(EditTool::new(context)),
+        // A search walks this machine's files, whatever else an extension reads by itself.
+        "grep" => Box::new(GrepTool::new(ToolContext::local(&run.cwd))),
+        "find" => Box::new(FindTool::new(context)),
+        "ls" => Box::new(LsTool::new(context)),
+        name => {
+            let message = format!("there is no tool {name} on this system");
+            return Err(HostError::new(message));
+        }
+    })
+}
+
+fn shell_options(run: &ToolRun, backer: &Backer) -> ShellToolOptions {
+    let shell = run.shell_path.clone();
+    let local = shell.map_or_else(LocalShell::default, LocalShell::at);
+    let mut options = ShellToolOptions::local(&run.cwd, local);
+    if run.has_processes {
+        options.processes = Arc::new(JavaScriptShell::new(backer.clone()));
+    }
+    if let Some(env) = &run.env {
+        let env = env.iter().map(|(name, value)| (name.into(), value.into()));
+        options.environment = ShellEnvironment::new(env, None);
+    }
+    options
+}

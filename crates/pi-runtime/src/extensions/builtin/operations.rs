@@ -1,0 +1,225 @@
+//! Files and shells that an extension reaches by itself: another machine, a container, a sandbox.
+
+use std::io::{self, Cursor};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use pi_ext::EngineError;
+use pi_tools::{
+    DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
+    ProcessError, ProcessOperations, ShellCommand,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::extensions::tool::words;
+use crate::extensions::works::Backer;
+
+/// Files behind an extension's operations.
+pub(super) struct JavaScriptFiles {
+    backer: Backer,
+    operations: Vec<String>,
+}
+
+impl JavaScriptFiles {
+    pub(super) fn new(backer: Backer, operations: Vec<String>) -> Self {
+        Self { backer, operations }
+    }
+
+    fn has(&self, operation: &str) -> bool {
+        self.operations.iter().any(|known| known == operation)
+    }
+
+    async fn ask(&self, operation: &str, path: &Path) -> Result<Value, FileError> {
+        let arguments = json!({ "path": path });
+        let answer = self.backer.ask(operation, arguments, None).await;
+        answer.map_err(failure)
+    }
+
+    /// Fails where the extension says that nothing can be read there.
+    async fn check(&self, path: &Path) -> Result<(), FileError> {
+        if self.has("exists") && self.ask("exists", path).await? == Value::Bool(false) {
+            return Err(FileError::Missing);
+        }
+        if self.has("access") {
+            self.ask("access", path).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells what is missing from what failed otherwise.
+fn failure(error: EngineError) -> FileError {
+    let code = match &error {
+        EngineError::Thrown(thrown) => thrown.code.clone(),
+        _ => None,
+    };
+    match code.as_deref() {
+        Some("ENOENT") => FileError::Missing,
+        Some("EACCES" | "EPERM") => FileError::Denied,
+        Some("EISDIR") => FileError::NotAFile(FileKind::Directory),
+        Some("ENOTDIR") => FileError::NotADirectory,
+        _ => FileError::Other(io::Error::other(words(error))),
+    }
+}
+
+impl FileOperations for JavaScriptFiles {
+    fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
+        // What links there are is the other side's knowledge.
+        Box::pin(std::future::ready(Ok(path.to_owned())))
+    }
+
+    fn status<'a>(&'a self, path: &'a Path) -> FileFuture<'a, FileStatus> {
+        Box::pin(async move {
+            self.check(path).await?;
+            let can_tell = self.has("stat") || self.has("isDirectory");
+            let is_folder = can_tell && self.ask("isDirectory", path).await? == Value::Bool(true);
+            Ok(FileStatus {
+                kind: if is_folder {
+                    FileKind::Directory
+                } else {
+                    FileKind::File
+                },
+                size: 0,
+            })
+        })
+    }
+
+    fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        Box::pin(async move {
+            self.check(path).await?;
+            let data = self.ask("readFile", path).await?;
+            let data = BASE64_STANDARD.decode(data.as_str().unwrap_or_default());
+            let data = data.map_err(|error| FileError::Other(io::Error::other(error)))?;
+            Ok(OpenFile {
+                size: data.len() as u64,
+                reader: Box::new(Cursor::new(data)),
+            })
+        })
+    }
+
+    fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
+        Box::pin(async move {
+            let names = self.ask("readdir", path).await?;
+            let names: Vec<String> = serde_json::from_value(names)
+                .map_err(|error| FileError::Other(io::Error::other(error)))?;
+            let mut entries = Vec::with_capacity(names.len());
+            for name in names {
+                // What cannot be looked at is passed over, as a dangling link is.
+                let kind = self.status(&path.join(&name)).await.ok();
+                entries.push(DirectoryEntry {
+                    name: name.into(),
+                    kind: kind.map(|status| status.kind),
+                });
+            }
+            Ok(entries)
+        })
+    }
+
+    fn check_editable<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        Box::pin(self.check(path))
+    }
+
+    fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
+        Box::pin(async move {
+            if self.has("mkdir") {
+                self.ask("mkdir", path).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
+        Box::pin(async move {
+            let content = String::from_utf8_lossy(&contents);
+            let arguments = json!({ "path": path, "content": content });
+            let written = self.backer.ask("writeFile", arguments, None).await;
+            written.map(drop).map_err(failure)
+        })
+    }
+}
+
+/// A shell behind an extension's operations.
+pub(in crate::extensions) struct JavaScriptShell {
+    backer: Backer,
+}
+
+impl JavaScriptShell {
+    pub(in crate::extensions) fn new(backer: Backer) -> Self {
+        Self { backer }
+    }
+
+    async fn run(
+        &self,
+        command: ShellCommand,
+        output: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> Result<ExitCode, ProcessError> {
+        let gone = || ProcessError::Other("the extension is gone".to_owned());
+        let shared = self.backer.shared.upgrade().ok_or_else(gone)?;
+        let signal = shared.bridge.new_signal();
+        let mut pieces = shared.bridge.open_stream(signal);
+        let environment = command.environment.iter().map(|(name, value)| {
+            let value = value.to_string_lossy().into_owned();
+            (name.to_string_lossy().into_owned(), Value::String(value))
+        });
+        let arguments = json!({
+            "command": command.command,
+            "cwd": command.cwd,
+            "timeout": command.timeout.map(|timeout| timeout.as_secs_f64()),
+            "env": environment.collect::<serde_json::Map<_, _>>(),
+        });
+        let asking = self.backer.ask("exec", arguments, Some(signal));
+        let mut running = std::pin::pin!(shared.until_cancelled(asking, signal, &cancel));
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                Some(piece) = pieces.recv() => forward(&output, &piece).await,
+                outcome = &mut running => break outcome,
+            }
+        };
+        shared.bridge.close_stream(signal);
+        while let Ok(piece) = pieces.try_recv() {
+            forward(&output, &piece).await;
+        }
+        match outcome {
+            Ok(answer) => {
+                let code = answer.get("exitCode").and_then(Value::as_i64);
+                Ok(ExitCode(code.and_then(|code| i32::try_from(code).ok())))
+            }
+            Err(_) if cancel.is_cancelled() => Err(ProcessError::Aborted),
+            Err(error) => Err(ended(words(error), command.timeout)),
+        }
+    }
+}
+
+/// Reads why a command has no exit code from the words that extensions know.
+fn ended(words: String, timeout: Option<Duration>) -> ProcessError {
+    match (words.as_str(), timeout) {
+        ("aborted", _) => ProcessError::Aborted,
+        (text, Some(timeout)) if text.starts_with("timeout:") => ProcessError::TimedOut(timeout),
+        _ => ProcessError::Other(words),
+    }
+}
+
+async fn forward(output: &mpsc::Sender<Bytes>, piece: &Value) {
+    let piece = BASE64_STANDARD.decode(piece.as_str().unwrap_or_default());
+    // Whoever reads the output may have stopped.
+    output.send(piece.unwrap_or_default().into()).await.ok();
+}
+
+impl ProcessOperations for JavaScriptShell {
+    fn execute(
+        &self,
+        command: ShellCommand,
+        output: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
+        Box::pin(self.run(command, output, cancel))
+    }
+}
