@@ -100,6 +100,25 @@ impl Env {
         value.filter(|value| !value.is_empty())
     }
 
+    /// Returns every variable that is set and can be read as text, by name.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let mut variables = match &self.variables {
+            Variables::Process => std::env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .collect(),
+            Variables::Fixed(variables) => (**variables).clone(),
+        };
+        variables.extend(
+            self.overrides
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        variables.retain(|_, value| !value.is_empty());
+        variables
+    }
+
     /// Returns the user's home directory.
     pub fn home_dir(&self) -> Option<PathBuf> {
         match &self.variables {

@@ -1,11 +1,15 @@
 //! What is left of a crash: a record that the next start mentions.
 //!
 //! The terminal restores itself when the program panics; the session file has everything that was
-//! acknowledged. The record says where it happened, and holds no text of the conversation.
+//! acknowledged. The record says where it happened, and holds neither text of the conversation nor
+//! secrets.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use pi_ai::Env;
+use pi_runtime::environment_secrets;
 
 /// The record, until it has been mentioned.
 const RECORD: &str = "pi-crash.log";
@@ -43,6 +47,8 @@ pub(crate) fn keep_records(directory: &Path, version: &str) {
 
 fn write_record(directory: &Path, text: &str) {
     let path = directory.join(RECORD);
+    let redaction = environment_secrets(&Env::process()).and_by_shape();
+    let text = redaction.clean(text);
     // The newest crash counts.
     drop(std::fs::remove_file(&path));
     if let Err(error) = crate::scratch::write_private(&path, text.as_bytes()) {
@@ -60,6 +66,17 @@ pub(crate) fn take_record(directory: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_holds_no_secret() {
+        let directory = tempfile::tempdir().unwrap();
+        write_record(directory.path(), "panicked: sk-ant-api03-0123456789abcdef");
+        let record = take_record(directory.path()).unwrap();
+        assert_eq!(
+            std::fs::read_to_string(record).unwrap(),
+            "panicked: [redacted]"
+        );
+    }
 
     #[test]
     fn a_record_is_mentioned_once() {

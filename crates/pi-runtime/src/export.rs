@@ -16,13 +16,12 @@ use thiserror::Error;
 
 mod outline;
 mod page;
-mod redaction;
 mod script_json;
 mod theme;
 
-pub use redaction::{Redaction, stored_secrets};
-pub use theme::{ExportColor, ExportTheme};
+pub use theme::{ExportColor, ExportTheme, PageLook};
 
+use crate::redaction::Redaction;
 use page::PageError;
 
 /// How to export a session as a web page.

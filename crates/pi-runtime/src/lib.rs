@@ -38,6 +38,7 @@ mod export;
 mod extensions;
 mod hooks;
 mod model_choice;
+mod redaction;
 mod runtime;
 mod services;
 mod session;
@@ -49,8 +50,8 @@ pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use commands::{CommandInfo, CommandSource, resource_commands};
 pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
 pub use export::{
-    ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, Redaction, export_html,
-    export_html_file, export_jsonl, stored_secrets,
+    ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, PageLook, export_html,
+    export_html_file, export_jsonl,
 };
 pub use extensions::{
     DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
@@ -67,6 +68,7 @@ pub use model_choice::{
     ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, ask_local_server, choose_model,
 };
 pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
+pub use redaction::{Redaction, environment_secrets, secrets_in_use, stored_secrets};
 pub use runtime::{
     HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, StartError,
     no_model_hints,

@@ -1,13 +1,23 @@
-//! What an export leaves out: the credentials pi keeps for the user.
+//! What never leaves the machine: keys, tokens and passwords.
 //!
-//! A tool may have read the credential file, or a command printed a key. Whatever is stored is
-//! replaced by a mark wherever it occurs; nothing is guessed from the look of a text.
+//! Secrets that are known are replaced wherever they occur (`redaction/known.rs` gathers them). What
+//! is passed on to others is searched by the look of a text as well (`redaction/shapes.rs`). An export
+//! for the user's own keeping does without that: it says what was said.
+
+mod known;
+mod names;
+mod shapes;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pi_ai::{Credential, CredentialStore};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+
+pub use known::{environment_secrets, secrets_in_use, stored_secrets};
 
 /// What stands in place of a secret.
 const MARK: &str = "[redacted]";
@@ -15,10 +25,13 @@ const MARK: &str = "[redacted]";
 /// Shorter values are no credentials, and replacing them would tear ordinary text.
 const SHORTEST_SECRET: usize = 8;
 
-/// The secrets that are replaced.
+/// What is replaced, and how often that has happened.
 #[derive(Debug, Clone, Default)]
 pub struct Redaction {
     secrets: Vec<SecretString>,
+    by_shape: bool,
+    /// Clones count together: an export is written by several hands.
+    replaced: Arc<AtomicUsize>,
 }
 
 impl Redaction {
@@ -29,68 +42,66 @@ impl Redaction {
             .filter(|secret| secret.expose_secret().len() >= SHORTEST_SECRET)
             .collect();
         // A secret that contains another goes first, so that no rest of it stays.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
-        Self { secrets }
+        secrets.sort_by(|one, other| {
+            let (one, other) = (one.expose_secret(), other.expose_secret());
+            other.len().cmp(&one.len()).then_with(|| one.cmp(other))
+        });
+        secrets.dedup_by(|one, other| one.expose_secret() == other.expose_secret());
+        Self {
+            secrets,
+            ..Self::default()
+        }
+    }
+
+    /// Replaces also whatever looks like a key, a token or a password.
+    #[must_use]
+    pub fn and_by_shape(mut self) -> Self {
+        self.by_shape = true;
+        self
+    }
+
+    /// Returns how many secrets have been replaced so far, by clones too.
+    pub fn replaced(&self) -> usize {
+        self.replaced.load(Ordering::Relaxed)
     }
 
     /// Replaces the secrets in a text.
-    pub(super) fn clean<'text>(&self, text: &'text str) -> Cow<'text, str> {
+    pub fn clean<'text>(&self, text: &'text str) -> Cow<'text, str> {
         let mut cleaned = Cow::Borrowed(text);
         for secret in &self.secrets {
             let secret = secret.expose_secret();
-            if cleaned.contains(secret) {
+            let found = cleaned.matches(secret).count();
+            if found > 0 {
+                self.count(found);
                 cleaned = Cow::Owned(cleaned.replace(secret, MARK));
             }
+        }
+        if self.by_shape {
+            let (shaped, found) = shapes::clean(cleaned);
+            self.count(found);
+            return shaped;
         }
         cleaned
     }
 
-    /// Replaces the secrets in the strings of a JSON text.
-    pub(super) fn clean_json(&self, json: &mut Vec<u8>) {
+    /// Replaces the secrets in the strings of a JSON text. What is no JSON is cleaned as text.
+    pub fn clean_json(&self, json: &mut Vec<u8>) {
         if !self.may_occur_in(json) {
             return;
         }
         // Only the parsed strings tell a secret from a piece of an escape.
         let Ok(mut value) = serde_json::from_slice(json) else {
+            if let Cow::Owned(cleaned) = self.clean(&String::from_utf8_lossy(json)) {
+                *json = cleaned.into_bytes();
+            }
             return;
         };
         self.clean_value(&mut value);
         *json = pi_ai::json::value_to_string(&value).into_bytes();
     }
 
-    fn may_occur_in(&self, json: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(json);
-        self.secrets.iter().any(|secret| {
-            let spelled = Value::from(secret.expose_secret()).to_string();
-            let inner = spelled.strip_prefix('"').unwrap_or(&spelled);
-            text.contains(inner.strip_suffix('"').unwrap_or(inner))
-        })
-    }
-
-    /// The depth of a value is bounded by what the JSON parser accepts.
-    fn clean_value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => {
-                if let Cow::Owned(cleaned) = self.clean(text) {
-                    *text = cleaned;
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
-            Value::Object(fields) => {
-                for (mut name, mut value) in std::mem::take(fields) {
-                    if let Cow::Owned(cleaned) = self.clean(&name) {
-                        name = cleaned;
-                    }
-                    self.clean_value(&mut value);
-                    fields.insert(name, value);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
     /// Replaces the secrets in JSON lines.
-    pub(super) fn clean_lines(&self, lines: Vec<u8>) -> Vec<u8> {
+    pub fn clean_lines(&self, lines: Vec<u8>) -> Vec<u8> {
         if !self.may_occur_in(&lines) {
             return lines;
         }
@@ -103,70 +114,56 @@ impl Redaction {
         }
         cleaned
     }
-}
 
-/// Returns every key and token that is stored. A credential that cannot be read is passed over: what
-/// cannot be read here cannot be told apart from other text either.
-pub async fn stored_secrets(credentials: &dyn CredentialStore) -> Redaction {
-    let stored = credentials.list().await.unwrap_or_default();
-    let mut secrets = Vec::new();
-    for info in stored {
-        match credentials.read(&info.provider).await {
-            Ok(Some(Credential::ApiKey(credential))) => secrets.extend(credential.key),
-            Ok(Some(Credential::OAuth(credential))) => {
-                secrets.extend([credential.access, credential.refresh]);
+    /// Replaces the secrets in a JSON value. Its depth is bounded by what the JSON parser accepts.
+    pub fn clean_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(cleaned) = self.clean(text) {
+                    *text = cleaned;
+                }
             }
-            Ok(None) => {}
-            Err(error) => tracing::warn!(provider = info.provider, %error, "not redacted"),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
+            Value::Object(fields) => {
+                for (mut name, mut value) in std::mem::take(fields) {
+                    if let Cow::Owned(cleaned) = self.clean(&name) {
+                        name = cleaned;
+                    }
+                    self.clean_field(&name, &mut value);
+                    fields.insert(name, value);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    Redaction::new(secrets)
-}
 
-#[cfg(test)]
-mod tests {
-    use pi_ai::InMemoryCredentials;
-
-    use super::*;
-
-    fn redaction(secrets: &[&str]) -> Redaction {
-        Redaction::new(secrets.iter().map(|secret| SecretString::from(*secret)))
+    /// Replaces a field as a whole where its name says that it holds a secret.
+    fn clean_field(&self, name: &str, value: &mut Value) {
+        if let Value::String(text) = value
+            && self.by_shape
+            && text != MARK
+            && names::holds_secret(name, text)
+        {
+            self.count(1);
+            MARK.clone_into(text);
+        } else {
+            self.clean_value(value);
+        }
     }
 
-    #[test]
-    fn secrets_are_replaced_in_text_and_in_json() {
-        let redaction = redaction(&["sk-abcdefgh", "sk-abcdefgh-longer", "two\nlines\"", "short"]);
-        let text = "a sk-abcdefgh-longer b sk-abcdefgh c short d two\nlines\" e";
-        let expected = "a [redacted] b [redacted] c short d [redacted] e";
-        assert_eq!(redaction.clean(text), expected);
-        let line = serde_json::json!({ "text": text, text: [1] }).to_string() + "\n";
-        let cleaned = redaction.clean_lines(line.repeat(2).into_bytes());
-        let expected = serde_json::json!({ "text": expected, expected: [1] }).to_string() + "\n";
-        assert_eq!(String::from_utf8(cleaned).unwrap(), expected.repeat(2));
+    fn may_occur_in(&self, json: &[u8]) -> bool {
+        if self.by_shape {
+            return true;
+        }
+        let text = String::from_utf8_lossy(json);
+        self.secrets.iter().any(|secret| {
+            let spelled = Value::from(secret.expose_secret()).to_string();
+            let inner = spelled.strip_prefix('"').unwrap_or(&spelled);
+            text.contains(inner.strip_suffix('"').unwrap_or(inner))
+        })
     }
 
-    #[test]
-    fn what_only_looks_like_a_secret_in_json_stays() {
-        let redaction = redaction(&["12345678", "nobody-knows"]);
-        let line = r#"{"time":12345678,"text":"\nobody-knows"}"#;
-        let mut json = line.as_bytes().to_vec();
-        redaction.clean_json(&mut json);
-        assert_eq!(String::from_utf8(json).unwrap(), line);
-    }
-
-    #[tokio::test]
-    async fn stored_keys_and_tokens_are_found() {
-        let oauth = serde_json::json!({
-            "type": "oauth", "access": "access-token", "refresh": "refresh-token", "expires": 1
-        });
-        let store = InMemoryCredentials::new([
-            ("one".to_owned(), Credential::api_key("key-of-one")),
-            ("two".to_owned(), Credential::from_value(oauth).unwrap()),
-        ]);
-        let redaction = stored_secrets(&store).await;
-        assert_eq!(
-            redaction.clean("key-of-one access-token refresh-token other-token"),
-            "[redacted] [redacted] [redacted] other-token"
-        );
+    fn count(&self, found: usize) {
+        self.replaced.fetch_add(found, Ordering::Relaxed);
     }
 }

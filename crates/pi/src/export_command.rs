@@ -3,16 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use pi_ai::Env;
-use pi_config::{AgentDir, AuthFile};
-use pi_runtime::{HtmlOptions, export_html_file, stored_secrets};
+use pi_config::{
+    AgentDir, AuthFile, ProjectAccess, ResourceFlags, ResourceRequest, SettingsStore,
+    load_resources,
+};
+use pi_runtime::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
 
 use crate::output::{Exit, Failure, print};
 
 /// Exports a session file and says where the page is.
 pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
-    let credentials = AuthFile::new(AgentDir::from_env(&env).auth_file());
+    let agent_dir = AgentDir::from_env(&env);
+    let credentials = AuthFile::new(agent_dir.auth_file());
     let options = HtmlOptions {
         output: output.map(PathBuf::from),
+        theme: theme(&agent_dir, &env),
         redaction: stored_secrets(&credentials).await,
         env,
         ..HtmlOptions::default()
@@ -25,4 +30,27 @@ pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
             )
             .report(),
     }
+}
+
+/// Returns the colours of the user's theme. What a project says does not count: nobody asked about it.
+fn theme(agent_dir: &AgentDir, env: &Env) -> ExportTheme {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let project = ProjectAccess::Refused;
+    let settings = SettingsStore::open(agent_dir, &cwd, project);
+    let setting = settings.settings().theme.clone();
+    let resources = load_resources(&ResourceRequest {
+        agent_dir: agent_dir.clone(),
+        cwd,
+        env: env.clone(),
+        settings,
+        project,
+        flags: ResourceFlags {
+            no_extensions: true,
+            no_skills: true,
+            no_prompt_templates: true,
+            no_context_files: true,
+            ..ResourceFlags::default()
+        },
+    });
+    ExportTheme::of_setting(setting.as_deref(), &resources.themes)
 }

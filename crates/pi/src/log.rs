@@ -1,9 +1,12 @@
-//! Logs, for those who ask for them: to a file, never to the screen.
+//! Logs, for those who ask for them: to a file, never to the screen, and without secrets.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
+use pi_ai::Env;
+use pi_runtime::{Redaction, environment_secrets};
 use tracing::Level;
 
 use crate::output::warn;
@@ -38,7 +41,53 @@ fn log_to(path: &Path, level: Level) -> std::io::Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)
-        .with_writer(Mutex::new(file))
+        .with_writer(Mutex::new(CleanFile {
+            file,
+            redaction: environment_secrets(&Env::process()).and_by_shape(),
+        }))
         .init();
     Ok(())
+}
+
+/// A file that takes lines and leaves out the secrets in them.
+struct CleanFile {
+    file: File,
+    redaction: Redaction,
+}
+
+impl Write for CleanFile {
+    /// Takes a whole line, which is how events are written.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let cleaned = self.redaction.clean(&text);
+        self.file.write_all(cleaned.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_do_not_reach_the_file() {
+        let directory = std::env::temp_dir().join(format!("pi-log-test-{}", std::process::id()));
+        let mut clean = CleanFile {
+            file: File::create(&directory).unwrap(),
+            redaction: environment_secrets(&Env::fixed([("MY_TOKEN", "plainvalue")]))
+                .and_by_shape(),
+        };
+        let line = "refused: Bearer abcdefgh12345678, x-api-key: abc123456789, plainvalue\n";
+        clean.write_all(line.as_bytes()).unwrap();
+        let written = std::fs::read_to_string(&directory).unwrap();
+        std::fs::remove_file(&directory).unwrap();
+        assert_eq!(
+            written,
+            "refused: Bearer [redacted] x-api-key: [redacted] [redacted]\n"
+        );
+    }
 }

@@ -101,6 +101,12 @@ impl Authenticator {
         &self.store
     }
 
+    /// Returns the keys that commands of value templates have printed in this process, for those who
+    /// keep secrets out of a text.
+    pub fn command_outputs(&self) -> Vec<SecretString> {
+        self.commands.outputs()
+    }
+
     /// Finds what a request to the provider authenticates with; `None` when nothing is configured.
     ///
     /// Renews a sign-in that is about to expire. May run the commands of value templates.

@@ -117,6 +117,15 @@ impl ValueTemplate {
 }
 
 impl CommandCache {
+    /// Returns what commands have printed so far.
+    pub(super) fn outputs(&self) -> Vec<SecretString> {
+        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cells
+            .values()
+            .filter_map(|cell| cell.get().cloned())
+            .collect()
+    }
+
     fn cell(&self, script: &str) -> CachedOutput {
         let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(cells.entry(script.to_owned()).or_default())

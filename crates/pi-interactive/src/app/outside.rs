@@ -177,6 +177,7 @@ impl App {
             .map(|line| format!("{:?}", line.as_str()))
             .collect();
         let session = self.session.clone();
+        let env = self.runtime.services().env.clone();
         self.spawn_blocking(
             move || {
                 let messages = session.messages().map(|messages| {
@@ -192,9 +193,10 @@ impl App {
                     size.rows,
                     lines.join("\n"),
                 );
+                let redaction = pi_runtime::environment_secrets(&env).and_by_shape();
                 let written = pi_config::atomic_file::write(
                     &file,
-                    text.as_bytes(),
+                    redaction.clean(&text).as_bytes(),
                     pi_config::atomic_file::NewFile::Private,
                 );
                 written.map(|()| file)

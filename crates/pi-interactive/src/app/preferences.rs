@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::{ConfigDiagnostic, Scope, Settings};
+use pi_runtime::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, ScreenMode, ScrollbarPolicy, ShrinkPolicy};
 
 use super::App;
@@ -49,6 +50,11 @@ impl App {
     /// Returns what is wrong with the user's keys, once.
     pub(crate) fn take_key_problems(&mut self) -> Vec<ConfigDiagnostic> {
         std::mem::take(&mut self.key_problems)
+    }
+
+    /// Returns the colours of a page that shows the session as the screen does.
+    pub(crate) fn export_theme(&self) -> ExportTheme {
+        ExportTheme::of_setting(self.themes.setting(), self.themes.files())
     }
 
     /// Watches the files of the themes the settings name.

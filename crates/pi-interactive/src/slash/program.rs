@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl};
+use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl, stored_secrets};
 
 use crate::ExitReason;
 use crate::app::App;
@@ -31,32 +31,38 @@ pub(super) fn export(app: &mut App, argument: &str) {
     });
     let session = app.session.clone();
     let env = services.env.clone();
-    let system_prompt = session.system_prompt();
-    app.spawn_blocking(
-        move || {
+    let theme = app.export_theme();
+    let work = async move {
+        let redaction = stored_secrets(session.models().authenticator().store().as_ref()).await;
+        let write = move || {
+            let system_prompt = Some(session.system_prompt());
             session.with_session(|session| {
                 if is_jsonl {
                     let options = JsonlOptions {
                         output,
+                        redaction,
                         env,
-                        ..JsonlOptions::default()
                     };
                     return export_jsonl(session, &options);
                 }
                 let options = HtmlOptions {
                     output,
+                    theme,
+                    system_prompt,
+                    redaction,
                     env,
-                    system_prompt: Some(system_prompt),
                     ..HtmlOptions::default()
                 };
                 export_html(session, &options)
             })
-        },
-        |app, result| match result {
-            Ok(path) => app.status(format!("The session is in {}", path.display())),
-            Err(error) => app.error(crate::failure::describe(&error)),
-        },
-    );
+        };
+        tokio::task::spawn_blocking(write).await
+    };
+    app.spawn(work, |app, result| match result {
+        Ok(Ok(path)) => app.status(format!("The session is in {}", path.display())),
+        Ok(Err(error)) => app.error(crate::failure::describe(&error)),
+        Err(error) => app.error(crate::failure::describe(&error)),
+    });
 }
 
 /// `/import <file>`

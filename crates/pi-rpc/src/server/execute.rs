@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use pi_agent::SharedMessage;
 use pi_ai::ThinkingLevel;
 use pi_runtime::{
-    BashRequest, CycleDirection, Delivery, HtmlOptions, InputSource, Persist, Prompt, export_html,
-    stored_secrets,
+    BashRequest, CycleDirection, Delivery, ExportTheme, HtmlOptions, InputSource, Persist, Prompt,
+    export_html, stored_secrets,
 };
 use pi_session::{EntryId, ForkPosition};
 use serde::Serialize;
@@ -240,8 +240,11 @@ impl Server {
     async fn export(&self, output: Option<String>) -> Outcome {
         let session = self.runtime.session();
         let credentials = session.models().authenticator().store();
+        let services = self.runtime.services();
+        let setting = services.settings.settings().theme.clone();
         let options = HtmlOptions {
             output: output.map(PathBuf::from),
+            theme: ExportTheme::of_setting(setting.as_deref(), &services.resources.themes),
             redaction: stored_secrets(credentials.as_ref()).await,
             ..HtmlOptions::default()
         };

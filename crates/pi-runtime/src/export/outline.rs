@@ -9,7 +9,7 @@ use pi_ai::{
 use pi_session::{Entry, EntryBody, EntryId, TreeNode};
 use serde::Serialize;
 
-use super::redaction::Redaction;
+use crate::redaction::Redaction;
 
 /// How many characters of an entry the tree shows.
 const LINE_LENGTH: usize = 140;

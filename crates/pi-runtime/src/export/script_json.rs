@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use pi_ai::json::JsFormatter;
 use serde::Serialize;
 
-use super::redaction::Redaction;
+use crate::redaction::Redaction;
 
 /// Writes values as JSON that no parser of HTML can mistake for markup.
 pub(super) struct ScriptJson<'a> {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use pi_config::ThemeFile;
 use serde_json::Value;
 
 /// How many variables may lead to one another before a colour is taken for circular.
@@ -19,6 +20,17 @@ pub struct ExportTheme {
     pub card_background: Option<ExportColor>,
     /// Behind notes.
     pub info_background: Option<ExportColor>,
+    /// The look to take where no background says it.
+    pub look: Option<PageLook>,
+}
+
+/// A look of the page's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageLook {
+    /// Dark text on a light ground.
+    Light,
+    /// Light text on a dark ground.
+    Dark,
 }
 
 /// An opaque colour.
@@ -60,14 +72,35 @@ impl ExportTheme {
             page_background: color("pageBg"),
             card_background: color("cardBg"),
             info_background: color("infoBg"),
+            look: None,
+        }
+    }
+
+    /// Chooses what the `theme` setting names: a file, or a look the page has itself. A pair of themes
+    /// follows the terminal, so the page follows its reader.
+    pub fn of_setting(setting: Option<&str>, files: &[ThemeFile]) -> Self {
+        let Some(name) = setting.filter(|setting| !setting.contains('/')) else {
+            return Self::default();
+        };
+        if let Some(file) = files.iter().find(|file| file.name == name) {
+            return Self::from_theme_json(&file.content);
+        }
+        Self {
+            look: match name {
+                "light" => Some(PageLook::Light),
+                "dark" => Some(PageLook::Dark),
+                _ => None,
+            },
+            ..Self::default()
         }
     }
 
     pub(super) fn scheme(&self) -> Scheme {
-        match self.page_background.or(self.card_background) {
-            None => Scheme::Reader,
-            Some(background) if background.is_light() => Scheme::Light,
-            Some(_) => Scheme::Dark,
+        match (self.page_background.or(self.card_background), self.look) {
+            (None, None) => Scheme::Reader,
+            (Some(background), _) if background.is_light() => Scheme::Light,
+            (None, Some(PageLook::Light)) => Scheme::Light,
+            (Some(_), _) | (None, Some(PageLook::Dark)) => Scheme::Dark,
         }
     }
 
@@ -173,6 +206,7 @@ fn resolve(value: &Value, variables: Option<&Value>) -> Option<ExportColor> {
 
 #[cfg(test)]
 mod tests {
+    use pi_config::{SourceInfo, SourceOrigin, SourceScope};
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -203,5 +237,31 @@ mod tests {
             assert_eq!(theme.style_sheet(), "");
             assert_eq!(theme.scheme(), Scheme::Reader);
         }
+    }
+
+    #[test]
+    fn the_setting_names_a_file_or_a_look() {
+        let file = ThemeFile {
+            name: "sepia".to_owned(),
+            path: "sepia.json".into(),
+            content: r##"{"export": {"pageBg": "#fedcba"}}"##.to_owned(),
+            source_info: SourceInfo {
+                path: "sepia.json".into(),
+                source: "auto".to_owned(),
+                scope: SourceScope::User,
+                origin: SourceOrigin::TopLevel,
+                base_dir: None,
+            },
+        };
+        let files = [file];
+        let scheme = |setting| ExportTheme::of_setting(setting, &files).scheme();
+        assert_eq!(scheme(None), Scheme::Reader);
+        assert_eq!(scheme(Some("light/dark")), Scheme::Reader);
+        assert_eq!(scheme(Some("nobody")), Scheme::Reader);
+        assert_eq!(scheme(Some("dark")), Scheme::Dark);
+        assert_eq!(scheme(Some("light")), Scheme::Light);
+        assert_eq!(scheme(Some("sepia")), Scheme::Light);
+        let sepia = ExportTheme::of_setting(Some("sepia"), &files);
+        assert_eq!(sepia.page_background, ExportColor::from_hex("#fedcba"));
     }
 }

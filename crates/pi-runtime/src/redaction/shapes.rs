@@ -1,0 +1,286 @@
+//! The look of secrets: how the keys of each service begin, and where secrets stand in a text.
+//!
+//! The tables are data. A key that begins like nothing else is found anywhere; one without a mark of its
+//! own is found by what stands before it, such as the name of a variable or a header.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::{Captures, Match, Regex};
+
+use super::{MARK, names};
+
+/// How the keys of a service begin.
+struct KeyShape {
+    /// What they begin with.
+    prefix: &'static str,
+    /// How many characters follow at least.
+    least: usize,
+}
+
+const fn key(prefix: &'static str, least: usize) -> KeyShape {
+    KeyShape { prefix, least }
+}
+
+/// Keys that are known by how they begin. Longer beginnings come before shorter ones.
+#[rustfmt::skip]
+const KEYS: &[KeyShape] = &[
+    // Anthropic: keys, sign-ins, renewals, administration.
+    key("sk-ant-", 16),
+    // OpenRouter, OpenAI, and the many that use OpenAI's form: DeepSeek, Moonshot, Kimi, Qwen, OpenCode, MiniMax.
+    key("sk-or-", 16), key("sk-proj-", 16), key("sk-svcacct-", 16), key("sk-admin-", 16),
+    key("sk-kimi-", 16), key("sk-api-", 16), key("sk-", 20), key("sess-", 30), key("rt_", 30),
+    // Google: keys, access tokens, renewals.
+    key("AIza", 30), key("ya29.", 20), key("AQ.", 30), key("1//0", 20),
+    // xAI, Groq, Cerebras, NVIDIA, Hugging Face, Fireworks, Together, Vercel, Perplexity, Replicate, Cloudflare.
+    key("xai-", 20), key("gsk_", 20), key("csk-", 20), key("nvapi-", 20), key("hf_", 20),
+    key("api_org_", 20), key("fw_", 20), key("tgp_v1_", 16), key("vck_", 16), key("pplx-", 20),
+    key("r8_", 20), key("cfut_", 20), key("cfat_", 20), key("tp-", 32),
+    // GitHub and GitHub Copilot.
+    key("github_pat_", 20), key("ghp_", 20), key("gho_", 20), key("ghu_", 20), key("ghs_", 20),
+    key("ghr_", 20), key("tid=", 20),
+    // Amazon: key ids and Bedrock's keys.
+    key("AKIA", 16), key("ASIA", 16), key("ABSK", 30), key("bedrock-api-key-", 20),
+    // What else lies about on the machine of a programmer.
+    key("glpat-", 16), key("npm_", 30), key("pypi-", 30), key("xoxb-", 16), key("xoxp-", 16),
+    key("xoxa-", 16), key("xapp-", 16), key("sk_live_", 16), key("rk_live_", 16), key("SG.", 30),
+    key("dop_v1_", 20), key("shpat_", 20), key("AccountKey=", 20),
+];
+
+/// Keys with a form of their own: Meta's, Z.AI's, Baseten's, and signed tokens as Codex, MiniMax and
+/// many sign-ins use them.
+const FORMS: &[&str] = &[
+    r"\bLLM\|[0-9]{6,}\|[A-Za-z0-9_-]{16,}",
+    r"\b[0-9a-f]{32}\.[A-Za-z0-9]{16}\b",
+    r"\b[A-Za-z0-9]{8}\.[A-Za-z0-9]{32}\b",
+    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
+];
+
+/// A private key, to its end or to the end of the text.
+static PRIVATE_KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile(
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
+    )
+});
+
+/// Keys by their beginning, and those of a form of their own.
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let beginnings = KEYS.iter().map(|key| {
+        let prefix = regex::escape(key.prefix);
+        format!(r"{prefix}[A-Za-z0-9_./+=~;:-]{{{},}}", key.least)
+    });
+    let beginnings: Vec<String> = beginnings.collect();
+    compile(&format!(
+        r"(?P<before>^|[^A-Za-z0-9_-])(?:{})|{}",
+        beginnings.join("|"),
+        FORMS.join("|")
+    ))
+});
+
+/// What follows `Bearer` or `Basic`.
+static SCHEME: LazyLock<Option<Regex>> =
+    LazyLock::new(|| compile(r"(?i)\b(?:bearer|basic)\s+(?P<value>[A-Za-z0-9._~+/=|-]{8,})"));
+
+/// The password in an address.
+static ADDRESS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| compile(r"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@?#]*:(?P<value>[^\s/@?#]+)@"));
+
+/// The beginning of a name and its value: `NAME=value`, `"name": "value"`, `name: value`, also with escaped quotes.
+static ASSIGNMENT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    compile(concat!(
+        r#"\b(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,60})\\*["']?\s*(?:=>|:=|[:=])\s*"#,
+        r#"(?:\\*["'`](?:(?i:bearer|basic|token)\s+)?(?P<quoted>[^"'`\\\r\n]{8,64})"#,
+        r#"|(?:(?i:bearer|basic|token)\s+)?(?P<value>[^\s"'`\\]{8,64}))"#,
+    ))
+});
+
+fn compile(pattern: &str) -> Option<Regex> {
+    match Regex::new(pattern) {
+        Ok(regex) => Some(regex),
+        Err(error) => {
+            tracing::error!(%error, "a pattern of secrets cannot be used");
+            None
+        }
+    }
+}
+
+/// Replaces what looks like a secret. Returns how often.
+pub(super) fn clean(text: Cow<'_, str>) -> (Cow<'_, str>, usize) {
+    let mut found = 0;
+    let mut text = text;
+    for (pattern, is_secret) in [
+        (&PRIVATE_KEY, always as fn(&Captures<'_>) -> bool),
+        (&KEY, is_complete),
+        (&SCHEME, is_complete_value),
+        (&ADDRESS, always),
+        (&ASSIGNMENT, is_named_secret),
+    ] {
+        if let Some(pattern) = pattern.as_ref()
+            && let Some(cleaned) = replace(pattern, &text, is_secret, &mut found)
+        {
+            text = Cow::Owned(cleaned);
+        }
+    }
+    (text, found)
+}
+
+fn replace(
+    pattern: &Regex,
+    text: &str,
+    is_secret: fn(&Captures<'_>) -> bool,
+    found: &mut usize,
+) -> Option<String> {
+    let mut cleaned = String::new();
+    let (mut kept, mut at) = (0, 0);
+    while let Some(captures) = pattern.captures_at(text, at) {
+        let Some(whole) = captures.get(0) else {
+            break;
+        };
+        if whole.as_str().contains(MARK) || !is_secret(&captures) {
+            // What looked like a value may begin with a name of its own.
+            let name = captures.name("name").map_or(whole.end(), |name| name.end());
+            at = name.max(at + 1);
+            continue;
+        }
+        let secret = secret_in(text, &captures, &whole);
+        *found += 1;
+        cleaned.push_str(text.get(kept..secret.start).unwrap_or_default());
+        cleaned.push_str(MARK);
+        (kept, at) = (secret.end, secret.end);
+    }
+    if kept == 0 {
+        return None;
+    }
+    cleaned.push_str(text.get(kept..).unwrap_or_default());
+    Some(cleaned)
+}
+
+/// Returns where in the text the secret of a match is, to its end.
+fn secret_in(text: &str, captures: &Captures<'_>, whole: &Match<'_>) -> Range<usize> {
+    let until = |part: Match<'_>, is_end: fn(char) -> bool| {
+        let rest = text.get(part.end()..).unwrap_or_default();
+        part.start()..part.end() + rest.find(is_end).unwrap_or(rest.len())
+    };
+    let is_quote = |character| matches!(character, '"' | '\'' | '`' | '\\' | '\r' | '\n');
+    match (captures.name("quoted"), captures.name("value")) {
+        (Some(quoted), _) => until(quoted, is_quote),
+        (None, Some(value)) if captures.name("name").is_some() => until(value, |character| {
+            character.is_whitespace() || matches!(character, '"' | '\'' | '`' | '\\')
+        }),
+        (None, Some(value)) => value.range(),
+        (None, None) => {
+            let before = captures.name("before");
+            before.map_or(whole.start(), |before| before.end())..whole.end()
+        }
+    }
+}
+
+fn always(_captures: &Captures<'_>) -> bool {
+    true
+}
+
+/// Words with dashes begin like keys, too: a key has digits, or letters of both cases.
+fn is_complete(captures: &Captures<'_>) -> bool {
+    let whole = captures.get(0).map_or("", |whole| whole.as_str());
+    whole.bytes().any(|byte| byte.is_ascii_digit())
+        || (whole.bytes().any(|byte| byte.is_ascii_uppercase())
+            && whole.bytes().any(|byte| byte.is_ascii_lowercase()))
+}
+
+/// Tells a credential from the word after "basic" or "bearer" in prose.
+fn is_complete_value(captures: &Captures<'_>) -> bool {
+    let value = captures.name("value").map_or("", |value| value.as_str());
+    value.len() >= 20
+        || value
+            .bytes()
+            .any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
+fn is_named_secret(captures: &Captures<'_>) -> bool {
+    let part = |name| captures.name(name).map(|part| part.as_str());
+    let name = part("name").unwrap_or_default();
+    match (part("quoted"), part("value")) {
+        (Some(value), _) => names::holds_secret(name, value),
+        (None, Some(value)) => names::holds_secret(name, value) && names::is_no_code(name, value),
+        (None, None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(text: &str) -> String {
+        clean(Cow::Borrowed(text)).0.into_owned()
+    }
+
+    #[test]
+    fn secrets_go_and_what_surrounds_them_stays() {
+        for (text, expected) in [
+            ("export HF_TOKEN=plainvalue1", "export HF_TOKEN=[redacted]"),
+            (
+                r#"{"apiKey": "abcdefgh", "id": 1}"#,
+                r#"{"apiKey": "[redacted]", "id": 1}"#,
+            ),
+            (
+                r#"{\"refresh\":\"abcd1234abcd1234\"}"#,
+                r#"{\"refresh\":\"[redacted]\"}"#,
+            ),
+            (
+                "curl -H 'Authorization: Bearer abcdefgh'",
+                "curl -H 'Authorization: Bearer [redacted]'",
+            ),
+            (
+                "Authorization: Basic dXNlcjpwYXNz",
+                "Authorization: Basic [redacted]",
+            ),
+            (
+                "postgres://me:hunter2@db/x",
+                "postgres://me:[redacted]@db/x",
+            ),
+            (
+                "https://x/?api_key=12345678&a=b",
+                "https://x/?api_key=[redacted]",
+            ),
+            (
+                "password: \"correct horse battery\"",
+                "password: \"[redacted]\"",
+            ),
+            ("DB_PASSWORD=ab,cd&ef;gh", "DB_PASSWORD=[redacted]"),
+            ("see sk-ant-api03-0123456789abcdef.", "see [redacted]"),
+        ] {
+            assert_eq!(cleaned(text), expected);
+        }
+        let pem = "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb";
+        assert_eq!(cleaned(pem), "a\n[redacted]\nb");
+        assert_eq!(cleaned("-----BEGIN PRIVATE KEY-----\nMIIE"), "[redacted]");
+    }
+
+    #[test]
+    fn ordinary_text_stays() {
+        for text in [
+            "sk-learn-is-a-library-for-machine-learning",
+            "const API_KEY = process.env.API_KEY;",
+            "max_tokens: 16384, temperature: 0.7",
+            "token = get_token()",
+            "https://example.com:8080/path",
+            "see https://user@example.com/",
+            "the bearer of news",
+            "commit 6e959b8a1f0c4e3d2b1a09f8e7d6c5b4a3928170",
+            "let key = event.key.to_string();",
+            "fn access(key: &str) -> Option<String>",
+            "api_key: Option<SecretString>,",
+            "token: Promise<string>;",
+            "a basic understanding of things",
+        ] {
+            assert_eq!(cleaned(text), text);
+        }
+    }
+
+    #[test]
+    fn nothing_is_replaced_twice() {
+        let (text, found) = clean(Cow::Borrowed("API_KEY=sk-ant-api03-0123456789abcdef"));
+        assert_eq!((text.as_ref(), found), ("API_KEY=[redacted]", 1));
+    }
+}
