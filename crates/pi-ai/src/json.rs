@@ -9,7 +9,10 @@ use std::io;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::ser::Formatter;
 
+use self::writer::Writer;
 use crate::partial_json;
+
+mod writer;
 
 /// A JSON object that keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
@@ -32,11 +35,9 @@ impl Formatter for JsFormatter {
 
 /// Serializes a value to compact JSON bytes in the style of `JSON.stringify`.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
-    let mut bytes = Vec::with_capacity(128);
-    value.serialize(&mut serde_json::Serializer::with_formatter(
-        &mut bytes,
-        JsFormatter,
-    ))?;
+    // A line of the event stream fits without growing.
+    let mut bytes = Vec::with_capacity(1024);
+    value.serialize(&mut Writer::new(&mut bytes))?;
     Ok(bytes)
 }
 

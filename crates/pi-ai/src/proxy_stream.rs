@@ -19,7 +19,7 @@ use crate::stream::AssistantStream;
 use crate::thinking::{ThinkingBudgets, ThinkingLevel};
 use crate::transport::{self, HttpClient, classify_status};
 use crate::wire::pi_messages::PiDecoder;
-use crate::wire::{BodyEncoding, Decoder, HttpExchange, HttpProtocol};
+use crate::wire::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RequestBody};
 
 /// A server that speaks to providers in our place.
 #[derive(Debug, Clone)]
@@ -67,22 +67,20 @@ struct ThroughProxy {
 impl HttpProtocol for ThroughProxy {
     async fn prepare(&self, _request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
         let token = self.server.auth_token.expose_secret();
-        let body = serde_json::to_value(ProxyRequest {
+        let body = RequestBody::write(&ProxyRequest {
             model: &self.asked.model,
             context: Context {
                 messages: &self.asked.messages,
             },
             options: ProxyOptions::new(&self.asked.options),
-        });
+        })?;
         Ok(HttpExchange {
             url: format!("{}/api/stream", self.server.url.trim_end_matches('/')),
             headers: HeaderOverrides::from([(
                 "authorization".to_owned(),
                 Some(format!("Bearer {token}")),
             )]),
-            body: body.map_err(|error| {
-                ProviderError::invalid(format!("The request cannot be encoded: {error}"))
-            })?,
+            body,
             encoding: BodyEncoding::Json,
         })
     }

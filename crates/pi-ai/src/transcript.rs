@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::content::Content;
-use crate::json::{JsonObject, value_to_string};
+use crate::json::JsonObject;
 use crate::message::{Message, SystemMessage};
 use crate::tool_schema::{Tool, ToolReference};
 
@@ -139,11 +139,34 @@ pub fn resolve(messages: &[Message], accepts_later_system_messages: bool) -> Vec
 
 /// Tells whether two tools declare the same interface to the model.
 pub fn same_declaration(left: &Tool, right: &Tool) -> bool {
-    // Key order is part of what the model sees, so the texts are compared, not the values.
     left.name == right.name
         && left.description == right.description
         && left.constrained_sampling == right.constrained_sampling
-        && value_to_string(&left.parameters) == value_to_string(&right.parameters)
+        && reads_the_same(&left.parameters, &right.parameters)
+}
+
+/// Compares two values as text would compare: the order of keys is part of what the model sees.
+fn reads_the_same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| left.0 == right.0 && reads_the_same(left.1, right.1))
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| reads_the_same(left, right))
+        }
+        (Value::Number(left), Value::Number(right)) => {
+            left == right || left.as_f64().map(f64::to_bits) == right.as_f64().map(f64::to_bits)
+        }
+        (left, right) => left == right,
+    }
 }
 
 /// The difference between two tool sets.

@@ -29,6 +29,7 @@ use std::future::Future;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::ProviderError;
@@ -129,9 +130,55 @@ pub(crate) struct HttpExchange {
     /// The protocol's own headers. The model's and the caller's are laid over them.
     pub headers: HeaderOverrides,
     /// The body, before hooks.
-    pub body: Value,
+    pub body: RequestBody,
     /// How the body is encoded.
     pub encoding: BodyEncoding,
+}
+
+/// The JSON of a request.
+///
+/// Most of it is the conversation, whose text would be copied once more into a tree only to be
+/// written from there; protocols with typed bodies write the text at once.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RequestBody {
+    /// As a tree.
+    Tree(Value),
+    /// As text.
+    Text(String),
+}
+
+impl RequestBody {
+    /// Writes a typed body.
+    pub(crate) fn write(body: &impl Serialize) -> Result<Self, ProviderError> {
+        crate::json::to_string(body)
+            .map(Self::Text)
+            .map_err(|error| {
+                ProviderError::invalid(format!("The request cannot be encoded: {error}"))
+            })
+    }
+
+    /// Returns the body as hooks see it.
+    pub(crate) fn into_tree(self) -> Value {
+        match self {
+            Self::Tree(tree) => tree,
+            // We wrote it ourselves, so it reads; a string would be refused by the service.
+            Self::Text(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        }
+    }
+
+    /// Returns the body as it is sent.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Tree(tree) => crate::json::value_to_string(&tree),
+            Self::Text(text) => text,
+        }
+    }
+}
+
+impl From<Value> for RequestBody {
+    fn from(tree: Value) -> Self {
+        Self::Tree(tree)
+    }
 }
 
 /// Headers hold credentials and are not shown.

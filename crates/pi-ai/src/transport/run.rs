@@ -136,7 +136,8 @@ impl<P: HttpProtocol> Run<'_, P> {
             let changed = hooks.on_headers(all_headers, &self.request.model).await;
             all_headers = HeaderOverrides::new();
             headers::lay_over(&mut all_headers, changed);
-            body = hooks.on_payload(body, &self.request.model).await;
+            let payload = hooks.on_payload(body.into_tree(), &self.request.model);
+            body = payload.await.into();
         }
         Ok(Dispatch {
             client: self.http.client_for(&target, &self.env)?,
@@ -145,7 +146,7 @@ impl<P: HttpProtocol> Run<'_, P> {
             outgoing: OutgoingRequest {
                 url: prepared.url,
                 headers: headers::to_header_map(&all_headers)?,
-                body: encode(crate::json::value_to_string(&body), prepared.encoding)?,
+                body: encode(body.into_text(), prepared.encoding)?,
             },
         })
     }

@@ -45,7 +45,7 @@ impl HttpProtocol for AzureResponses {
         Ok(HttpExchange {
             url: url(request)?,
             headers,
-            body: body(request, &compat)?,
+            body: body(request, &compat)?.into(),
             encoding: BodyEncoding::Json,
         })
     }

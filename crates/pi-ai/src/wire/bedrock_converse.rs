@@ -48,7 +48,7 @@ impl HttpProtocol for BedrockConverse {
         let endpoint = Endpoint::of(request, &settings).await?;
         let capabilities = Capabilities::of(&request.model, &settings.env);
         Ok(HttpExchange {
-            body: request::body(request, capabilities, &endpoint.region)?,
+            body: request::body(request, capabilities, &endpoint.region)?.into(),
             url: endpoint.url,
             headers: HeaderOverrides::new(),
             encoding: BodyEncoding::Json,

@@ -190,7 +190,7 @@ impl HttpProtocol for CodexHttp {
         Ok(HttpExchange {
             url: request::url(&request.model.base_url),
             headers: request::http_headers(request, &account),
-            body: Value::Object(body),
+            body: Value::Object(body).into(),
             encoding: BodyEncoding::Zstd,
         })
     }

@@ -34,7 +34,7 @@ impl HttpProtocol for GoogleGenerative {
                 API_KEY_HEADER.to_owned(),
                 Some(key.expose_secret().to_owned()),
             )]),
-            body: request_body(request)?,
+            body: request_body(request)?.into(),
             encoding: BodyEncoding::Json,
         })
     }

@@ -71,7 +71,7 @@ impl HttpProtocol for GoogleVertex {
         Ok(HttpExchange {
             url: stream_url(&base_url, &resource),
             headers,
-            body,
+            body: body.into(),
             encoding: BodyEncoding::Json,
         })
     }

@@ -224,7 +224,7 @@ fn vertex() -> GoogleVertex {
 }
 
 async fn body_of<P: HttpProtocol>(protocol: P, request: &ModelRequest) -> Value {
-    protocol.prepare(request).await.unwrap().body
+    protocol.prepare(request).await.unwrap().body.into_tree()
 }
 
 fn recorded((folder, name): (&str, &str)) -> Vec<u8> {

@@ -54,7 +54,7 @@ impl HttpProtocol for OpenAiResponses {
         Ok(HttpExchange {
             url: format!("{base}/responses"),
             headers: headers(request, &compat)?,
-            body: body(request, &compat)?,
+            body: body(request, &compat)?.into(),
             encoding: BodyEncoding::Json,
         })
     }

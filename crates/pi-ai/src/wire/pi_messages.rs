@@ -50,7 +50,8 @@ impl HttpProtocol for PiMessages {
                 "model": request.model.id,
                 "context": {"messages": messages},
                 "options": options(request),
-            }),
+            })
+            .into(),
             encoding: BodyEncoding::Json,
         })
     }

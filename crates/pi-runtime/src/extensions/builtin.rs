@@ -24,8 +24,8 @@ use super::bridge::{Bridge, field, read, spell, told, unknown};
 use super::works::Backer;
 use crate::toolset::{Toolset, ToolsetOptions};
 
-pub(super) use operations::JavaScriptShell;
 use operations::JavaScriptFiles;
+pub(super) use operations::JavaScriptShell;
 
 /// Pieces of output that wait for JavaScript to take them.
 const OUTPUT_IN_FLIGHT: usize = 64;
@@ -131,7 +131,9 @@ impl Bridge {
         let cancel = self.open_work(run.number);
         let shared = self.shared()?;
         Ok(self.on_program(async move {
-            let shell = run.shell_path.map_or_else(LocalShell::default, LocalShell::at);
+            let shell = run
+                .shell_path
+                .map_or_else(LocalShell::default, LocalShell::at);
             let environment = run.env.into_iter();
             let timeout = run.timeout.filter(|seconds| *seconds > 0.0);
             let command = ShellCommand {

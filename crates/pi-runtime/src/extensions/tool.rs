@@ -71,7 +71,9 @@ impl Tool for ExtensionTool {
             };
             let name = &self.declaration.name;
             let given = Value::Object(arguments);
-            let prepared = shared.engine.prepare_arguments(&self.extension, name, given);
+            let prepared = shared
+                .engine
+                .prepare_arguments(&self.extension, name, given);
             match prepared.await {
                 Ok(Value::Object(prepared)) => Ok(prepared),
                 Ok(_) => Err(ToolError::new("the tool made no object of its arguments")),

@@ -41,8 +41,13 @@ impl Listener for AgentLink {
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if let Ok(session) = self.session() {
-                session.pass_on(event).await;
+            let Ok(session) = self.session() else { return };
+            if matches!(event, AgentEvent::MessageUpdate { .. }) {
+                // By far the most frequent step, and nothing else is done at it.
+                let step = SessionEvent::Agent(event.clone());
+                session.publish_with_hooks(step).await;
+            } else {
+                Box::pin(session.pass_on(event)).await;
             }
         })
     }

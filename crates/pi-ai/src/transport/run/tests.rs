@@ -50,7 +50,7 @@ impl HttpProtocol for Parrot {
             headers: own_headers
                 .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
                 .into(),
-            body: json!({"say": "hello"}),
+            body: json!({"say": "hello"}).into(),
             encoding: self.encoding,
         })
     }

@@ -14,6 +14,7 @@ use crate::thinking::ThinkingLevel;
 use crate::token_limits;
 use crate::tool_schema::Tool;
 use crate::transcript;
+use crate::wire::RequestBody;
 
 /// The effort of models whose effort is part of the history, when nothing else is asked.
 const USUAL_EFFORT: &str = "high";
@@ -184,7 +185,7 @@ pub(super) fn changes_tools_in_place(request: &ModelRequest, compat: &Compat) ->
 }
 
 /// Builds the body.
-pub(super) fn body(request: &ModelRequest, compat: &Compat) -> Result<Value, ProviderError> {
+pub(super) fn body(request: &ModelRequest, compat: &Compat) -> Result<RequestBody, ProviderError> {
     let cache = CacheControl::of(request, compat);
     let thinking = Thinking::of(request, compat);
     let messages = transcript::resolve(&request.messages, compat.later_system_messages);
@@ -234,8 +235,7 @@ pub(super) fn body(request: &ModelRequest, compat: &Compat) -> Result<Value, Pro
             })
             .collect(),
     };
-    serde_json::to_value(&body)
-        .map_err(|error| ProviderError::invalid(format!("The request cannot be encoded: {error}")))
+    RequestBody::write(&body)
 }
 
 fn max_tokens(request: &ModelRequest, thinking: Thinking<'_>) -> u64 {

@@ -32,7 +32,7 @@ pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderErro
             request.model.base_url.trim_end_matches('/')
         ),
         headers: headers(request, session)?,
-        body: Value::Object(body(request, session)?),
+        body: Value::Object(body(request, session)?).into(),
         encoding: BodyEncoding::Json,
     })
 }

@@ -288,7 +288,9 @@ fn everything_body(fields: Value, source_model: &str) -> Value {
         tool_choice: Some(ToolChoice::Auto),
         ..options()
     };
-    exchange(&request(model(fields), history, options)).body
+    exchange(&request(model(fields), history, options))
+        .body
+        .into_tree()
 }
 
 #[test]
@@ -409,7 +411,7 @@ fn thinking_is_asked_for_by_effort_or_by_prompt_mode() {
 }
 
 fn thinking_fields(model: Model, options: StreamOptions) -> Value {
-    let body = exchange(&hello(model, options)).body;
+    let body = exchange(&hello(model, options)).body.into_tree();
     let fields = ["prompt_mode", "reasoning_effort"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
@@ -425,7 +427,10 @@ fn the_session_is_told_while_prompts_are_cached() {
         };
         let sent = exchange(&hello(model(json!({})), options));
         let header = sent.headers.get("x-affinity").cloned().flatten();
-        (header, sent.body["prompt_cache_key"].clone())
+        (
+            header,
+            sent.body.clone().into_tree()["prompt_cache_key"].clone(),
+        )
     };
     for retention in [CacheRetention::Short, CacheRetention::Long] {
         let session = (Some("session-1".to_owned()), json!("session-1"));
@@ -440,7 +445,9 @@ fn the_tool_choice_of_the_api_wins() {
         tool_choice: Some(ToolChoice::None),
         ..options()
     };
-    let choice = |options| exchange(&hello(model(json!({})), options)).body["tool_choice"].clone();
+    let choice = |options| {
+        exchange(&hello(model(json!({})), options)).body.into_tree()["tool_choice"].clone()
+    };
     assert_eq!(choice(options.clone()), "none");
     options
         .provider_options
@@ -471,7 +478,9 @@ fn failed_results_say_so_and_empty_ones_too() {
             {"role": "toolResult", "toolCallId": "abcdefghi", "toolName": "read",
                 "content": content, "isError": is_error}
         ]);
-        let body = exchange(&request(model(json!({})), history, options())).body;
+        let body = exchange(&request(model(json!({})), history, options()))
+            .body
+            .into_tree();
         body["messages"][1]["content"][0]["text"].clone()
     };
     let text = || json!([{"type": "text", "text": " no such file\n"}]);

@@ -29,7 +29,7 @@ pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderErro
             request.model.base_url.trim_end_matches('/')
         ),
         headers: headers::build(request, &compat, retention)?,
-        body: Value::Object(body(request, &compat)?),
+        body: Value::Object(body(request, &compat)?).into(),
         encoding: BodyEncoding::Json,
     })
 }

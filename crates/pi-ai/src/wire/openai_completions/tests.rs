@@ -37,7 +37,7 @@ fn exchange(request: &ModelRequest) -> HttpExchange {
 
 /// The body of a request that says "hi" with one tool.
 fn body(model: Model, options: StreamOptions) -> Value {
-    exchange(&hello(model, options)).body
+    exchange(&hello(model, options)).body.into_tree()
 }
 
 fn hello(model: Model, options: StreamOptions) -> ModelRequest {

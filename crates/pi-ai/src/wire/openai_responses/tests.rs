@@ -303,7 +303,7 @@ fn shown(value: &Value) -> String {
 fn everything_from(provider: &str, api: &str, model_id: &str, target: Model) -> String {
     let messages = everything(provider, api, model_id);
     let request = request(target, messages, options(|_| {}));
-    body_lines(&prepared(&OpenAiResponses, &request).body)
+    body_lines(&prepared(&OpenAiResponses, &request).body.into_tree())
 }
 
 fn capable_model() -> Model {
@@ -443,7 +443,7 @@ fn own_answers_are_replayed_item_by_item() {
             "content": [{"type": "image", "data": "AA==", "mimeType": "image/gif"}]}
     ]);
     let request = request(capable_model(), messages, options(|_| {}));
-    assert_snapshot!(body_lines(&prepared(&OpenAiResponses, &request).body), @r#"
+    assert_snapshot!(body_lines(&prepared(&OpenAiResponses, &request).body.into_tree()), @r#"
     model: "alpha"
     input:
       {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}
@@ -475,7 +475,7 @@ fn fields(fields: Value, change: impl FnOnce(&mut StreamOptions)) -> String {
         json!([{"role": "user", "content": "hi"}]),
         options(change),
     );
-    let mut body = prepared(&OpenAiResponses, &request).body;
+    let mut body = prepared(&OpenAiResponses, &request).body.into_tree();
     let body = body.as_object_mut().unwrap();
     for name in ["input", "model", "stream", "store"] {
         assert!(body.shift_remove(name).is_some(), "{name}");

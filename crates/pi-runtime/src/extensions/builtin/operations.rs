@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use pi_ext::EngineError;
 use pi_tools::{
-    DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
-    ProcessError, ProcessOperations, ShellCommand,
+    DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
+    OpenFile, ProcessError, ProcessOperations, ShellCommand,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

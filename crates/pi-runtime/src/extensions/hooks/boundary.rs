@@ -276,7 +276,9 @@ impl ExtensionHooks {
         if let Some(number) = result.get("operations").and_then(Value::as_u64) {
             let backer = self.shared.bridge.backer(None, number);
             let backer = backer.map_err(|error| HookError::new(error.message))?;
-            return Ok(UserBashVerdict::RunWith(Arc::new(JavaScriptShell::new(backer))));
+            return Ok(UserBashVerdict::RunWith(Arc::new(JavaScriptShell::new(
+                backer,
+            ))));
         }
         let Some(shell) = result.get("result") else {
             return Err(HookError::new(

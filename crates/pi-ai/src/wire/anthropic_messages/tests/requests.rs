@@ -41,7 +41,10 @@ async fn body(model: Value, options: StreamOptions) -> Value {
         ], "timestamp": NOW},
         {"role": "user", "content": "hi", "timestamp": NOW}
     ]);
-    exchange(&request(model, prompt, options)).await.body
+    exchange(&request(model, prompt, options))
+        .await
+        .body
+        .into_tree()
 }
 
 #[tokio::test]
@@ -49,7 +52,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
     let messages = testing::everything("mock", "anthropic-messages", "alpha");
     let exchange = exchange(&request(json!({}), messages, options())).await;
     assert_eq!(exchange.url, "http://127.0.0.1:9/v1/messages?beta=true");
-    assert_snapshot!(outline(&exchange.body), @r##"
+    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":[{"type":"text","text":"look at this"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"PNG"}}]}
@@ -77,7 +80,8 @@ async fn a_conversation_with_everything_in_it_handed_over() {
     let messages = testing::everything("elsewhere", "openai-responses", "omega");
     let handed = exchange(&request(json!({}), messages, options()))
         .await
-        .body;
+        .body
+        .into_tree();
     assert_snapshot!(outline(&handed), @r##"
     model: "alpha"
     messages:
@@ -121,7 +125,7 @@ async fn changes_of_prompt_and_tools_may_stand_in_the_conversation() {
         exchange.headers["anthropic-beta"].as_deref(),
         Some("mid-conversation-tool-changes-2026-07-01")
     );
-    assert_snapshot!(outline(&exchange.body), @r##"
+    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":"hi"}
@@ -155,9 +159,24 @@ async fn a_tool_with_two_meanings_is_declared_once_with_the_last_one() {
     ]);
     let exchange = exchange(&request(compat, messages, options())).await;
     assert_eq!(exchange.headers.get("anthropic-beta"), None);
-    assert_eq!(exchange.body["tools"].as_array().unwrap().len(), 1);
-    assert_eq!(exchange.body["tools"][0]["description"], "Reads well.");
-    assert_eq!(exchange.body["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        exchange.body.clone().into_tree()["tools"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        exchange.body.clone().into_tree()["tools"][0]["description"],
+        "Reads well."
+    );
+    assert_eq!(
+        exchange.body.clone().into_tree()["messages"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -185,7 +204,7 @@ async fn the_effort_may_be_part_of_the_history() {
         exchange.headers["anthropic-beta"].as_deref(),
         Some("mid-conversation-output-config-2026-07-01,thinking-binding-controls-2026-08-01")
     );
-    assert_snapshot!(outline(&exchange.body), @r##"
+    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":"1"}
@@ -306,7 +325,10 @@ async fn compat_flags_change_the_tools() {
 async fn strict_tools_are_declared_whole() {
     let messages = testing::everything("mock", "anthropic-messages", "alpha");
     let strict = json!({"compat": {"supportsStrictTools": true}});
-    let body = exchange(&request(strict, messages, options())).await.body;
+    let body = exchange(&request(strict, messages, options()))
+        .await
+        .body
+        .into_tree();
     assert_snapshot!(outline(&json!({"tools": body["tools"]})), @r##"
     tools:
       {"name":"read","description":"Reads a file.","eager_input_streaming":true,"strict":true,"input_schema":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false}}
@@ -424,7 +446,7 @@ async fn blank_content_is_left_out_and_images_get_a_word() {
     ]);
     let body_of = async |compat: Value| {
         let request = request(json!({"compat": compat}), messages.clone(), options());
-        exchange(&request).await.body
+        exchange(&request).await.body.into_tree()
     };
     assert_snapshot!(outline(&body_of(json!({})).await), @r##"
     model: "alpha"

@@ -35,7 +35,10 @@ async fn body(model: Value, options: StreamOptions) -> Value {
         ], "timestamp": NOW},
         {"role": "user", "content": "hi", "timestamp": NOW}
     ]);
-    exchange(&request(model, prompt, options)).await.body
+    exchange(&request(model, prompt, options))
+        .await
+        .body
+        .into_tree()
 }
 
 #[tokio::test]
@@ -51,7 +54,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
         exchange.url,
         "http://127.0.0.1:9/model/us.anthropic.claude-sonnet-4-5-v1%3A0/converse-stream"
     );
-    assert_snapshot!(outline(&exchange.body), @r##"
+    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
     messages:
       {"role":"user","content":[{"text":"look at this"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}]}
       {"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"two reads","signature":"c2lnbmF0dXJl"}}},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1|fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2|fc_2","name":"read","input":{"path":"b","limit":2}}}]}
@@ -70,7 +73,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
 async fn a_conversation_with_everything_in_it_handed_over() {
     let messages = testing::everything("elsewhere", "openai-responses", "omega");
     let exchange = exchange(&request(json!({}), messages, StreamOptions::default())).await;
-    assert_snapshot!(outline(&exchange.body), @r##"
+    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
     messages:
       {"role":"user","content":[{"text":"look at this"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}]}
       {"role":"assistant","content":[{"text":"two reads"},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1_fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}}]}
@@ -198,7 +201,10 @@ async fn a_history_with_calls_keeps_its_tools_declared() {
         tool_choice: Some(ToolChoice::None),
         ..StreamOptions::default()
     };
-    let body = exchange(&request(json!({}), messages, options)).await.body;
+    let body = exchange(&request(json!({}), messages, options))
+        .await
+        .body
+        .into_tree();
     assert_eq!(body["toolConfig"]["tools"].as_array().unwrap().len(), 3);
 }
 
@@ -226,7 +232,7 @@ async fn odd_content_is_made_acceptable() {
         ..StreamOptions::default()
     };
     let exchange = exchange(&request(json!({"id": SONNET}), messages, options)).await;
-    assert_snapshot!(outline(&exchange.body), @r##"
+    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
     messages:
       {"role":"user","content":[{"text":"<empty>"},{"text":"<empty>"}]}
       {"role":"assistant","content":[{"text":"unsigned"},{"reasoningContent":{"redactedContent":"b3BhcXVl"}},{"toolUse":{"toolUseId":"a","name":"read","input":{"nested":[{"kept":null}]}}}]}

@@ -20,7 +20,7 @@ fn everything_body(compat: &Value, source_model: &str) -> Value {
         tool_choice: Some(ToolChoice::Auto),
         ..options()
     };
-    exchange(&request(model, history, options)).body
+    exchange(&request(model, history, options)).body.into_tree()
 }
 
 #[test]
@@ -122,7 +122,9 @@ fn everything_for_a_service_with_old_habits() {
 
 /// The messages of a conversation, without its instructions.
 fn messages(model_fields: Value, conversation: Value) -> Value {
-    let sent = exchange(&request(model(model_fields), conversation, options())).body;
+    let sent = exchange(&request(model(model_fields), conversation, options()))
+        .body
+        .into_tree();
     sent["messages"].clone()
 }
 
@@ -253,10 +255,10 @@ fn a_history_with_calls_always_has_a_tool_list() {
         json!([answer(json!([call]))]),
         options(),
     ));
-    assert_eq!(sent.body["tools"], json!([]));
+    assert_eq!(sent.body.clone().into_tree()["tools"], json!([]));
     let plain = json!([{"role": "user", "content": "hi"}]);
     let sent = exchange(&request(model(json!({})), plain, options()));
-    assert_eq!(sent.body.get("tools"), None);
+    assert_eq!(sent.body.clone().into_tree().get("tools"), None);
 }
 
 #[test]

@@ -1,0 +1,526 @@
+//! Writes any serializable value as compact JSON text in the style of `JSON.stringify`.
+//!
+//! A request repeats the whole conversation, so most of what is written is long text. The writer
+//! looks for characters to escape eight bytes at a time, where `serde_json` looks at each.
+
+use serde::Serialize;
+use serde::ser::{self, Error as _};
+use serde_json::Error;
+
+/// Appends JSON to a buffer.
+pub(super) struct Writer<'out> {
+    out: &'out mut Vec<u8>,
+}
+
+impl<'out> Writer<'out> {
+    pub(super) fn new(out: &'out mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn string(&mut self, text: &str) {
+        self.out.reserve(text.len() + 2);
+        self.out.push(b'"');
+        let mut rest = text.as_bytes();
+        while let Some(place) = first_to_escape(rest) {
+            let (plain, from_there) = rest.split_at(place);
+            self.out.extend_from_slice(plain);
+            let Some((byte, after)) = from_there.split_first() else {
+                break;
+            };
+            self.escape(*byte);
+            rest = after;
+        }
+        self.out.extend_from_slice(rest);
+        self.out.push(b'"');
+    }
+
+    fn escape(&mut self, byte: u8) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let short = match byte {
+            b'"' | b'\\' => byte,
+            0x08 => b'b',
+            0x09 => b't',
+            0x0A => b'n',
+            0x0C => b'f',
+            0x0D => b'r',
+            _ => {
+                let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+                self.text("\\u00");
+                self.out.extend([digit(byte >> 4), digit(byte & 0xF)]);
+                return;
+            }
+        };
+        self.out.extend([b'\\', short]);
+    }
+
+    fn integer(&mut self, number: impl itoa::Integer) {
+        self.text(itoa::Buffer::new().format(number));
+    }
+
+    fn open<'a>(
+        &'a mut self,
+        opening: &str,
+        closing: &'static str,
+    ) -> Result<Compound<'a, 'out>, Error> {
+        self.text(opening);
+        Ok(Compound {
+            writer: self,
+            closing,
+            is_first: true,
+        })
+    }
+
+    /// Opens the object around the content of an enum variant.
+    fn open_variant(&mut self, variant: &str) {
+        self.out.push(b'{');
+        self.string(variant);
+        self.out.push(b':');
+    }
+
+    /// Writes a key, which must be a string in JSON: numbers and truth values are put in quotes.
+    fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+        let start = self.out.len();
+        key.serialize(&mut *self)?;
+        match self.out.get(start) {
+            Some(b'"') => Ok(()),
+            Some(b'-' | b'0'..=b'9' | b't' | b'f') => {
+                self.out.insert(start, b'"');
+                self.out.push(b'"');
+                Ok(())
+            }
+            _ => Err(Error::custom("a key of a JSON object must be a string")),
+        }
+    }
+}
+
+/// Returns the place of the first quote, backslash or control character.
+fn first_to_escape(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
+    // A byte is zero if taking one from it borrows. Bytes above a hit may be marked wrongly, but
+    // never one below it, and only the lowest is used.
+    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGH_BITS;
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let controls = word.wrapping_sub(ONES * 0x20) & !word & HIGH_BITS;
+        let quotes = zero_bytes(word ^ (ONES * u64::from(b'"')));
+        let backslashes = zero_bytes(word ^ (ONES * u64::from(b'\\')));
+        let hits = controls | quotes | backslashes;
+        if hits != 0 {
+            return Some(index * 8 + (hits.trailing_zeros() / 8) as usize);
+        }
+    }
+    tail.iter()
+        .position(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'))
+        .map(|place| words.len() * 8 + place)
+}
+
+/// An array or object under way.
+pub(super) struct Compound<'a, 'out> {
+    writer: &'a mut Writer<'out>,
+    closing: &'static str,
+    is_first: bool,
+}
+
+impl Compound<'_, '_> {
+    fn comma(&mut self) {
+        if !std::mem::take(&mut self.is_first) {
+            self.writer.out.push(b',');
+        }
+    }
+
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.comma();
+        value.serialize(&mut *self.writer)
+    }
+
+    fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Error> {
+        self.comma();
+        self.writer.string(name);
+        self.writer.out.push(b':');
+        value.serialize(&mut *self.writer)
+    }
+
+    fn close(self) {
+        self.writer.text(self.closing);
+    }
+}
+
+impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
+    type Ok = ();
+    type Error = Error;
+    type SerializeSeq = Compound<'a, 'out>;
+    type SerializeTuple = Compound<'a, 'out>;
+    type SerializeTupleStruct = Compound<'a, 'out>;
+    type SerializeTupleVariant = Compound<'a, 'out>;
+    type SerializeMap = Compound<'a, 'out>;
+    type SerializeStruct = Compound<'a, 'out>;
+    type SerializeStructVariant = Compound<'a, 'out>;
+
+    fn serialize_bool(self, value: bool) -> Result<(), Error> {
+        self.text(if value { "true" } else { "false" });
+        Ok(())
+    }
+
+    fn serialize_i8(self, value: i8) -> Result<(), Error> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i16(self, value: i16) -> Result<(), Error> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i32(self, value: i32) -> Result<(), Error> {
+        self.serialize_i64(value.into())
+    }
+
+    fn serialize_i64(self, value: i64) -> Result<(), Error> {
+        self.integer(value);
+        Ok(())
+    }
+
+    fn serialize_i128(self, value: i128) -> Result<(), Error> {
+        self.integer(value);
+        Ok(())
+    }
+
+    fn serialize_u8(self, value: u8) -> Result<(), Error> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u16(self, value: u16) -> Result<(), Error> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u32(self, value: u32) -> Result<(), Error> {
+        self.serialize_u64(value.into())
+    }
+
+    fn serialize_u64(self, value: u64) -> Result<(), Error> {
+        self.integer(value);
+        Ok(())
+    }
+
+    fn serialize_u128(self, value: u128) -> Result<(), Error> {
+        self.integer(value);
+        Ok(())
+    }
+
+    fn serialize_f32(self, value: f32) -> Result<(), Error> {
+        self.serialize_f64(value.into())
+    }
+
+    fn serialize_f64(self, value: f64) -> Result<(), Error> {
+        if value.is_finite() {
+            // `JSON.stringify(-0)` is `0`, and ryu-js agrees.
+            self.text(ryu_js::Buffer::new().format_finite(value));
+        } else {
+            self.text("null");
+        }
+        Ok(())
+    }
+
+    fn serialize_char(self, value: char) -> Result<(), Error> {
+        self.string(value.encode_utf8(&mut [0; 4]));
+        Ok(())
+    }
+
+    fn serialize_str(self, value: &str) -> Result<(), Error> {
+        self.string(value);
+        Ok(())
+    }
+
+    fn serialize_bytes(self, value: &[u8]) -> Result<(), Error> {
+        self.collect_seq(value)
+    }
+
+    fn serialize_none(self) -> Result<(), Error> {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Error> {
+        self.text("null");
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _name: &'static str) -> Result<(), Error> {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+    ) -> Result<(), Error> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _name: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        self.open_variant(variant);
+        value.serialize(&mut *self)?;
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn serialize_seq(self, _length: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+        self.open("[", "]")
+    }
+
+    fn serialize_tuple(self, _length: usize) -> Result<Self::SerializeTuple, Error> {
+        self.open("[", "]")
+    }
+
+    fn serialize_tuple_struct(
+        self,
+        _name: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeTupleStruct, Error> {
+        self.open("[", "]")
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeTupleVariant, Error> {
+        self.open_variant(variant);
+        self.open("[", "]}")
+    }
+
+    fn serialize_map(self, _length: Option<usize>) -> Result<Self::SerializeMap, Error> {
+        self.open("{", "}")
+    }
+
+    fn serialize_struct(
+        self,
+        _name: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeStruct, Error> {
+        self.open("{", "}")
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _name: &'static str,
+        _index: u32,
+        variant: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeStructVariant, Error> {
+        self.open_variant(variant);
+        self.open("{", "}}")
+    }
+}
+
+impl ser::SerializeSeq for Compound<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.element(value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl ser::SerializeTuple for Compound<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.element(value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl ser::SerializeTupleStruct for Compound<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.element(value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl ser::SerializeTupleVariant for Compound<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.element(value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl ser::SerializeMap for Compound<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+        self.comma();
+        self.writer.key(key)?;
+        self.writer.out.push(b':');
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        value.serialize(&mut *self.writer)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl ser::SerializeStruct for Compound<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        self.field(name, value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl ser::SerializeStructVariant for Compound<'_, '_> {
+    type Ok = ();
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        self.field(name, value)
+    }
+
+    fn end(self) -> Result<(), Error> {
+        self.close();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn written<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
+        let mut out = Vec::new();
+        value.serialize(&mut Writer::new(&mut out))?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[derive(Serialize)]
+    enum Shape {
+        Empty,
+        Wrapped(u8),
+        Pair(i8, char),
+        Named {
+            text: &'static str,
+            missing: Option<u8>,
+        },
+    }
+
+    #[derive(Serialize)]
+    struct Unit;
+
+    #[derive(Serialize)]
+    struct Point(u16, i32);
+
+    #[test]
+    fn every_shape_of_value_is_written_as_serde_json_writes_it() {
+        let numbers = BTreeMap::from([(-1, true), (20, false)]);
+        let flags = BTreeMap::from([(false, ()), (true, ())]);
+        let named = Shape::Named {
+            text: "a\"b",
+            missing: None,
+        };
+        let all = (
+            (
+                Shape::Empty,
+                Shape::Wrapped(7),
+                Shape::Pair(-3, '\n'),
+                named,
+            ),
+            (Unit, Point(1, -2), numbers, flags),
+            (u64::MAX, i64::MIN, u128::MAX, i128::MIN),
+            ([0u8; 0], Some("x"), None::<u8>, BTreeMap::<u8, u8>::new()),
+        );
+        assert_eq!(written(&all).unwrap(), serde_json::to_string(&all).unwrap());
+    }
+
+    #[test]
+    fn numbers_without_a_json_form_are_null() {
+        assert_eq!(
+            written(&[f64::NAN, f64::INFINITY, -0.0, 1.0]).unwrap(),
+            "[null,null,0,1]"
+        );
+    }
+
+    #[test]
+    fn a_key_that_is_no_string_is_an_error() {
+        assert!(written(&BTreeMap::from([(vec![1], 1)])).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_escaped_as_serde_json_escapes_it(text in "(\\PC|[\\x00-\\x7f]|é|🦀){0,80}") {
+            prop_assert_eq!(written(&text).unwrap(), serde_json::to_string(&text).unwrap());
+        }
+    }
+}
