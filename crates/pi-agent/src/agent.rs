@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use pi_ai::{
     AgentMessage, AssistantStream, Content, Env, ImageContent, InputBlock, LiveMessage, Message,
-    Model, Models, StreamOptions, ThinkingLevel, UserMessage,
+    Model, Models, StreamOptions, StreamPhase, ThinkingLevel, UserMessage,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -125,6 +125,8 @@ pub(crate) struct AgentCore {
     state: Mutex<State>,
     /// Whether a run is under way; `wait_for_idle` watches it.
     running: watch::Sender<bool>,
+    /// What the request under way is doing; none between requests.
+    pub(crate) request_phase: watch::Sender<Option<StreamPhase>>,
     runs: TaskTracker,
 }
 
@@ -176,6 +178,7 @@ impl Agent {
                 hooks: options.hooks,
                 state: Mutex::new(state),
                 running: watch::Sender::new(false),
+                request_phase: watch::Sender::new(None),
                 runs: TaskTracker::new(),
             }),
         }
@@ -276,6 +279,12 @@ impl Agent {
             // The sender lives in `self`, which we hold.
             tracing::debug!("agent is gone while waited for");
         }
+    }
+
+    /// Returns what the request under way is doing, as a value that can be watched; none between
+    /// requests.
+    pub fn request_phase(&self) -> watch::Receiver<Option<StreamPhase>> {
+        self.core.request_phase.subscribe()
     }
 
     /// Looks at the agent's state.

@@ -18,6 +18,7 @@ use crate::error::HookError;
 use crate::event::{AgentEvent, SharedMessage};
 use crate::hooks::{CallVerdict, FinishedCall, LoopUpdate, PendingCall};
 use crate::machine::{CallOutcome, Effect, Input, PreflightOutcome};
+use crate::request_phase::PhaseRelay;
 use crate::tool::{Tool, ToolOutput, UpdateSink};
 use crate::validation;
 
@@ -147,7 +148,19 @@ impl Driver {
             .core
             .models
             .stream(context.model, messages.into(), options);
-        while let Some(event) = answer.next().await {
+        let mut phases = PhaseRelay::new(&self.core.request_phase, &answer);
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = answer.next() => event,
+                () = phases.changed() => {
+                    phases.catch_up();
+                    continue;
+                }
+            };
+            // A phase that began with this event is seen before it.
+            phases.catch_up();
+            let Some(event) = event else { break };
             for effect in self.core.step(Input::Stream(event)) {
                 match effect {
                     Effect::Emit(AgentEvent::MessageEnd { message }) => {

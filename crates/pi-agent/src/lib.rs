@@ -32,6 +32,7 @@ mod event;
 mod hooks;
 mod machine;
 mod queue;
+mod request_phase;
 mod tool;
 mod turn;
 mod validation;

@@ -25,7 +25,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use pi_config::{ConfigDiagnostic, TrustChoice};
-use pi_runtime::{AgentSession, Delivery, SessionEvent, SessionRuntime};
+use pi_runtime::{AgentSession, Delivery, SessionRuntime};
 use pi_tui::{Document, RunnerEvent};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -37,7 +37,7 @@ use crate::intent::Answer;
 use crate::interrupts::DoublePress;
 use crate::look::Look;
 use crate::screen::Screen;
-use crate::session_link::SessionLink;
+use crate::session_link::{Heard, SessionLink};
 use crate::theme_choice::ThemeChoice;
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::{Notice, NoticeLevel, Transcript};
@@ -107,7 +107,7 @@ pub(crate) struct App {
 enum Woken {
     Terminal(RunnerEvent),
     Replaced,
-    Session(SessionEvent),
+    Session(Heard),
     Done(Result<FollowUp, JoinError>),
     Mail(FollowUp),
     ThemeFiles,
@@ -214,7 +214,7 @@ impl App {
             biased;
             event = self.screen.runner().next(), if !self.terminal_lent => Woken::Terminal(event?),
             Ok(()) = self.sessions.changed() => Woken::Replaced,
-            event = self.link.next() => Woken::Session(event),
+            heard = self.link.next() => Woken::Session(heard),
             Some(done) = self.tasks.join_next() => Woken::Done(done),
             Some(mail) = self.mail.recv() => Woken::Mail(mail),
             () = theme_changed => Woken::ThemeFiles,
@@ -226,7 +226,8 @@ impl App {
         match woken {
             Woken::Terminal(event) => self.on_terminal(event),
             Woken::Replaced => self.on_replaced(),
-            Woken::Session(event) => {
+            Woken::Session(Heard::Phase(phase)) => self.on_request_phase(phase),
+            Woken::Session(Heard::Event(event)) => {
                 self.on_session(&event);
                 for _ in 1..BURST {
                     match self.link.ready() {

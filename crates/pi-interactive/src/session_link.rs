@@ -2,19 +2,30 @@
 //!
 //! The session waits for its listeners. A bounded channel keeps the two apart: a burst of deltas is
 //! taken in one go, and a screen that falls behind slows the session down instead of filling memory.
+//! What a request is doing matters in its latest form only and waits for nobody.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_ai::StreamPhase;
 use pi_runtime::{AgentSession, SessionEvent, SessionListener, SessionSubscription};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Events on their way: more than a frame's worth of deltas, far less than a burst could hold.
 const CAPACITY: usize = 256;
 
+/// What is heard of a session.
+pub(crate) enum Heard {
+    /// Something happened.
+    Event(SessionEvent),
+    /// The request under way does something else; none when there is none.
+    Phase(Option<StreamPhase>),
+}
+
 /// A subscription to one session.
 pub(crate) struct SessionLink {
     events: mpsc::Receiver<SessionEvent>,
+    phase: watch::Receiver<Option<StreamPhase>>,
     _subscription: SessionSubscription,
 }
 
@@ -24,15 +35,18 @@ impl SessionLink {
         let (sender, events) = mpsc::channel(CAPACITY);
         Self {
             events,
+            phase: session.request_phase(),
             _subscription: session.subscribe(Arc::new(Relay(sender))),
         }
     }
 
-    /// Waits for the next event; never returns once the session is gone.
-    pub(crate) async fn next(&mut self) -> SessionEvent {
-        match self.events.recv().await {
-            Some(event) => event,
-            None => std::future::pending().await,
+    /// Waits for what is heard next; never returns once the session is gone.
+    pub(crate) async fn next(&mut self) -> Heard {
+        tokio::select! {
+            biased;
+            Some(event) = self.events.recv() => Heard::Event(event),
+            Ok(()) = self.phase.changed() => Heard::Phase(*self.phase.borrow_and_update()),
+            else => std::future::pending().await,
         }
     }
 

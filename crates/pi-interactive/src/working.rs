@@ -28,10 +28,7 @@ pub(crate) enum Activity {
     #[default]
     Idle,
     /// A run.
-    Working {
-        /// What the waiting request does, if one waits.
-        phase: Option<StreamPhase>,
-    },
+    Working,
     /// A compaction.
     Compacting {
         /// Whether pi began it by itself.
@@ -74,6 +71,8 @@ pub(crate) struct Working {
     look: Look,
     activity: Activity,
     step: Step,
+    /// What the request under way is doing, and since when.
+    request: Option<(StreamPhase, Instant)>,
     /// When the model last said something, or was asked.
     heard: Instant,
     since: Instant,
@@ -87,6 +86,7 @@ impl Working {
             look,
             activity: Activity::Idle,
             step: Step::default(),
+            request: None,
             heard: now,
             since: now,
             now,
@@ -100,6 +100,12 @@ impl Working {
             self.heard = now;
         }
         self.activity = activity;
+        self.now = now;
+    }
+
+    /// Says what the request under way is doing; none between requests.
+    pub(crate) fn set_phase(&mut self, phase: Option<StreamPhase>, now: Instant) {
+        self.request = phase.map(|phase| (phase, now));
         self.now = now;
     }
 
@@ -179,7 +185,7 @@ impl Working {
     fn text(&self) -> Option<String> {
         Some(match &self.activity {
             Activity::Idle => return None,
-            Activity::Working { phase } => self.working_text(phase.as_ref()),
+            Activity::Working => self.working_text(),
             Activity::Compacting { automatic: true } => {
                 "The context is nearly full: compacting…".to_owned()
             }
@@ -197,21 +203,27 @@ impl Working {
         })
     }
 
-    fn working_text(&self, phase: Option<&StreamPhase>) -> String {
-        let silence = self.now.saturating_duration_since(self.heard);
-        let counted = |text: &str| match silence {
-            silence if silence >= COUNTED_AFTER => format!("{text} {}s", silence.as_secs()),
-            _ => text.to_owned(),
-        };
-        match phase {
-            Some(StreamPhase::Preparing) => return "Preparing the request…".to_owned(),
-            Some(StreamPhase::Connecting) => return counted("Connecting…"),
-            Some(StreamPhase::Waiting) => return counted("Waiting for the model…"),
-            Some(StreamPhase::Retrying { attempt, .. }) => {
-                return format!("The service is busy, trying again ({attempt})");
+    /// Returns what is said of a request nobody has answered yet.
+    fn waiting_text(&self) -> Option<String> {
+        let (phase, since) = self.request?;
+        let waited = self.now.saturating_duration_since(since);
+        Some(match phase {
+            StreamPhase::Preparing => counted("Preparing the request…", waited),
+            StreamPhase::Connecting => counted("Connecting…", waited),
+            StreamPhase::Waiting => counted("Waiting for the model…", waited),
+            StreamPhase::Retrying { attempt, delay } => {
+                let left = delay.saturating_sub(waited).as_secs_f64().ceil();
+                format!("The service is busy: trying again in {left:.0}s, retry {attempt}")
             }
-            Some(_) | None => {}
+            _ => return None,
+        })
+    }
+
+    fn working_text(&self) -> String {
+        if let Some(text) = self.waiting_text() {
+            return text;
         }
+        let silence = self.now.saturating_duration_since(self.heard);
         let speaks = matches!(
             self.step,
             Step::Thinking | Step::Answering | Step::Calling(_)
@@ -221,7 +233,7 @@ impl Working {
         }
         match &self.step {
             Step::Preparing => "Working…".to_owned(),
-            Step::Asked => counted("Waiting for the model…"),
+            Step::Asked => counted("Waiting for the model…", silence),
             Step::Thinking => "Thinking…".to_owned(),
             Step::Answering => "Answering…".to_owned(),
             Step::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
@@ -231,6 +243,14 @@ impl Working {
             },
         }
     }
+}
+
+/// Returns a text with how long it has been so, once that is worth saying.
+fn counted(text: &str, waited: Duration) -> String {
+    if waited < COUNTED_AFTER {
+        return text.to_owned();
+    }
+    format!("{text} {}s", waited.as_secs())
 }
 
 impl Component for Working {
@@ -279,7 +299,7 @@ mod tests {
             (shown(&mut working), working.next_tick()),
             (String::new(), None)
         );
-        working.set(Activity::Working { phase: None }, start);
+        working.set(Activity::Working, start);
         assert_eq!(shown(&mut working), " ⠋ Working… (escape to stop)");
         let agent = |step| SessionEvent::Agent(step);
         working.follow(&agent(AgentEvent::TurnStart), after(1));
@@ -313,6 +333,43 @@ mod tests {
         };
         working.follow(&agent(step), after(90));
         assert!(shown(&mut working).contains("Running read…"));
+    }
+
+    #[test]
+    fn a_request_says_what_it_waits_for_until_it_is_answered() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut working = Working::new(Look::for_tests(), start);
+        working.set(Activity::Working, start);
+        working.follow(&SessionEvent::Agent(AgentEvent::TurnStart), start);
+        let retrying = StreamPhase::Retrying {
+            attempt: 2,
+            delay: Duration::from_secs(9),
+        };
+        for (phase, waited, wanted) in [
+            (StreamPhase::Preparing, 0, "Preparing the request…"),
+            (StreamPhase::Connecting, 0, "Connecting…"),
+            (StreamPhase::Connecting, 4, "Connecting… 4s"),
+            (StreamPhase::Waiting, 2, "Waiting for the model…"),
+            (StreamPhase::Waiting, 61, "Waiting for the model… 61s"),
+            (
+                retrying,
+                3,
+                "The service is busy: trying again in 6s, retry 2",
+            ),
+        ] {
+            working.set_phase(Some(phase), start);
+            working.tick(after(waited));
+            let line = shown(&mut working);
+            assert!(line.contains(&format!(" {wanted} (escape")), "{line}");
+        }
+        working.set_phase(Some(StreamPhase::Receiving), start);
+        working.step = Step::Thinking;
+        working.tick(after(1));
+        assert!(shown(&mut working).contains("Thinking…"));
+        working.set_phase(None, after(1));
+        working.step = Step::Preparing;
+        assert!(shown(&mut working).contains("Working…"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pi_agent::AgentEvent;
+use pi_ai::StreamPhase;
 use pi_runtime::SessionEvent;
 use pi_session::CompactionReason;
 
@@ -76,14 +77,21 @@ impl App {
         }
     }
 
+    /// The request under way does something else.
+    pub(super) fn on_request_phase(&mut self, phase: Option<StreamPhase>) {
+        let now = Instant::now();
+        self.screen
+            .with_working(|working| working.set_phase(phase, now));
+    }
+
     fn on_step(&mut self, step: &AgentEvent, now: Instant) {
         match step {
             AgentEvent::AgentStart => {
                 self.run_began.get_or_insert(now);
-                self.show_activity(Activity::Working { phase: None }, now);
+                self.show_activity(Activity::Working, now);
                 self.set_progress(true);
             }
-            AgentEvent::TurnStart => self.show_activity(Activity::Working { phase: None }, now),
+            AgentEvent::TurnStart => self.show_activity(Activity::Working, now),
             AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. } => self.refresh_footer(),
             _ => {}
         }
@@ -92,7 +100,7 @@ impl App {
     /// Goes back to what was going on around a compaction or a pause.
     fn after_interlude(&mut self, now: Instant) {
         let activity = if self.session.is_streaming() {
-            Activity::Working { phase: None }
+            Activity::Working
         } else {
             Activity::Idle
         };

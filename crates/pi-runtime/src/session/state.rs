@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_agent::{QueueMode, SharedMessage};
-use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
+use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
 use pi_session::{
     ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, SessionError, SessionTree,
     TokenTotals,
 };
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::AgentSession;
 use super::queue::concatenated;
@@ -151,6 +152,12 @@ impl AgentSession {
     /// Tells whether a run is under way, pauses between attempts included.
     pub fn is_streaming(&self) -> bool {
         self.live().run.active
+    }
+
+    /// Returns what the model's request under way is doing, as a value that can be watched; none
+    /// between requests. It is for people to see and not part of the events.
+    pub fn request_phase(&self) -> watch::Receiver<Option<StreamPhase>> {
+        self.0.agent.request_phase()
     }
 
     /// Tells whether a compaction or a move in the tree is under way.

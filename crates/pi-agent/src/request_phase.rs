@@ -1,0 +1,90 @@
+//! What the request under way is doing, passed on from its stream to whoever watches the agent.
+
+use pi_ai::{AssistantStream, StreamPhase};
+use tokio::sync::watch;
+
+/// Shows the phases of one request to whoever watches the agent; dropping it ends that.
+pub(crate) struct PhaseRelay {
+    shown: watch::Sender<Option<StreamPhase>>,
+    phase: watch::Receiver<StreamPhase>,
+}
+
+impl PhaseRelay {
+    pub(crate) fn new(
+        shown: &watch::Sender<Option<StreamPhase>>,
+        answer: &AssistantStream,
+    ) -> Self {
+        let relay = Self {
+            shown: shown.clone(),
+            phase: answer.phase(),
+        };
+        relay.show(StreamPhase::default());
+        relay
+    }
+
+    /// Waits for another phase; never returns once there will be none.
+    pub(crate) async fn changed(&mut self) {
+        if self.phase.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Shows the phase of now, if it is a new one.
+    pub(crate) fn catch_up(&mut self) {
+        let phase = *self.phase.borrow_and_update();
+        self.show(phase);
+    }
+
+    fn show(&self, phase: StreamPhase) {
+        self.shown.send_if_modified(|shown| {
+            let changes = *shown != Some(phase);
+            *shown = Some(phase);
+            changes
+        });
+    }
+}
+
+impl Drop for PhaseRelay {
+    fn drop(&mut self) {
+        self.shown.send_replace(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+    use pi_ai::Model;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn phases_are_shown_while_the_request_lives_and_not_after() {
+        let model: Model = serde_json::from_value(json!({"id": "m", "name": "m", "api": "a",
+            "provider": "p", "baseUrl": "", "reasoning": true, "input": ["text"], "cost": {},
+            "contextWindow": 1000, "maxTokens": 100}))
+        .unwrap();
+        let shown = watch::Sender::new(None);
+        let (go, gate) = tokio::sync::oneshot::channel::<()>();
+        let mut answer = AssistantStream::produce(&model, 0, |writer| async move {
+            writer.set_phase(StreamPhase::Connecting);
+            gate.await.ok();
+            writer.set_phase(StreamPhase::Receiving);
+            writer.complete().await;
+        });
+        let mut relay = PhaseRelay::new(&shown, &answer);
+        assert_eq!(*shown.borrow(), Some(StreamPhase::Preparing));
+        tokio::select! {
+            biased;
+            _ = answer.next() => panic!("nothing has been said yet"),
+            () = relay.changed() => relay.catch_up(),
+        }
+        assert_eq!(*shown.borrow(), Some(StreamPhase::Connecting));
+        go.send(()).unwrap();
+        while answer.next().await.is_some() {}
+        relay.catch_up();
+        assert_eq!(*shown.borrow(), Some(StreamPhase::Ended));
+        drop(relay);
+        assert_eq!(*shown.borrow(), None);
+    }
+}
