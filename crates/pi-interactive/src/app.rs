@@ -36,6 +36,7 @@ use self::sign_in::SignIn;
 use crate::intent::Answer;
 use crate::interrupts::DoublePress;
 use crate::look::Look;
+use crate::picture_desk::Conversion;
 use crate::screen::Screen;
 use crate::session_link::{Heard, SessionLink};
 use crate::theme_choice::ThemeChoice;
@@ -92,6 +93,8 @@ pub(crate) struct App {
     counting: bool,
     several_providers: bool,
     subscription: bool,
+    /// The warning about extra usage has been told.
+    extra_usage_told: bool,
     theme_problem: Option<String>,
     key_problems: Vec<ConfigDiagnostic>,
     theme_watch: Option<ThemeWatch>,
@@ -111,6 +114,7 @@ enum Woken {
     Done(Result<FollowUp, JoinError>),
     Mail(FollowUp),
     ThemeFiles,
+    Pictures(Vec<Conversion>),
     Timer,
 }
 
@@ -156,6 +160,7 @@ impl App {
             counting: false,
             several_providers: false,
             subscription: false,
+            extra_usage_told: false,
             theme_problem: None,
             key_problems: Vec::new(),
             theme_watch: None,
@@ -202,6 +207,7 @@ impl App {
                 None => std::future::pending().await,
             }
         };
+        let pictures = self.look.appearance().pictures.clone();
         let theme_watch = &mut self.theme_watch;
         let theme_changed = async {
             match theme_watch {
@@ -218,6 +224,7 @@ impl App {
             Some(done) = self.tasks.join_next() => Woken::Done(done),
             Some(mail) = self.mail.recv() => Woken::Mail(mail),
             () = theme_changed => Woken::ThemeFiles,
+            pictures = pictures.next() => Woken::Pictures(pictures),
             () = timer => Woken::Timer,
         })
     }
@@ -239,6 +246,7 @@ impl App {
             Woken::Done(Ok(follow_up)) | Woken::Mail(follow_up) => follow_up(self),
             Woken::Done(Err(error)) => tracing::error!(%error, "a task of the screen ended early"),
             Woken::ThemeFiles => self.reread_themes(),
+            Woken::Pictures(pictures) => self.convert_pictures(pictures),
             Woken::Timer => self.on_timer(Instant::now()),
         }
     }

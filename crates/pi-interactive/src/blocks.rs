@@ -5,6 +5,7 @@
 
 mod assistant;
 mod bash_execution;
+mod cost;
 mod custom;
 mod earlier;
 mod growing_code;
@@ -21,6 +22,7 @@ mod user;
 
 pub(crate) use assistant::AnswerBlock;
 pub(crate) use bash_execution::BashExecutionBlock;
+pub(crate) use cost::{CostBlock, CostNotice};
 pub(crate) use custom::CustomBlock;
 pub(crate) use earlier::EarlierBlock;
 pub(crate) use notice::NoticeBlock;

@@ -25,6 +25,7 @@ mod keys;
 mod look;
 mod message_text;
 mod paths;
+mod picture_desk;
 mod queue_view;
 mod scratch;
 mod screen;
@@ -102,7 +103,7 @@ pub async fn run(
     let settings = services.settings.settings();
     let env = &services.env;
     let capabilities = terminal_setup::capabilities(&settings, env);
-    let mode = terminal_setup::color_mode(capabilities);
+    let mode = terminal_setup::color_mode(capabilities, env);
     let mut themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);
     themes.load(&settings, &services.resources.themes);
     let (keys, problems) = terminal_setup::read_keys(&services.agent_dir, env);

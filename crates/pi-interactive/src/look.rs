@@ -6,7 +6,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_tui::{Capabilities, ColorToken, Keybindings, Style, Theme};
+use pi_tui::{Capabilities, ColorToken, Keybindings, Mermaid, Style, Theme};
+
+use crate::picture_desk::PictureDesk;
 
 /// Everything lines depend on besides their content and the width.
 #[derive(Clone, Debug)]
@@ -25,10 +27,16 @@ pub(crate) struct Appearance {
     pub(crate) output_padding: usize,
     /// What lines of code begin with.
     pub(crate) code_indent: String,
+    /// When diagrams are drawn.
+    pub(crate) mermaid: Mermaid,
+    /// Whether remarks about what caching and summaries cost show.
+    pub(crate) show_cost_notices: bool,
     /// Whether images show.
     pub(crate) show_images: bool,
     /// How wide images show, in cells.
     pub(crate) image_width: usize,
+    /// Where pictures are left that have to be converted.
+    pub(crate) pictures: PictureDesk,
     /// The working directory, to which paths are shown relative.
     pub(crate) cwd: PathBuf,
     /// The user's home, shown as `~`.
@@ -145,8 +153,11 @@ impl Appearance {
             hide_thinking: false,
             output_padding: 1,
             code_indent: "  ".to_owned(),
+            mermaid: Mermaid::default(),
+            show_cost_notices: false,
             show_images: true,
             image_width: 60,
+            pictures: PictureDesk::default(),
             cwd: PathBuf::from("/project"),
             home: Some(PathBuf::from("/home/user")),
         }

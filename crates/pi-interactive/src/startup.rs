@@ -21,7 +21,7 @@ pub(crate) fn greet(app: &mut App) {
         sections: if settings.quiet_startup() && !app.options.verbose {
             Vec::new()
         } else {
-            sections(&services.resources, &display)
+            sections(&services.resources, &services.cwd, &display)
         },
     };
     let header = BlockView::new(Header::new(facts), app.look.clone());
@@ -41,12 +41,14 @@ pub(crate) fn greet(app: &mut App) {
             format!("No model can be asked yet.\n{hints}"),
         );
     }
+    app.warn_about_extra_usage();
     app.tell_theme_problem();
     app.tell_key_problems();
 }
 
 fn sections(
     resources: &Resources,
+    cwd: &std::path::Path,
     display: &dyn Fn(&std::path::Path) -> String,
 ) -> Vec<HeaderSection> {
     let context = HeaderSection {
@@ -54,7 +56,10 @@ fn sections(
         names: resources
             .context_files
             .iter()
-            .map(|file| display(&file.path))
+            .map(|file| match file.path.strip_prefix(cwd) {
+                Ok(inside) => inside.display().to_string(),
+                Err(_) => display(&file.path),
+            })
             .collect(),
         details: resources
             .context_files

@@ -4,15 +4,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_ai::Env;
-use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel, Settings, TuiMode, read_keybindings};
+use pi_config::{
+    AgentDir, ConfigDiagnostic, DiagnosticLevel, MermaidMode, Settings, TuiMode, read_keybindings,
+};
 use pi_tui::{
     Capabilities, CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol,
-    Keybindings, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
+    Keybindings, Mermaid, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
     TerminalEnvironment, Theme, TuiOptions, UserBindings,
 };
 
 use crate::keys::{self, APP_ACTIONS};
 use crate::look::Appearance;
+use crate::picture_desk::PictureDesk;
+
+/// Says that the user wants no colours.
+const NO_COLOR: &str = "NO_COLOR";
 
 /// Lines a turn of the wheel scrolls where nobody says otherwise.
 const WHEEL_LINES: u16 = 3;
@@ -84,8 +90,12 @@ fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProto
 }
 
 /// Returns how many colours themes are resolved for.
-pub(crate) fn color_mode(capabilities: Capabilities) -> ColorMode {
-    if capabilities.true_color {
+pub(crate) fn color_mode(capabilities: Capabilities, env: &Env) -> ColorMode {
+    // https://no-color.org: any value but an empty one.
+    let unwanted = env.var(NO_COLOR).is_some_and(|value| !value.is_empty());
+    if unwanted || env.var("TERM").as_deref() == Some("dumb") {
+        ColorMode::Plain
+    } else if capabilities.true_color {
         ColorMode::TrueColor
     } else {
         ColorMode::Palette
@@ -159,8 +169,11 @@ pub(crate) fn appearance(
         hide_thinking: false,
         output_padding: 1,
         code_indent: String::new(),
+        mermaid: Mermaid::default(),
+        show_cost_notices: false,
         show_images: true,
         image_width: 60,
+        pictures: PictureDesk::default(),
         cwd,
         home,
     };
@@ -176,6 +189,12 @@ impl Appearance {
         settings
             .code_block_indent()
             .clone_into(&mut self.code_indent);
+        self.mermaid = match settings.mermaid_mode() {
+            MermaidMode::Off => Mermaid::Off,
+            MermaidMode::Final => Mermaid::Final,
+            MermaidMode::Streaming => Mermaid::Streaming,
+        };
+        self.show_cost_notices = settings.show_cache_miss_notices();
         self.show_images = settings.show_images();
         self.image_width = usize::from(settings.image_width_cells());
     }

@@ -3,6 +3,8 @@
 //! Blocks live in the screen's document; this remembers which one belongs to which message and tool
 //! call. How a block looks is its own business.
 
+mod answers;
+mod costs;
 mod history;
 #[cfg(test)]
 mod tests;
@@ -12,19 +14,18 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use pi_agent::AgentEvent;
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
+use pi_ai::{AgentMessage, Usage};
 use pi_runtime::{AgentSession, CompactionOutcome, SessionEvent};
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
-use serde_json::Value;
 
 use crate::block::{Block, BlockView};
 use crate::blocks::{
-    AnswerBlock, BashExecutionBlock, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
+    BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
     SummaryBlock, ToolCallBlock,
 };
 use crate::look::Look;
+use costs::Costs;
 use history::History;
 
 /// Entries that are shown at once; more are loaded when somebody looks for them.
@@ -87,6 +88,7 @@ pub(crate) struct Transcript {
     earlier: Option<BlockId>,
     /// The first block of those that are shown.
     first: Option<BlockId>,
+    costs: Costs,
 }
 
 impl Transcript {
@@ -103,6 +105,7 @@ impl Transcript {
             older: Vec::new(),
             earlier: None,
             first: None,
+            costs: Costs::default(),
         }
     }
 
@@ -115,6 +118,7 @@ impl Transcript {
     /// Shows what a session holds: the recent part, and a line above it if there is more.
     pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
         let idle = session.is_idle();
+        self.costs = Costs::priced_by(session.models());
         session.with_session(|session| self.show_recent(document, session, idle));
         if let Some(message) = session.streaming_message() {
             self.catch_up(document, &message);
@@ -125,7 +129,8 @@ impl Transcript {
     fn show_recent(&mut self, document: &mut Document, session: &Session, idle: bool) {
         self.older = session.branch_ids();
         let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
-        let mut history = History::of(&history::read(&recent, session), &self.look);
+        let entries = history::read(&recent, session);
+        let mut history = History::of(&entries, &self.look, &mut self.costs);
         if idle {
             history.close_calls();
         }
@@ -152,7 +157,8 @@ impl Transcript {
             return false;
         }
         let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
-        let mut history = History::of(&history::read(&ids, session), &self.look);
+        let entries = history::read(&ids, session);
+        let mut history = History::of(&entries, &self.look, &mut self.costs.anew());
         history.close_calls();
         let (components, _) = history.finish();
         let ids = match self.first {
@@ -186,7 +192,14 @@ impl Transcript {
                     self.push(document, block);
                 }
                 EntryBody::Compaction(compaction) => {
-                    self.compacted(document, &compaction.summary, compaction.tokens_before);
+                    let (summary, usage) = (&compaction.summary, compaction.usage.as_ref());
+                    self.compacted(document, summary, compaction.tokens_before, usage);
+                }
+                EntryBody::BranchSummary(branch) => {
+                    let notice = self
+                        .costs
+                        .summarized(Summarized::Branch, branch.usage.as_ref());
+                    self.tell_costs(document, notice);
                 }
                 _ => {}
             },
@@ -301,6 +314,8 @@ impl Transcript {
             AgentEvent::MessageEnd { message } => {
                 if let AgentMessage::Assistant(answer) = &**message {
                     self.answer_ended(document, answer);
+                    let notices = self.costs.answered(answer);
+                    self.tell_costs(document, notices);
                 }
             }
             AgentEvent::ToolExecutionStart {
@@ -337,135 +352,6 @@ impl Transcript {
         }
     }
 
-    /// Shows what is new of an answer. Its text is read off the message, so that nothing is lost or
-    /// shown twice however many updates one reading stands for.
-    fn answer_grew(
-        &mut self,
-        document: &mut Document,
-        message: &LiveMessage,
-        event: &AssistantMessageEvent,
-    ) {
-        match event {
-            AssistantMessageEvent::TextDelta { .. }
-            | AssistantMessageEvent::TextEnd { .. }
-            | AssistantMessageEvent::ThinkingDelta { .. }
-            | AssistantMessageEvent::ThinkingEnd { .. } => {
-                let id = self.answer_block(document);
-                self.update::<AnswerBlock>(document, Some(id), |block| {
-                    message.read(|message| block.grow(message));
-                });
-            }
-            AssistantMessageEvent::ToolCallStart {
-                content_index,
-                id,
-                tool_name,
-            } if !self.arriving.contains_key(content_index) => {
-                let block = self.push(document, ToolCallBlock::arriving(tool_name));
-                self.arriving.insert(*content_index, block);
-                self.calls.insert(id.clone(), block);
-            }
-            AssistantMessageEvent::ToolCallDelta {
-                content_index,
-                delta,
-            } => {
-                let id = self.arriving.get(content_index).copied();
-                self.update::<ToolCallBlock>(document, id, |block| block.arguments_arrived(delta));
-            }
-            AssistantMessageEvent::ToolCallEnd {
-                content_index,
-                tool_call,
-            } => {
-                let id = self.arriving.get(content_index).copied();
-                if let Some(id) = id {
-                    self.calls.insert(tool_call.id.clone(), id);
-                }
-                self.update::<ToolCallBlock>(document, id, |block| {
-                    block.set_arguments(&tool_call.arguments);
-                });
-            }
-            _ => {}
-        }
-    }
-
-    fn answer_ended(&mut self, document: &mut Document, answer: &AssistantMessage) {
-        let whole = AnswerBlock::of(answer);
-        match self.answer.take() {
-            Some(id) => {
-                self.update::<AnswerBlock>(document, Some(id), |block| block.finish(answer));
-            }
-            None if !whole.is_blank() => {
-                self.push(document, whole);
-            }
-            None => {}
-        }
-        for call in answer.tool_calls() {
-            let id = match self.calls.get(&call.id).copied() {
-                Some(id) => id,
-                None => {
-                    let block = ToolCallBlock::new(&call.name, &call.arguments);
-                    let id = self.push(document, block);
-                    self.calls.insert(call.id.clone(), id);
-                    id
-                }
-            };
-            self.update::<ToolCallBlock>(document, Some(id), |block| {
-                block.set_arguments(&call.arguments);
-            });
-        }
-        let arrived = std::mem::take(&mut self.arriving);
-        if let Some(why) = ended_early(answer) {
-            let calls = self.calls.drain().map(|(_, id)| id);
-            let given_up: Vec<BlockId> = arrived.into_values().chain(calls).collect();
-            for id in given_up {
-                self.update::<ToolCallBlock>(document, Some(id), |block| block.give_up(&why));
-            }
-        }
-    }
-
-    /// Shows an answer that was under way before we listened.
-    fn catch_up(&mut self, document: &mut Document, message: &LiveMessage) {
-        let message = message.snapshot();
-        let id = self.answer_block(document);
-        self.update::<AnswerBlock>(document, Some(id), |block| block.grow(&message));
-        for (index, block) in message.content.iter().enumerate() {
-            if let Some(call) = block.as_tool_call() {
-                let block = ToolCallBlock::new(&call.name, &call.arguments);
-                let id = self.push(document, block);
-                self.arriving.insert(index, id);
-                self.calls.insert(call.id.clone(), id);
-            }
-        }
-    }
-
-    fn answer_block(&mut self, document: &mut Document) -> BlockId {
-        match self.answer {
-            Some(id) => id,
-            None => {
-                let id = self.push(document, AnswerBlock::arriving());
-                self.answer = Some(id);
-                id
-            }
-        }
-    }
-
-    /// Returns the block of a call, which is made if nobody announced it.
-    fn call(
-        &mut self,
-        document: &mut Document,
-        id: &str,
-        name: &str,
-        arguments: &Value,
-    ) -> BlockId {
-        if let Some(block) = self.calls.get(id) {
-            return *block;
-        }
-        let empty = JsonObject::new();
-        let arguments = arguments.as_object().unwrap_or(&empty);
-        let block = self.push(document, ToolCallBlock::new(name, arguments));
-        self.calls.insert(id.to_owned(), block);
-        block
-    }
-
     fn compaction_ended(
         &mut self,
         document: &mut Document,
@@ -473,7 +359,10 @@ impl Transcript {
         outcome: (Option<&CompactionOutcome>, bool, Option<&str>),
     ) {
         match outcome {
-            (Some(result), ..) => self.compacted(document, &result.summary, result.tokens_before),
+            (Some(result), ..) => {
+                let usage = result.usage.as_ref();
+                self.compacted(document, &result.summary, result.tokens_before, usage);
+            }
             // Whoever asked for a compaction is told what came of it.
             _ if asked_for => {}
             (None, true, _) => {
@@ -487,9 +376,27 @@ impl Transcript {
         }
     }
 
-    fn compacted(&mut self, document: &mut Document, summary: &str, tokens_before: u64) {
+    fn compacted(
+        &mut self,
+        document: &mut Document,
+        summary: &str,
+        tokens_before: u64,
+        usage: Option<&Usage>,
+    ) {
         let summarized = Summarized::Compaction { tokens_before };
         self.push(document, SummaryBlock::new(summarized, summary));
+        let notice = self.costs.summarized(summarized, usage);
+        self.tell_costs(document, notice);
+    }
+
+    fn tell_costs(
+        &mut self,
+        document: &mut Document,
+        notices: impl IntoIterator<Item = CostNotice>,
+    ) {
+        for notice in notices {
+            self.push(document, CostBlock::new(notice));
+        }
     }
 
     fn say(&mut self, document: &mut Document, level: NoticeLevel, text: String) {
@@ -540,21 +447,5 @@ impl Transcript {
                 self.ticking.remove(&id);
             }
         }
-    }
-}
-
-/// Returns why the calls of an answer will never run, if they will not.
-fn ended_early(answer: &AssistantMessage) -> Option<String> {
-    match answer.stop_reason {
-        StopReason::Aborted => Some("Stopped before it began.".to_owned()),
-        StopReason::Error => {
-            let error = answer.error_message.as_deref().unwrap_or("unknown");
-            Some(format!("The answer failed: {error}"))
-        }
-        StopReason::Pending
-        | StopReason::Stop
-        | StopReason::Length
-        | StopReason::ToolUse
-        | StopReason::Deferred => None,
     }
 }

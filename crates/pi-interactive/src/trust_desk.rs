@@ -63,7 +63,7 @@ impl TrustDesk {
         // Nothing of the project counts yet, its settings least of all.
         let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked).settings();
         let capabilities = terminal_setup::capabilities(&settings, env);
-        let mode = terminal_setup::color_mode(capabilities);
+        let mode = terminal_setup::color_mode(capabilities, env);
         let themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);
         let (keys, _) = terminal_setup::read_keys(agent_dir, env);
         let look = Look::new(terminal_setup::appearance(

@@ -41,6 +41,7 @@ mod log;
 mod migrate;
 mod model_messages;
 mod moment;
+mod prompt_cache;
 mod reader;
 mod removal;
 mod scan;
@@ -83,6 +84,7 @@ pub use header::{CURRENT_VERSION, SessionHeader};
 pub use kind::{EntryKind, MessageRole};
 pub use log::AppendError;
 pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
+pub use prompt_cache::{CacheMiss, PromptCache};
 pub use removal::{Removal, RemovalError, delete_session};
 pub use sections::{
     InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,

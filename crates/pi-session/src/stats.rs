@@ -31,6 +31,8 @@ pub struct SessionTotals {
     pub tokens: TokenTotals,
     /// Cost in US dollars.
     pub cost: f64,
+    /// The share of the last request's prompt that came from the cache, in percent.
+    pub cache_hit_share: Option<f64>,
     by_model: HashMap<String, ModelUsage>,
 }
 
@@ -100,6 +102,7 @@ impl SessionTotals {
                 self.tool_calls += answer.tool_calls().count() as u64;
                 let model = answer.response_model.as_ref().unwrap_or(&answer.model);
                 self.add_usage(format!("{}/{model}", answer.provider), &answer.usage);
+                self.cache_hit_share = cache_hit_share(&answer.usage);
             }
             AgentMessage::ToolResult(result) => {
                 self.tool_results += 1;
@@ -148,6 +151,16 @@ impl SessionTotals {
         });
         used
     }
+}
+
+/// Returns the share of a prompt that came from the cache, in percent; none where there was no prompt.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "token counts stay far below 2^53"
+)]
+fn cache_hit_share(usage: &Usage) -> Option<f64> {
+    let prompt = usage.prompt_tokens();
+    (prompt > 0).then(|| usage.cache_read as f64 / prompt as f64 * 100.0)
 }
 
 /// How full the model's window is.

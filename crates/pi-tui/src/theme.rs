@@ -24,6 +24,8 @@ pub enum ColorMode {
     TrueColor,
     /// The 256-colour palette; other colours are replaced by their nearest entry.
     Palette,
+    /// No colours; weight, slant and reversed cells stay.
+    Plain,
 }
 
 /// Colours of an exported page, where a theme sets them; never reduced to the palette.
@@ -119,7 +121,8 @@ fn reduce(color: Color, mode: ColorMode) -> Color {
         (Color::Rgb(red, green, blue), ColorMode::Palette) => {
             Color::Indexed(nearest_palette_entry(red, green, blue))
         }
-        (color, _) => color,
+        (_, ColorMode::Plain) => Color::Default,
+        (color, ColorMode::TrueColor | ColorMode::Palette) => color,
     }
 }
 

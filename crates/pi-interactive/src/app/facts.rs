@@ -3,7 +3,7 @@
 //! Counting a long session reads all of it. That happens once, on a thread of its own; afterwards
 //! the session keeps count.
 
-use pi_ai::AuthKind;
+use pi_ai::{AuthKind, Models};
 use pi_runtime::{AgentSession, SessionStats};
 use pi_tui::{Leave, RunnerError};
 
@@ -12,9 +12,16 @@ use crate::footer::FooterFacts;
 use crate::git_branch::current_branch;
 use crate::paths::with_tilde;
 use crate::title;
+use crate::transcript::NoticeLevel;
 
 /// Sessions up to this many entries are counted at once.
 const COUNTED_AT_ONCE: usize = 400;
+
+/// The provider whose subscription does not cover programs of others.
+const ANTHROPIC: &str = "anthropic";
+
+/// A plan that is used with a key.
+const KIMI_CODING: &str = "kimi-coding";
 
 impl App {
     /// Brings the footer up to date.
@@ -66,7 +73,7 @@ impl App {
             branch: current_branch(session.cwd()),
             name: session.session_name(),
             tokens: stats.as_ref().map(|stats| stats.tokens).unwrap_or_default(),
-            cache_hits: None,
+            cache_hits: stats.as_ref().and_then(|stats| stats.cache_hit_share),
             cost: stats.as_ref().map_or(0.0, |stats| stats.cost),
             subscription: self.subscription,
             context: stats.and_then(|stats| stats.context_usage),
@@ -91,16 +98,32 @@ impl App {
             .iter()
             .filter(|provider| models.is_authenticated(provider.id()));
         self.several_providers = usable.take(2).count() > 1;
-        self.subscription = self
-            .session
-            .model()
-            .and_then(|model| models.auth_status(&model.provider))
-            .is_some_and(|status| status.kind == AuthKind::OAuth);
+        let model = self.session.model();
+        let provider = model.as_ref().map(|model| model.provider.as_str());
+        self.subscription = provider.is_some_and(|provider| is_subscription(models, provider));
+    }
+
+    /// Says once that a subscription does not cover what pi uses of it, where that is so.
+    pub(crate) fn warn_about_extra_usage(&mut self) {
+        let model = self.session.model();
+        let concerned = self.subscription && model.is_some_and(|model| model.provider == ANTHROPIC);
+        let settings = self.session.settings().settings();
+        if !concerned || !settings.warn_anthropic_extra_usage() || self.extra_usage_told {
+            return;
+        }
+        self.extra_usage_told = true;
+        self.tell(
+            NoticeLevel::Warning,
+            "Anthropic counts what programs of others use with a Claude subscription as extra usage, \
+             billed by the token and not by the plan. https://claude.ai/settings/usage shows and \
+             limits it; /settings hides this warning.",
+        );
     }
 
     /// Tells everybody that another model answers.
     pub(crate) fn model_changed(&mut self) {
         self.look_at_providers();
+        self.warn_about_extra_usage();
         self.paint_border();
         self.refresh_footer();
     }
@@ -117,6 +140,20 @@ impl App {
             tracing::warn!(%error, "the terminal does not take what is written");
         }
     }
+}
+
+/// Returns whether requests to a provider are paid by a plan and not by the token.
+fn is_subscription(models: &Models, provider: &str) -> bool {
+    if provider == KIMI_CODING {
+        return true;
+    }
+    let signed_in = models
+        .auth_status(provider)
+        .is_some_and(|status| status.kind == AuthKind::OAuth);
+    let flow = models
+        .provider(provider)
+        .and_then(|provider| provider.auth().and_then(|auth| auth.oauth.clone()));
+    signed_in && flow.is_some_and(|flow| flow.is_subscription())
 }
 
 /// Returns what is left on the terminal at the end.

@@ -9,6 +9,7 @@ use pi_tui::{ColorScheme, Keybindings, ScreenMode, ScrollbarPolicy, ShrinkPolicy
 
 use super::App;
 use crate::look::Appearance;
+use crate::picture_desk::Conversion;
 use crate::terminal_setup::{read_keys, screen_mode};
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::NoticeLevel;
@@ -18,6 +19,14 @@ impl App {
     pub(crate) fn change_look(&mut self, change: impl FnOnce(&mut Appearance)) {
         self.look.change(change);
         self.screen.runner().tui().invalidate();
+    }
+
+    /// Converts pictures beside the loop and shows them.
+    pub(super) fn convert_pictures(&mut self, pictures: Vec<Conversion>) {
+        self.spawn_blocking(
+            move || pictures.into_iter().for_each(Conversion::run),
+            |app, ()| app.change_look(|_| {}),
+        );
     }
 
     /// Shows the theme that the settings, a preview or the terminal ask for.

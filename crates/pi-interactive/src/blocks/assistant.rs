@@ -5,9 +5,13 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use pi_ai::{AssistantBlock, AssistantMessage, StopReason};
-use pi_tui::{ColorToken, Component, Line, Lines, Markdown, MouseEvent, MouseOutcome, Style};
+use pi_tui::{
+    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, Mermaid, MouseEvent,
+    MouseOutcome, Style, Theme,
+};
 
 use super::page::{Page, is_click, mark_zone, markdown_theme};
 use crate::block::Block;
@@ -46,6 +50,10 @@ impl Part {
         let fresh = |text: &str| {
             Markdown::new(text, theme.clone())
                 .style(style)
+                .options(MarkdownOptions {
+                    mermaid: appearance.mermaid,
+                    ..MarkdownOptions::default()
+                })
                 .padding(appearance.output_padding, 0)
         };
         if !is_growing {
@@ -80,7 +88,7 @@ pub(crate) struct AnswerBlock {
     /// The rows of each run of thoughts in the last layout.
     thinking_rows: Vec<Range<usize>>,
     /// What the parts that grow were laid out with.
-    laid_out_for: Option<(std::sync::Arc<pi_tui::Theme>, usize)>,
+    laid_out_for: Option<(Arc<Theme>, usize, Mermaid)>,
 }
 
 impl AnswerBlock {
@@ -158,9 +166,13 @@ impl AnswerBlock {
             self.hidden = appearance.hide_thinking;
             self.clicked.clear();
         }
-        let looks = (appearance.theme.clone(), appearance.output_padding);
-        let same = self.laid_out_for.as_ref().is_some_and(|(theme, padding)| {
-            std::sync::Arc::ptr_eq(theme, &looks.0) && *padding == looks.1
+        let looks = (
+            Arc::clone(&appearance.theme),
+            appearance.output_padding,
+            appearance.mermaid,
+        );
+        let same = self.laid_out_for.as_ref().is_some_and(|laid_out| {
+            Arc::ptr_eq(&laid_out.0, &looks.0) && (laid_out.1, laid_out.2) == (looks.1, looks.2)
         });
         if !same {
             self.laid_out_for = Some(looks);

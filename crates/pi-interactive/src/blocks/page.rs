@@ -166,7 +166,10 @@ impl<'look> Page<'look> {
     pub(crate) fn markdown(&mut self, text: &str, style: Style, options: MarkdownOptions) {
         let mut markdown = Markdown::new(text, markdown_theme(self.appearance))
             .style(style)
-            .options(options);
+            .options(MarkdownOptions {
+                mermaid: self.appearance.mermaid,
+                ..options
+            });
         let lines = markdown.render(self.width());
         self.rows.extend(lines.iter().cloned());
     }

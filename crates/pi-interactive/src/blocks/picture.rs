@@ -1,42 +1,30 @@
 //! Pictures among the content of messages: on terminals that show them, and as words elsewhere.
 
-use std::io::Cursor;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use image::{ImageFormat, ImageReader, Limits};
 use pi_ai::ImageContent;
 use pi_tui::{
     ImageCells, ImageProtocol, Line, image_dimensions, image_fallback, image_lines, sanitize,
 };
 
 use crate::look::Appearance;
-
-/// Memory for decoding a picture at most.
-const DECODED_BYTES: u64 = 128 * 1024 * 1024;
+use crate::picture_desk::Converted;
 
 /// A picture of a result.
 #[derive(Debug)]
 pub(crate) struct Picture {
-    image: ImageContent,
-    png: Png,
-}
-
-/// The picture as PNG, since Kitty takes nothing else.
-#[derive(Debug)]
-enum Png {
-    Untried,
-    Impossible,
-    Converted(String),
+    image: Arc<ImageContent>,
+    /// The picture as PNG, since Kitty takes nothing else; made when it is first shown.
+    png: Option<Converted>,
 }
 
 impl Picture {
     /// Takes a picture.
     pub(crate) fn new(image: ImageContent) -> Self {
         Self {
-            image,
-            png: Png::Untried,
+            image: Arc::new(image),
+            png: None,
         }
     }
 
@@ -45,7 +33,7 @@ impl Picture {
         describe(&self.image)
     }
 
-    /// Returns the picture's lines; none where it cannot be shown.
+    /// Returns the picture's lines; none where it cannot be shown, or not yet.
     pub(crate) fn lines(&mut self, width: usize, appearance: &Appearance) -> Option<Vec<Line>> {
         let protocol = appearance.capabilities.images?;
         if !appearance.show_images {
@@ -53,13 +41,12 @@ impl Picture {
         }
         let data = match protocol {
             ImageProtocol::Kitty if self.image.mime_type != "image/png" => {
-                if let Png::Untried = self.png {
-                    self.png = to_png(&self.image).map_or(Png::Impossible, Png::Converted);
-                }
-                match &self.png {
-                    Png::Converted(data) => data,
-                    Png::Untried | Png::Impossible => return None,
-                }
+                let png = self.png.get_or_insert_with(|| {
+                    let converted = Converted::default();
+                    appearance.pictures.leave(&self.image, &converted);
+                    converted
+                });
+                png.get()?.as_ref()?
             }
             ImageProtocol::Kitty | ImageProtocol::ITerm2 => &self.image.data,
         };
@@ -85,20 +72,4 @@ fn next_id() -> u32 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff;
     ((std::process::id() & 0xffff) << 16 | count).max(1)
-}
-
-fn to_png(image: &ImageContent) -> Option<String> {
-    let bytes = STANDARD.decode(&image.data).ok()?;
-    let mut reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .ok()?;
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(DECODED_BYTES);
-    reader.limits(limits);
-    let mut png = Vec::new();
-    let picture = reader.decode().ok()?;
-    picture
-        .write_to(&mut Cursor::new(&mut png), ImageFormat::Png)
-        .ok()?;
-    Some(STANDARD.encode(png))
 }

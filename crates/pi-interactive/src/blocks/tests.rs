@@ -2,13 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::FutureExt as _;
 use pi_ai::{
     AssistantBlock, AssistantMessage, BashExecutionMessage, Content, ImageContent, InputBlock,
     StopReason, ThinkingContent,
 };
 use pi_tui::{
-    Capabilities, ColorToken, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, strip_ansi,
-    visible_width,
+    Capabilities, ColorToken, ImageProtocol, Mermaid, MouseButton, MouseEvent, MouseEventKind,
+    strip_ansi, visible_width,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -16,6 +19,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::block::Block;
 use crate::look::Appearance;
+use crate::picture_desk::Conversion;
 use crate::transcript::{BashEnd, Notice, NoticeLevel};
 
 /// Returns the rows of a block without colours and without what fills them.
@@ -452,6 +456,68 @@ fn pictures_show_on_terminals_that_can_and_are_named_elsewhere() {
     };
     let lines = block.lines(60, &hidden);
     assert!(!lines.iter().any(|line| line.contains("\x1b_G")));
+}
+
+#[test]
+fn a_picture_of_another_kind_shows_when_it_was_converted() {
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    image::DynamicImage::new_rgb8(2, 2)
+        .write_to(&mut bytes, image::ImageFormat::Bmp)
+        .unwrap();
+    let data = STANDARD.encode(bytes.into_inner());
+    let mut block = call("read", &json!({"path": "dot.bmp"}));
+    let content = [InputBlock::Image(ImageContent::new(data, "image/bmp"))];
+    block.end(&content, None, false, None);
+    let appearance = Appearance {
+        capabilities: Capabilities {
+            images: Some(ImageProtocol::Kitty),
+            ..Capabilities::default()
+        },
+        ..Appearance::for_tests()
+    };
+    let is_drawn = |block: &mut ToolCallBlock| {
+        let lines = block.lines(60, &appearance);
+        lines.iter().any(|line| line.contains("\x1b_G"))
+    };
+    assert!(!is_drawn(&mut block), "not on this thread");
+    assert!(!is_drawn(&mut block));
+    let left = appearance.pictures.next().now_or_never().unwrap();
+    assert_eq!(left.len(), 1, "asked for once");
+    left.into_iter().for_each(Conversion::run);
+    assert!(is_drawn(&mut block));
+}
+
+#[test]
+fn remarks_about_costs_show_to_those_who_want_them() {
+    let mut block = CostBlock::new(CostNotice {
+        token: ColorToken::Warning,
+        text: "Cache miss\x1b[2J".to_owned(),
+    });
+    assert!(block.lines(60, &Appearance::for_tests()).is_empty());
+    let appearance = Appearance {
+        show_cost_notices: true,
+        ..Appearance::for_tests()
+    };
+    assert_eq!(shown_with(&mut block, 60, &appearance), ["", " Cache miss"]);
+}
+
+#[test]
+fn diagrams_are_drawn_when_the_settings_say_so() {
+    let text = "```mermaid\ngraph LR\nA-->B\n```";
+    let message = AssistantMessage {
+        content: vec![AssistantBlock::text(text)],
+        stop_reason: StopReason::Stop,
+        ..AssistantMessage::default()
+    };
+    for (mermaid, is_code) in [(Mermaid::Off, true), (Mermaid::Streaming, false)] {
+        let appearance = Appearance {
+            mermaid,
+            ..Appearance::for_tests()
+        };
+        let lines = shown_with(&mut AnswerBlock::of(&message), 60, &appearance);
+        let has_code = lines.iter().any(|line| line.contains("A-->B"));
+        assert_eq!(has_code, is_code, "{lines:?}");
+    }
 }
 
 #[test]

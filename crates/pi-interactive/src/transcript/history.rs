@@ -7,11 +7,12 @@ use pi_ai::{AgentMessage, AssistantMessage, InputBlock};
 use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
 use pi_tui::Component;
 
-use super::ended_early;
+use super::answers::ended_early;
+use super::costs::Costs;
 use crate::block::{Block, BlockView};
 use crate::blocks::{
-    AnswerBlock, BashExecutionBlock, CustomBlock, SkillBlock, SkillCall, Summarized, SummaryBlock,
-    ToolCallBlock, UserBlock,
+    AnswerBlock, BashExecutionBlock, CostBlock, CostNotice, CustomBlock, SkillBlock, SkillCall,
+    Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
 use crate::look::Look;
 
@@ -50,13 +51,35 @@ enum Made {
 }
 
 impl History {
-    /// Makes blocks of entries.
-    pub(super) fn of(entries: &[Arc<Entry>], look: &Look) -> Self {
+    /// Makes blocks of entries; `costs` follows them.
+    pub(super) fn of(entries: &[Arc<Entry>], look: &Look, costs: &mut Costs) -> Self {
         let mut history = Self::new(look);
         for entry in entries {
             history.add_entry(entry);
+            history.add_costs(entry, costs);
         }
         history
+    }
+
+    fn add_costs(&mut self, entry: &Entry, costs: &mut Costs) {
+        let notices: Vec<CostNotice> = match &entry.body {
+            EntryBody::Message(AgentMessage::Assistant(answer)) => costs.answered(answer),
+            EntryBody::Compaction(compaction) => {
+                let tokens_before = compaction.tokens_before;
+                let summarized = Summarized::Compaction { tokens_before };
+                let notice = costs.summarized(summarized, compaction.usage.as_ref());
+                notice.into_iter().collect()
+            }
+            EntryBody::BranchSummary(branch) => {
+                let notice = costs.summarized(Summarized::Branch, branch.usage.as_ref());
+                notice.into_iter().collect()
+            }
+            EntryBody::Usage(usage) => costs.warmed(entry, usage).into_iter().collect(),
+            _ => return,
+        };
+        for notice in notices {
+            self.add(CostBlock::new(notice));
+        }
     }
 
     /// Starts without blocks.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pi_agent::{SharedMessage, ToolOutput};
 use pi_ai::{
-    AssistantBlock, Content, FauxProvider, InputBlock, MessageBuilder, ToolCall, ToolResultMessage,
-    UserMessage,
+    AssistantBlock, AssistantMessage, AssistantMessageEvent, Content, FauxProvider, InputBlock,
+    MessageBuilder, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
 use pi_session::NewSession;
 use pi_tui::{
@@ -17,7 +17,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::blocks::UserBlock;
+use crate::blocks::{AnswerBlock, UserBlock};
 
 struct Stage {
     transcript: Transcript,

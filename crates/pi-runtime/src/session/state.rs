@@ -76,6 +76,10 @@ pub struct SessionStats {
     /// How full the model's window is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<ContextUsage>,
+    /// The share of the last request's prompt that came from the cache, in percent; for people, and
+    /// not part of what clients are told.
+    #[serde(skip)]
+    pub cache_hit_share: Option<f64>,
 }
 
 /// A message that a fork may begin before.
@@ -240,6 +244,7 @@ impl AgentSession {
             tokens: totals.tokens,
             cost: totals.cost,
             context_usage,
+            cache_hit_share: totals.cache_hit_share,
         })
     }
 

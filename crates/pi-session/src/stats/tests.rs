@@ -76,6 +76,27 @@ fn everything_that_was_paid_for_counts() {
 }
 
 #[test]
+fn the_cache_share_is_that_of_the_last_answer() {
+    let reported = |read: u64, input: u64| {
+        used(
+            answer("a"),
+            json!({"input": input, "cacheRead": read, "cacheWrite": 100}),
+        )
+    };
+    let share = |entries: Vec<Value>| {
+        let path = Path::of(entries);
+        SessionTotals::of(path.entries.iter().map(AsRef::as_ref)).cache_hit_share
+    };
+    assert_eq!(share(vec![user("x")]), None);
+    assert_eq!(share(vec![reported(0, 400)]), Some(0.0));
+    assert_eq!(
+        share(vec![reported(0, 400), reported(300, 0), user("x")]),
+        Some(75.0)
+    );
+    assert_eq!(share(vec![reported(300, 0), answer("unreported")]), None);
+}
+
+#[test]
 fn absurd_reports_do_not_overflow() {
     let absurd = json!({"input": 1e300, "output": 1e300, "cacheRead": 1e300, "cacheWrite": 1e300});
     let path = Path::of([

@@ -1,0 +1,229 @@
+//! What is worth saying about the cost of requests: prompts paid for again, summaries, caches kept
+//! warm, thoughts a provider dropped.
+
+use std::time::Duration;
+
+use pi_ai::{AssistantMessage, Models, Usage};
+use pi_session::{CacheMiss, Entry, PromptCache, UsageEntry};
+use pi_tui::ColorToken;
+
+use crate::blocks::{CostNotice, Summarized};
+use crate::footer::short_count;
+
+/// Misses below both of these are not worth a line.
+const TOKENS_WORTH_TELLING: u64 = 20_000;
+const DOLLARS_WORTH_TELLING: f64 = 0.1;
+/// Less is no amount to mention.
+const LEAST_DOLLARS: f64 = 0.01;
+/// How long the usual cache lives without being read.
+const CACHE_LIFETIME: Duration = Duration::from_mins(5);
+/// What entries of usage are called that kept a cache warm.
+const WARMING: &str = "cache_warm";
+/// What providers' reports about changed requests are called, and the change that costs.
+const TRANSFORMATIONS: &str = "anthropic_input_transformations";
+const DROPPED: &str = "thinking_dropped";
+
+/// Follows what requests cost.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Costs {
+    /// Who knows prices.
+    models: Option<Models>,
+    cache: PromptCache,
+    /// Thoughts that the answer before told of as dropped.
+    dropped: usize,
+}
+
+impl Costs {
+    /// Starts with a conversation of which nothing is known.
+    pub(super) fn priced_by(models: &Models) -> Self {
+        Self {
+            models: Some(models.clone()),
+            ..Self::default()
+        }
+    }
+
+    /// Starts again with the same prices.
+    pub(super) fn anew(&self) -> Self {
+        Self {
+            models: self.models.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next answer.
+    pub(super) fn answered(&mut self, answer: &AssistantMessage) -> Vec<CostNotice> {
+        let models = self.models.as_ref();
+        let read_rate = |provider: &str, model: &str| {
+            let model = models.and_then(|models| models.model(provider, model));
+            model.map_or(0.0, |model| model.cost.rates.cache_read)
+        };
+        let miss = self.cache.answered(answer, read_rate);
+        let before = std::mem::replace(&mut self.dropped, dropped_thoughts(answer));
+        let dropped = (self.dropped > before).then(|| {
+            let thoughts = match self.dropped {
+                1 => "1 thought".to_owned(),
+                count => format!("{count} thoughts"),
+            };
+            format!("The provider left out {thoughts} of earlier answers")
+        });
+        let texts = miss.and_then(told).into_iter().chain(dropped);
+        texts.map(warning).collect()
+    }
+
+    /// Takes a summary that stands for what was before.
+    pub(super) fn summarized(
+        &mut self,
+        what: Summarized,
+        usage: Option<&Usage>,
+    ) -> Option<CostNotice> {
+        self.cache.context_changed();
+        let usage = usage?;
+        let what = match what {
+            Summarized::Compaction { .. } => "The compaction",
+            Summarized::Branch => "The summary of the branch",
+        };
+        let tokens = usage.prompt_tokens().saturating_add(usage.output);
+        let amount = amount(usage.cost.total);
+        Some(warning(format!(
+            "{what} took {} tokens{amount}",
+            short_count(tokens)
+        )))
+    }
+
+    /// Takes a request nobody made by hand.
+    pub(super) fn warmed(&mut self, entry: &Entry, usage: &UsageEntry) -> Option<CostNotice> {
+        self.cache.follow(entry, |_, _| 0.0);
+        if usage.kind != WARMING {
+            return None;
+        }
+        let note = usage
+            .note
+            .as_ref()
+            .map_or(String::new(), |note| format!(" ({note})"));
+        Some(CostNotice {
+            token: ColorToken::Dim,
+            text: format!(
+                "The prompt cache was kept warm{note}: ${:.4}",
+                usage.usage.cost.total
+            ),
+        })
+    }
+}
+
+fn warning(text: String) -> CostNotice {
+    CostNotice {
+        token: ColorToken::Warning,
+        text,
+    }
+}
+
+/// Says what a miss cost, if that is worth a line.
+fn told(miss: CacheMiss) -> Option<String> {
+    if miss.tokens < TOKENS_WORTH_TELLING && miss.cost < DOLLARS_WORTH_TELLING {
+        return None;
+    }
+    let why = if miss.model_changed {
+        ", another model answers".to_owned()
+    } else if miss.idle >= CACHE_LIFETIME {
+        format!(" after {} idle minutes", miss.idle.as_secs() / 60)
+    } else {
+        String::new()
+    };
+    let tokens = short_count(miss.tokens);
+    let amount = amount(miss.cost);
+    Some(format!(
+        "Cache miss{why}: {tokens} tokens were paid for again{amount}"
+    ))
+}
+
+fn amount(dollars: f64) -> String {
+    if dollars < LEAST_DOLLARS {
+        return String::new();
+    }
+    format!(" (about ${dollars:.2})")
+}
+
+fn dropped_thoughts(answer: &AssistantMessage) -> usize {
+    let reports = answer.diagnostics.iter().flatten();
+    let changes = reports
+        .filter(|report| report.kind == TRANSFORMATIONS)
+        .filter_map(|report| report.details.as_ref()?.get("transformations")?.as_array());
+    changes
+        .flatten()
+        .filter(|change| change.get("type").and_then(|kind| kind.as_str()) == Some(DROPPED))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(model: &str, read: u64, write: u64, at_minute: i64) -> AssistantMessage {
+        serde_json::from_value(json!({
+            "content": [], "api": "a", "provider": "p", "model": model, "stopReason": "stop",
+            "usage": {"input": 0, "output": 1, "cacheRead": read, "cacheWrite": write,
+                "cost": {"cacheWrite": write as f64 * 4e-6, "cacheRead": 0}},
+            "timestamp": at_minute * 60_000,
+        }))
+        .unwrap()
+    }
+
+    fn texts(notices: Vec<CostNotice>) -> Vec<String> {
+        notices.into_iter().map(|notice| notice.text).collect()
+    }
+
+    #[test]
+    fn a_miss_says_how_much_and_why() {
+        let mut costs = Costs::default();
+        assert_eq!(texts(costs.answered(&answer("m", 0, 100_000, 0))), [""; 0]);
+        assert_eq!(
+            texts(costs.answered(&answer("m", 0, 100_000, 1))),
+            ["Cache miss: 100k tokens were paid for again (about $0.40)"]
+        );
+        assert_eq!(
+            texts(costs.answered(&answer("m", 0, 100_000, 13))),
+            ["Cache miss after 12 idle minutes: 100k tokens were paid for again (about $0.40)"]
+        );
+        assert_eq!(
+            texts(costs.answered(&answer("n", 0, 100_000, 13))),
+            ["Cache miss, another model answers: 100k tokens were paid for again (about $0.40)"]
+        );
+        assert_eq!(
+            texts(costs.answered(&answer("n", 95_000, 10_000, 13))),
+            [""; 0],
+            "too little to tell"
+        );
+    }
+
+    #[test]
+    fn a_summary_says_what_it_took_and_the_next_prompt_is_no_miss() {
+        let mut costs = Costs::default();
+        let first = answer("m", 0, 100_000, 0);
+        costs.answered(&first);
+        let notice = costs.summarized(Summarized::Branch, Some(&first.usage));
+        assert_eq!(
+            notice.map(|notice| notice.text),
+            Some("The summary of the branch took 100k tokens".to_owned())
+        );
+        assert_eq!(texts(costs.answered(&answer("m", 0, 30_000, 1))), [""; 0]);
+    }
+
+    #[test]
+    fn thoughts_a_provider_drops_are_told_once() {
+        let mut costs = Costs::default();
+        let mut answer = answer("m", 0, 0, 0);
+        answer.diagnostics = serde_json::from_value(json!([{
+            "type": TRANSFORMATIONS,
+            "details": {"transformations": [{"type": DROPPED}, {"type": "other"}, {"type": DROPPED}]},
+        }]))
+        .unwrap();
+        assert_eq!(
+            texts(costs.answered(&answer)),
+            ["The provider left out 2 thoughts of earlier answers"]
+        );
+        assert_eq!(texts(costs.answered(&answer)), [""; 0]);
+    }
+}
