@@ -3,21 +3,16 @@
 use std::fmt::Write as _;
 
 use pi_runtime::AgentSession;
-use pi_session::{SessionError, SessionTotals};
+use pi_session::SessionError;
 
 /// Returns the facts, one a line.
 pub(crate) fn session_report(
     session: &AgentSession,
     version: &str,
 ) -> Result<String, SessionError> {
+    session.prepare_stats()?;
     let stats = session.stats()?;
-    let totals = session.with_session(|session| {
-        let mut totals = SessionTotals::default();
-        for entry in session.entries() {
-            totals.add(&*entry?);
-        }
-        Ok::<_, SessionError>(totals)
-    })?;
+    let totals = session.totals()?;
     let mut report = String::from("Session\n");
     let mut fact = |label: &str, value: String| {
         // Writing to a string cannot fail.
@@ -38,12 +33,12 @@ pub(crate) fn session_report(
     fact(
         "messages",
         format!(
-            "{} ({} from you, {} answers, {} tool calls, {} results)",
+            "{} ({} from you, {}, {}, {})",
             grouped(stats.total_messages),
             grouped(stats.user_messages),
-            grouped(stats.assistant_messages),
-            grouped(stats.tool_calls),
-            grouped(stats.tool_results),
+            counted(stats.assistant_messages, "answer"),
+            counted(stats.tool_calls, "tool call"),
+            counted(stats.tool_results, "result"),
         ),
     );
     let tokens = &stats.tokens;
@@ -68,6 +63,10 @@ pub(crate) fn session_report(
             format!("{used} of {}{percent}", grouped(context.context_window)),
         );
     }
+    let cached = tokens.cache_read > 0 || tokens.cache_write > 0;
+    if let Some(share) = stats.cache_hit_share.filter(|_| cached) {
+        fact("cache", format!("{share:.1}% of the last prompt"));
+    }
     if stats.cost > 0.0 {
         fact("cost", format!("${:.4}", stats.cost));
         for model in totals.by_model() {
@@ -83,6 +82,12 @@ pub(crate) fn session_report(
         }
     }
     Ok(report.trim_end().to_owned())
+}
+
+/// Returns a number and what it counts.
+fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
 }
 
 /// Returns a number with its thousands apart.

@@ -331,6 +331,15 @@ impl Session {
         (0..).take(self.len()).map(|slot| self.entry_at(slot))
     }
 
+    /// Reads the entries from a position in the order of the file, one at a time.
+    pub fn entries_from(
+        &self,
+        first: usize,
+    ) -> impl Iterator<Item = Result<Arc<Entry>, SessionError>> + '_ {
+        let slots = (0..).take(self.len()).skip(first);
+        slots.map(|slot| self.entry_at(slot))
+    }
+
     /// Fails if the directory the session works in does not exist.
     pub fn check_cwd(&self) -> Result<(), SessionError> {
         if self.header.cwd.is_empty() || self.cwd.exists() {

@@ -46,7 +46,10 @@ impl App {
         }
         let session = self.session.clone();
         self.spawn_blocking(
-            move || (session.session_id(), session.stats()),
+            move || {
+                let stats = session.prepare_stats().and_then(|()| session.stats());
+                (session.session_id(), stats)
+            },
             |app, (id, stats)| {
                 app.counting = false;
                 if app.session.session_id() != id {

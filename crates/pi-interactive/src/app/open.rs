@@ -192,19 +192,23 @@ impl App {
     }
 
     pub(crate) fn open_fork(&mut self) {
-        let points = match self.session.messages_for_forking() {
-            Ok(points) => points,
-            Err(error) => return self.error(crate::failure::describe(&error)),
-        };
-        if points.is_empty() {
-            self.status("There is no message to fork from yet");
-            return;
-        }
-        let points = points.into_iter().map(|point| ForkPoint {
-            entry: point.entry_id,
-            text: point.text,
-        });
-        self.open(ForkDialog::open(self.look.clone(), points.collect()));
+        let session = self.session.clone();
+        self.spawn_blocking(
+            move || session.messages_for_forking(),
+            |app, points| match points {
+                Ok(points) if points.is_empty() => {
+                    app.status("There is no message to fork from yet");
+                }
+                Ok(points) => {
+                    let points = points.into_iter().map(|point| ForkPoint {
+                        entry: point.entry_id,
+                        text: point.text,
+                    });
+                    app.open(ForkDialog::open(app.look.clone(), points.collect()));
+                }
+                Err(error) => app.error(crate::failure::describe(&error)),
+            },
+        );
     }
 
     pub(crate) fn open_tree(&mut self, selected: Option<EntryId>) {

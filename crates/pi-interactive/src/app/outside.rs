@@ -64,11 +64,15 @@ impl App {
             self.copy(selected, "The selection is on the clipboard");
             return;
         }
-        match self.session.last_assistant_text() {
-            Ok(Some(text)) => self.copy(text, "The last answer is on the clipboard"),
-            Ok(None) => self.status("There is no answer to copy yet"),
-            Err(error) => self.error(crate::failure::describe(&error)),
-        }
+        let session = self.session.clone();
+        self.spawn_blocking(
+            move || session.last_assistant_text(),
+            |app, text| match text {
+                Ok(Some(text)) => app.copy(text, "The last answer is on the clipboard"),
+                Ok(None) => app.status("There is no answer to copy yet"),
+                Err(error) => app.error(crate::failure::describe(&error)),
+            },
+        );
     }
 
     /// Copies a text, through the system and through the terminal.

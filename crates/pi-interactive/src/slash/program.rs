@@ -36,7 +36,7 @@ pub(super) fn export(app: &mut App, argument: &str) {
         let redaction = stored_secrets(session.models().authenticator().store().as_ref()).await;
         let write = move || {
             let system_prompt = Some(session.system_prompt());
-            session.with_session(|session| {
+            session.with_copy(|session| {
                 if is_jsonl {
                     let options = JsonlOptions {
                         output,

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pi_agent::{QueueMode, SharedMessage};
 use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
 use pi_session::{
-    ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, SessionError, SessionTree,
-    TokenTotals,
+    Access, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
+    SessionError, SessionTotals, SessionTree, TokenTotals,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +17,12 @@ use tokio::sync::watch;
 use super::AgentSession;
 use super::queue::concatenated;
 use crate::toolset::{RegisteredTool, ToolOrigin};
+
+/// Entries read in one go while others wait for the session: a few milliseconds' worth.
+const READ_AT_ONCE: usize = 100;
+
+/// A pause between two such goes. A lock that is taken again at once may never reach who waits.
+const LET_OTHERS_IN: Duration = Duration::from_micros(100);
 
 /// A look at a session, in the form of RPC's `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -248,6 +255,58 @@ impl AgentSession {
         })
     }
 
+    /// Reads what [`AgentSession::stats`] needs, a little at a time, so that nobody waits long for
+    /// the session meanwhile. Blocks; a long session takes a while.
+    pub fn prepare_stats(&self) -> Result<(), SessionError> {
+        while !self.transcript().count_more(READ_AT_ONCE)? {
+            std::thread::sleep(LET_OTHERS_IN);
+        }
+        let context = self.transcript().unread_context();
+        // An entry that somebody holds is not read again.
+        let mut held = Vec::with_capacity(context.len());
+        for part in context.chunks(READ_AT_ONCE) {
+            let transcript = self.transcript();
+            for id in part {
+                held.push(transcript.session().entry(id.as_str())?);
+            }
+            drop(transcript);
+            std::thread::sleep(LET_OTHERS_IN);
+        }
+        self.transcript().projection()?;
+        Ok(())
+    }
+
+    /// Looks at a copy of the session, so that reading all of it keeps nobody waiting. Blocks.
+    pub fn with_copy<R>(&self, look: impl FnOnce(&Session) -> R) -> R {
+        let (copy, leaf) = self.with_session(|session| {
+            let path = session.path().filter(|_| session.is_saved());
+            let path = path.map(std::path::Path::to_owned);
+            (path, session.leaf_id().cloned())
+        });
+        let copy = copy.and_then(|path| {
+            let mut copy = Session::open(
+                &path,
+                OpenSession {
+                    access: Access::Read,
+                    env: self.0.env.clone(),
+                    cwd: Some(self.0.cwd.clone()),
+                    ..OpenSession::default()
+                },
+            )
+            .ok()?;
+            match leaf {
+                Some(leaf) => copy.branch(&leaf).ok()?,
+                None => copy.reset_leaf(),
+            }
+            Some(copy)
+        });
+        match copy {
+            Some(copy) => look(&copy),
+            // Without a file, or with one that somebody took away, what is in memory counts.
+            None => self.with_session(look),
+        }
+    }
+
     /// Measures how full the model's window is; none without a model or a known window.
     pub fn context_usage(&self) -> Result<Option<ContextUsage>, SessionError> {
         let Some(model) = self.model() else {
@@ -258,21 +317,31 @@ impl AgentSession {
         Ok(ContextUsage::of(projection, model.context_window))
     }
 
+    /// Returns what the session has used, by model too, over all branches.
+    pub fn totals(&self) -> Result<SessionTotals, SessionError> {
+        self.transcript().totals().cloned()
+    }
+
     /// Returns the user's messages of all branches, to fork before one.
     pub fn messages_for_forking(&self) -> Result<Vec<ForkMessage>, SessionError> {
-        let transcript = self.transcript();
-        let session = transcript.session();
+        let nodes = self.tree().nodes;
+        let asked = nodes
+            .into_iter()
+            .filter(|node| node.kind == EntryKind::Message(MessageRole::User));
+        let asked: Vec<EntryId> = asked.map(|node| node.id).collect();
         let mut messages = Vec::new();
-        for node in session.tree().nodes {
-            if node.kind != EntryKind::Message(MessageRole::User) {
-                continue;
-            }
-            let entry = session.entry(node.id.as_str())?;
-            if let EntryBody::Message(AgentMessage::User(user)) = &entry.body {
+        for part in asked.chunks(READ_AT_ONCE) {
+            // Taken anew for each part, for others to get a word in.
+            let transcript = self.transcript();
+            for entry_id in part {
+                let entry = transcript.session().entry(entry_id.as_str())?;
+                let EntryBody::Message(AgentMessage::User(user)) = &entry.body else {
+                    continue;
+                };
                 let text = concatenated(&user.content);
                 if !text.is_empty() {
                     messages.push(ForkMessage {
-                        entry_id: node.id,
+                        entry_id: entry_id.clone(),
                         text,
                     });
                 }

@@ -9,14 +9,17 @@ use std::sync::Arc;
 use pi_agent::SharedMessage;
 use pi_ai::AgentMessage;
 use pi_session::{
-    BranchSummary, Entry, EntryBody, EntryId, Projection, Session, SessionError, SessionTotals,
+    BranchSummary, Entry, EntryBody, EntryId, EntryKind, Projection, Session, SessionError,
+    SessionTotals,
 };
 
 /// A session and the views on it that are in use.
 pub(crate) struct Transcript {
     session: Session,
     projection: Option<Projection>,
-    totals: Option<SessionTotals>,
+    totals: SessionTotals,
+    /// How many entries the totals count, from the first.
+    counted: usize,
     /// How many messages the model sees, where that was asked for and has not changed.
     count: Option<usize>,
     /// The entries of the messages that the run in progress has added, oldest first.
@@ -28,7 +31,8 @@ impl Transcript {
         Self {
             session,
             projection: None,
-            totals: None,
+            totals: SessionTotals::default(),
+            counted: 0,
             count: None,
             recorded: Vec::new(),
         }
@@ -100,9 +104,7 @@ impl Transcript {
         let entry = self.session.branch_with_summary(leaf, summary)?;
         self.projection = None;
         self.count = None;
-        if let Some(totals) = &mut self.totals {
-            totals.add(&entry);
-        }
+        self.count(&entry);
         Ok(entry)
     }
 
@@ -110,9 +112,7 @@ impl Transcript {
         if !is_metadata(&entry.body) {
             self.count = None;
         }
-        if let Some(totals) = &mut self.totals {
-            totals.add(entry);
-        }
+        self.count(entry);
         let follows = self
             .projection
             .as_mut()
@@ -121,6 +121,45 @@ impl Transcript {
             // Projected before the old one goes, which holds the entries that both have.
             self.projection = self.session.projection().ok();
         }
+    }
+
+    /// Counts an entry that was appended, if those before it are counted.
+    fn count(&mut self, entry: &Entry) {
+        if self.counted + 1 == self.session.len() {
+            self.totals.add(entry);
+            self.counted += 1;
+        }
+    }
+
+    /// Counts so many entries more at most; tells whether all are counted.
+    pub(crate) fn count_more(&mut self, most: usize) -> Result<bool, SessionError> {
+        for entry in self.session.entries_from(self.counted).take(most) {
+            self.totals.add(&*entry?);
+            self.counted += 1;
+        }
+        Ok(self.counted == self.session.len())
+    }
+
+    /// Returns the entries that a projection would read, in the order of the path; none if there is
+    /// one already.
+    pub(crate) fn unread_context(&self) -> Vec<EntryId> {
+        if self.projection.is_some() {
+            return Vec::new();
+        }
+        let mut path = self.session.branch_ids();
+        let is_compaction =
+            |id: &EntryId| self.session.kind(id.as_str()) == Some(EntryKind::Compaction);
+        let Some(compaction) = path.iter().rposition(is_compaction) else {
+            return path;
+        };
+        let entry = path.get(compaction);
+        let entry = entry.and_then(|id| self.session.entry(id.as_str()).ok());
+        let kept = entry.and_then(|entry| match &entry.body {
+            EntryBody::Compaction(compaction) => compaction.first_kept_entry_id.clone(),
+            _ => None,
+        });
+        let kept = kept.and_then(|kept| path.iter().position(|id| *id == kept));
+        path.split_off(kept.unwrap_or(compaction).min(compaction))
     }
 
     /// Returns what the model sees.
@@ -150,17 +189,8 @@ impl Transcript {
 
     /// Returns the counts over all entries.
     pub(crate) fn totals(&mut self) -> Result<&SessionTotals, SessionError> {
-        let totals = match self.totals.take() {
-            Some(totals) => totals,
-            None => {
-                let mut totals = SessionTotals::default();
-                for entry in self.session.entries() {
-                    totals.add(&*entry?);
-                }
-                totals
-            }
-        };
-        Ok(self.totals.insert(totals))
+        self.count_more(usize::MAX)?;
+        Ok(&self.totals)
     }
 
     /// Remembers the entry of a message that the run has added.
