@@ -100,6 +100,10 @@ pub(crate) struct App {
     theme_watch: Option<ThemeWatch>,
     /// When the run under way began.
     run_began: Option<Instant>,
+    /// The full screen shows what left the main one, until the user has read it.
+    reading: bool,
+    /// A prompt that nobody could be asked; it comes back when somebody can.
+    unasked: Option<String>,
     /// Another program has the terminal.
     terminal_lent: bool,
     suspending: bool,
@@ -165,6 +169,8 @@ impl App {
             key_problems: Vec::new(),
             theme_watch: None,
             run_began: None,
+            reading: false,
+            unasked: None,
             terminal_lent: false,
             suspending: false,
             leaving: None,
@@ -251,7 +257,8 @@ impl App {
         }
     }
 
-    async fn end(self, reason: ExitReason) -> Result<ExitReason, InteractiveError> {
+    async fn end(mut self, reason: ExitReason) -> Result<ExitReason, InteractiveError> {
+        self.stop_reading();
         let Self {
             screen,
             runtime,

@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 use pi_tui::{
     ColorToken, Component, Editor, EditorEvent, EditorOptions, EditorTheme, InputContext,
     InputEvent, InputOutcome, KeyEvent, Lines, MouseEvent, MouseOutcome, Painter, SelectTheme,
+    action,
 };
 
 use crate::keys;
@@ -103,6 +104,10 @@ impl EditorArea {
         let matches = |action: &str| context.keybindings.matches(key, action);
         if matches(keys::EXIT) && self.editor.is_empty() {
             return Some(keys::EXIT);
+        }
+        // There is no page to turn in an empty prompt.
+        if matches(action::EDITOR_PAGE_UP) && self.editor.is_empty() {
+            return Some(action::EDITOR_PAGE_UP);
         }
         // Escape closes the popup first.
         let completing = self.editor.is_completing();

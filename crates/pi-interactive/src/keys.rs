@@ -264,7 +264,11 @@ pub(crate) fn keybindings(platform: Platform, user: &UserBindings) -> Keybinding
 
 #[cfg(test)]
 mod tests {
+    use pi_tui::{Component as _, EditorOptions, InputContext, InputEvent, KeyEvent};
+
     use super::*;
+    use crate::editor_area::{EditorArea, PromptEvent};
+    use crate::look::Look;
 
     #[test]
     fn every_default_key_is_a_key() {
@@ -273,5 +277,98 @@ mod tests {
             assert_eq!(keys.len(), definition.keys.len(), "{}", definition.id);
         }
         assert_eq!(TUI_ACTIONS.len() + APP_ACTIONS.len(), 90);
+    }
+
+    /// What a prompt with history, kills and several lines shows.
+    fn prompt() -> EditorArea {
+        let options = EditorOptions {
+            padding: 0,
+            max_completions: 5,
+        };
+        let mut area = EditorArea::new(&Look::for_tests(), options);
+        area.set_focused(true);
+        let editor = area.editor();
+        editor.add_to_history("an earlier prompt");
+        editor.set_text("one two three\nfour five six\nseven eight nine");
+        area
+    }
+
+    /// Presses keys by their names, with the keys of an action replaced by F9.
+    fn press(area: &mut EditorArea, action: &str, keys: &[&str]) {
+        let mut user = UserBindings::default();
+        user.bind(action, ["f9"]);
+        let keybindings = keybindings(Platform::Linux, &user);
+        let context = InputContext {
+            keybindings: &keybindings,
+            now: std::time::Instant::now(),
+            rows: 24,
+        };
+        for key in keys {
+            let key = match key.chars().collect::<Vec<_>>().as_slice() {
+                [character] => KeyEvent::typed(*character),
+                _ => KeyEvent::press(key.parse().unwrap()),
+            };
+            area.handle_input(&InputEvent::Key(key), &context);
+        }
+    }
+
+    #[test]
+    fn every_action_of_the_prompt_changes_it() {
+        // What is pressed before, so that there is something to do.
+        let before: &[(&str, &[&str])] = &[
+            ("tui.editor.cursorRight", &["ctrl+a"]),
+            ("tui.editor.cursorWordRight", &["ctrl+a"]),
+            ("tui.editor.cursorLineEnd", &["ctrl+a"]),
+            ("tui.editor.cursorDown", &["up"]),
+            ("tui.editor.pageDown", &["up", "up"]),
+            ("tui.editor.deleteCharForward", &["ctrl+a"]),
+            ("tui.editor.deleteWordForward", &["ctrl+a"]),
+            ("tui.editor.deleteToLineEnd", &["ctrl+a"]),
+            ("tui.editor.yank", &["ctrl+w"]),
+            (
+                "tui.editor.yankPop",
+                &["ctrl+w", "left", "ctrl+w", "ctrl+y"],
+            ),
+            ("tui.editor.undo", &["ctrl+w"]),
+            ("tui.editor.jumpForward", &["ctrl+a"]),
+            (
+                "tui.editor.historyNext",
+                &["ctrl+u", "ctrl+u", "ctrl+u", "ctrl+u", "ctrl+u", "up"],
+            ),
+        ];
+        let editing = TUI_ACTIONS.iter().filter(|action| {
+            action.id.starts_with("tui.editor.") || action.id == "tui.input.newLine"
+        });
+        for action in editing {
+            let mut area = prompt();
+            let keys = before.iter().find(|(id, _)| *id == action.id);
+            press(&mut area, "none", keys.map_or(&[], |(_, keys)| *keys));
+            let shown = area.render(40);
+            press(&mut area, action.id, &["f9"]);
+            if action.id.contains(".jump") {
+                // The next key says where to.
+                press(&mut area, "none", &["e"]);
+            }
+            assert_ne!(area.render(40), shown, "{}", action.id);
+        }
+    }
+
+    #[test]
+    fn every_action_of_the_application_is_heard_at_the_prompt_or_in_a_dialog() {
+        let in_dialogs = ["app.thinking.save", "app.models.", "app.tree."];
+        let in_sessions = ["toggle", "rename", "delete"];
+        for action in APP_ACTIONS {
+            let mut area = prompt();
+            area.editor().set_text("");
+            area.take_events();
+            press(&mut area, action.id, &["f9"]);
+            let heard = area.take_events() == [PromptEvent::Action(action.id)];
+            let elsewhere = in_dialogs
+                .iter()
+                .any(|prefix| action.id.starts_with(prefix))
+                || (action.id.starts_with("app.session.")
+                    && in_sessions.iter().any(|word| action.id.contains(word)));
+            assert_ne!(heard, elsewhere, "{}", action.id);
+        }
     }
 }

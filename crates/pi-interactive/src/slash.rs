@@ -110,7 +110,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         conversation::reload,
     ),
     plain("quit", "Leave", program::quit),
-    plain("debug", "", program::debug),
+    with("debug", "", "", program::debug),
 ];
 
 const fn plain(

@@ -147,6 +147,15 @@ impl Runner {
         Ok(())
     }
 
+    /// Shows on the full screen what has just left the main screen.
+    pub fn read_back(&mut self) -> Result<(), RunnerError> {
+        let bytes = self.tui.read_back();
+        self.note_modes();
+        self.write(&bytes)?;
+        self.scheduler.request(FrameNeed::Now, Instant::now());
+        Ok(())
+    }
+
     /// Waits for the next thing a program must know; paints in between.
     pub async fn next(&mut self) -> Result<RunnerEvent, RunnerError> {
         loop {

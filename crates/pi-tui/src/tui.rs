@@ -217,7 +217,8 @@ impl Tui {
             }
         }
         self.close_search();
-        if self.mode() == ScreenMode::Main && self.has_overlay() {
+        // What was taken away since the last frame, such as a dialog, shall not stay either.
+        if matches!(&self.screen, Screen::Main(screen) if screen.is_painted()) {
             output.push_str(&self.last_frame());
         }
         let last = match &mut self.screen {
@@ -262,6 +263,20 @@ impl Tui {
         }
     }
 
+    /// Goes over to the full screen and shows there what has just left the main screen; returns the
+    /// bytes to write. [`Tui::set_mode`] goes back.
+    pub fn read_back(&mut self) -> String {
+        let Screen::Main(screen) = &self.screen else {
+            return String::new();
+        };
+        let first = screen.lines_above().saturating_sub(self.size.rows);
+        let output = self.set_mode(ScreenMode::Full);
+        if let Screen::Full(screen) = &mut self.screen {
+            screen.viewport.begin_at(first);
+        }
+        output
+    }
+
     /// Paints the current state and returns the bytes to write; none if nothing changed.
     pub fn frame(&mut self) -> Result<String, RenderError> {
         let mut output = self.paint()?;
@@ -286,8 +301,17 @@ impl Tui {
             }
         };
         let overlay: Option<Compose<'_>> = if any { Some(&mut compose) } else { None };
-        self.screen
-            .frame(&mut self.content, size, self.render, overlay)
+        let output = self
+            .screen
+            .frame(&mut self.content, size, self.render, overlay);
+        if let Screen::Full(screen) = &mut self.screen {
+            // The main screen finds its place again when it comes back.
+            let moves = screen.take_moves();
+            if let Some(parked) = &mut self.parked {
+                parked.follow(&moves);
+            }
+        }
+        output
     }
 
     /// Makes the next frame clear the terminal, scrollback included, and print everything.

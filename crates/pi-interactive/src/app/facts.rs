@@ -129,6 +129,7 @@ impl App {
         self.warn_about_extra_usage();
         self.paint_border();
         self.refresh_footer();
+        self.restore_unasked();
     }
 
     /// Brings the title of the window up to date.

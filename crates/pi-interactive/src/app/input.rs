@@ -1,10 +1,10 @@
 //! What keys and other events of the terminal mean.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pi_config::DoubleEscapeAction;
 use pi_runtime::{CycleDirection, Delivery, Persist};
-use pi_tui::{InputEvent, RunnerEvent};
+use pi_tui::{InputEvent, KeyId, RunnerEvent, ScreenMode, action};
 
 use super::App;
 use crate::ExitReason;
@@ -13,6 +13,12 @@ use crate::keys;
 
 /// How many screens above the view are loaded.
 const LOADED_AHEAD: usize = 2;
+
+/// How long the way back from reading is shown.
+const HINT_TIME: Duration = Duration::from_secs(3);
+
+/// Writes down what is on the screen, wherever the focus is; for reports, and not to be changed.
+const DEBUG_KEY: &str = "shift+ctrl+d";
 
 impl App {
     pub(super) fn on_terminal(&mut self, event: RunnerEvent) {
@@ -31,10 +37,6 @@ impl App {
 
     /// Loads an earlier part of the session before the user has scrolled to the first one shown.
     fn load_older(&mut self) {
-        // While the entries are counted on another thread, reading some of them would wait for it.
-        if self.counting {
-            return;
-        }
         let tui = self.screen.peek();
         let near = LOADED_AHEAD * tui.size().rows;
         if self.transcript.has_older() && tui.lines_above().is_some_and(|lines| lines < near) {
@@ -45,6 +47,10 @@ impl App {
 
     fn on_input(&mut self, event: &InputEvent) {
         if event.is_key_release() {
+            return;
+        }
+        if is_debug_key(event) {
+            self.write_debug_record();
             return;
         }
         if self.screen.has_dialog() {
@@ -62,8 +68,29 @@ impl App {
         }
     }
 
+    /// Shows on the full screen what left the main one; entries before that are loaded on the way.
+    fn read_back(&mut self) {
+        if self.screen.peek().mode() != ScreenMode::Main {
+            return;
+        }
+        self.reading = true;
+        self.written(|app| app.screen.runner().read_back());
+        let back = self.look.appearance().key(keys::INTERRUPT);
+        let hint = format!("{back} goes back to the prompt");
+        let now = Instant::now();
+        self.screen.runner().tui().flash(&hint, HINT_TIME, now);
+    }
+
+    /// Goes back from reading to where the conversation goes on.
+    pub(super) fn stop_reading(&mut self) {
+        if std::mem::take(&mut self.reading) {
+            self.written(|app| app.screen.runner().set_mode(ScreenMode::Main));
+        }
+    }
+
     fn perform(&mut self, action: &'static str) {
         match action {
+            action::EDITOR_PAGE_UP => self.read_back(),
             keys::INTERRUPT => self.interrupt(),
             keys::CLEAR => self.clear(),
             keys::EXIT => self.leave(ExitReason::Quit),
@@ -89,6 +116,10 @@ impl App {
 
     /// Escape: stops the innermost thing that is under way.
     fn interrupt(&mut self) {
+        if self.reading {
+            self.stop_reading();
+            return;
+        }
         let session = &self.session;
         if session.is_retrying() {
             session.abort_retry();
@@ -165,4 +196,9 @@ impl App {
             "Thinking is shown"
         });
     }
+}
+
+fn is_debug_key(event: &InputEvent) -> bool {
+    let id = DEBUG_KEY.parse::<KeyId>();
+    matches!((event, id), (InputEvent::Key(key), Ok(id)) if key.is(id))
 }

@@ -157,6 +157,7 @@ impl App {
         });
         let mode: ScreenMode = screen_mode(settings);
         if self.screen.peek().mode() != mode {
+            self.reading = false;
             self.written(|app| app.screen.runner().set_mode(mode));
         }
     }

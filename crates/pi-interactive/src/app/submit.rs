@@ -34,6 +34,7 @@ impl App {
         if text.is_empty() {
             return;
         }
+        self.stop_reading();
         if let Some((command, argument)) = slash::find(&text) {
             (command.run)(self, argument);
             return;
@@ -76,14 +77,18 @@ impl App {
         let saying = async move {
             for prompt in prompts {
                 let session = runtime.session();
-                session.prompt(prompt).await?;
+                let text = prompt.text.clone();
+                if let Err(refused) = session.prompt(prompt).await {
+                    return Some((text, refused));
+                }
                 session.wait_for_idle().await;
             }
-            Ok::<(), PromptRefused>(())
+            None
         };
-        self.spawn(saying, |app, result| {
-            if let Err(refused) = result {
-                app.error(refused.to_string());
+        self.spawn(saying, |app, refused| {
+            if let Some((text, refused)) = refused {
+                app.remember_prompt(&text);
+                app.take_refusal(&refused, text);
             }
         });
     }
@@ -96,10 +101,7 @@ impl App {
             Ok(Run::Started | Run::Queued | Run::Handled) => app.refresh_queue(),
             // A compaction began in the meantime.
             Err(PromptRefused::Compacting) => app.hold_back(text, delivery),
-            Err(refused) => {
-                app.error(refused.to_string());
-                app.give_back(&text);
-            }
+            Err(refused) => app.take_refusal(&refused, text),
         });
     }
 
@@ -134,11 +136,46 @@ impl App {
         };
         self.spawn(sending, |app, refused| {
             app.refresh_queue();
-            for (text, error) in refused {
-                app.error(error.to_string());
-                app.give_back(&text);
+            for (text, refused) in refused {
+                app.take_refusal(&refused, text);
             }
         });
+    }
+
+    /// Says why a prompt was refused and keeps its text.
+    ///
+    /// Where nobody can be asked, the next thing typed is a command that changes that: the prompt
+    /// stays free for it, and the text comes back afterwards.
+    fn take_refusal(&mut self, refused: &PromptRefused, text: String) {
+        let nobody = matches!(
+            refused,
+            PromptRefused::NoModel
+                | PromptRefused::UnknownProvider { .. }
+                | PromptRefused::NoCredential { .. }
+                | PromptRefused::Auth(_)
+        );
+        self.error(refused.to_string());
+        if !nobody {
+            self.give_back(&text);
+            return;
+        }
+        let key = self.look.appearance().key(pi_tui::action::EDITOR_CURSOR_UP);
+        self.tell(
+            NoticeLevel::Info,
+            format!("Your message is kept: it comes back with a model, or with {key}"),
+        );
+        self.unasked = Some(text);
+    }
+
+    /// Brings back the prompt that nobody could be asked, once somebody can.
+    pub(super) fn restore_unasked(&mut self) {
+        let model = self.session.model();
+        let models = self.session.models();
+        if model.is_some_and(|model| models.is_authenticated(&model.provider))
+            && let Some(text) = self.unasked.take()
+        {
+            self.give_back(&text);
+        }
     }
 
     /// Puts a text that was refused back, unless something else is being typed.

@@ -1,6 +1,6 @@
 //! The line above a conversation of which only the recent part is shown.
 
-use pi_tui::{ColorToken, Lines};
+use pi_tui::{ColorToken, Lines, action};
 
 use super::page::Page;
 use crate::block::Block;
@@ -32,10 +32,11 @@ impl EarlierBlock {
 impl Block for EarlierBlock {
     fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
         let count = super::summary::grouped(self.entries as u64);
+        let key = appearance.key(action::EDITOR_PAGE_UP);
         let mut page = Page::new(width, appearance.output_padding, appearance);
         page.text(
             ColorToken::Dim,
-            &format!("… {count} earlier entries are not shown; /tree lists them"),
+            &format!("… {count} earlier entries: {key} at an empty prompt"),
         );
         page.plain().into()
     }

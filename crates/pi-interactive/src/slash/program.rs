@@ -7,6 +7,9 @@ use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl, stored_se
 use crate::ExitReason;
 use crate::app::App;
 
+/// What makes `/debug` crash, in builds for development: to see what becomes of the terminal.
+const CRASH: &str = "crash";
+
 /// `/quit`
 pub(super) fn quit(app: &mut App, _argument: &str) {
     app.leave(ExitReason::Quit);
@@ -84,7 +87,11 @@ pub(super) fn bug(app: &mut App, _argument: &str) {
 }
 
 /// `/debug`
-pub(super) fn debug(app: &mut App, _argument: &str) {
+pub(super) fn debug(app: &mut App, argument: &str) {
+    assert!(
+        !cfg!(debug_assertions) || argument != CRASH,
+        "asked for with /debug {CRASH}"
+    );
     app.write_debug_record();
 }
 

@@ -312,7 +312,7 @@ fn a_long_session_shows_its_recent_part_at_once() {
     let rows = stage.shown();
     assert_eq!(
         rows.first().unwrap(),
-        "… 99,000 earlier entries are not shown; /tree lists them"
+        "… 99,000 earlier entries: pageUp at an empty prompt"
     );
     assert_eq!(rows.last().unwrap(), "said 24999");
     assert!(stage.transcript.has_older());

@@ -5,6 +5,7 @@
 
 use super::content::Content;
 use super::diff::row_change;
+use super::document::Change;
 use super::frame::{RenderError, Row, WidthPolicy, prepare_rows};
 use super::image_cache::ImageCache;
 use super::screen::Compose;
@@ -70,6 +71,8 @@ pub(crate) struct FullScreen {
     /// The number of the first dock line in view.
     dock_top: usize,
     transcript_lines: usize,
+    /// What moved since somebody asked.
+    moves: Vec<Change>,
 }
 
 pub(super) struct FullFrameOptions<'a> {
@@ -181,7 +184,13 @@ impl FullScreen {
         self.viewport.fit(height, self.transcript_lines);
     }
 
-    fn follow(&mut self, changes: &[super::document::Change]) {
+    /// Returns what moved since this was last asked.
+    pub(crate) fn take_moves(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.moves)
+    }
+
+    fn follow(&mut self, changes: &[Change]) {
+        self.moves.extend_from_slice(changes);
         self.viewport.follow(changes);
         if let Some(selection) = &mut self.selection {
             selection.follow(changes);

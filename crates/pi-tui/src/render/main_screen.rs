@@ -95,9 +95,19 @@ impl MainScreen {
         };
     }
 
+    /// Returns how many lines of the content have left the screen.
+    pub(crate) fn lines_above(&self) -> usize {
+        self.first_live - self.pulled.min(self.first_live)
+    }
+
     /// Notes that somebody else made the cursor visible.
     pub(crate) fn cursor_was_shown(&mut self) {
         self.cursor_shown = Some(true);
+    }
+
+    /// Returns whether there is anything of ours on the screen.
+    pub(crate) fn is_painted(&self) -> bool {
+        !self.rows.is_empty()
     }
 
     fn is_full(&self) -> bool {
@@ -132,7 +142,8 @@ impl MainScreen {
         self.paint_window(content, start, options)
     }
 
-    fn follow(&mut self, changes: &[Change]) {
+    /// Takes into account that lines above the live ones came or went.
+    pub(crate) fn follow(&mut self, changes: &[Change]) {
         for change in changes {
             self.first_live = change.shift(self.first_live);
         }

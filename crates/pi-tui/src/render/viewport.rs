@@ -66,6 +66,12 @@ impl Viewport {
         self.follows = self.top == self.last_top();
     }
 
+    /// Begins with what stands from `line` on, whatever the measures turn out to be.
+    pub(crate) fn begin_at(&mut self, line: usize) {
+        self.top = line;
+        self.follows = false;
+    }
+
     /// Moves by lines; negative is up.
     pub(crate) fn scroll_by(&mut self, lines: isize) {
         self.scroll_to(self.top.saturating_add_signed(lines));

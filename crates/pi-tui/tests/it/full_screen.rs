@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use pi_tui::{
-    FocusTarget, InputEvent, Key, KeyEvent, KeyId, Keybindings, Leave, MouseReport, Platform,
-    Reaction, ScreenMode, ShrinkPolicy, Size, TUI_ACTIONS, Tui, TuiOptions, UserBindings, action,
+    Component, FocusTarget, InputEvent, Key, KeyEvent, KeyId, Keybindings, Leave, MouseReport,
+    Platform, Reaction, ScreenMode, ShrinkPolicy, Size, TUI_ACTIONS, Tui, TuiOptions, UserBindings,
+    action,
 };
 use pretty_assertions::assert_eq;
 
@@ -328,6 +329,37 @@ fn the_main_screen_goes_on_where_it_was_left() {
         .chain(["new".to_owned(), "$".to_owned()])
         .collect();
     assert_eq!(all, expected);
+}
+
+#[test]
+fn reading_back_shows_what_left_the_main_screen_and_leaves_it_as_it_was() {
+    let mut stage: Stage<Avt> = Stage::new(SIZE, strict(ShrinkPolicy::LeaveEmpty));
+    let first = stage.tui.transcript_mut().push(Fixed::numbered(0..20));
+    stage.tui.dock_mut().push(Fixed::new(&["> "]));
+    stage.frame();
+    let bytes = stage.tui.read_back();
+    stage.emulator.feed(&bytes);
+    stage.frame();
+    assert_eq!(stage.tui.mode(), ScreenMode::Full);
+    let shown = stage.screen();
+    assert!(!shown.contains(&"line 19".to_owned()), "{shown:?}");
+    let in_view = shown.first().cloned();
+    // Earlier lines are loaded above, and something is said below.
+    let earlier: Vec<Box<dyn Component>> = vec![Box::new(Fixed::new(&["early", "on"]))];
+    stage.tui.transcript_mut().insert_all_before(first, earlier);
+    stage.tui.transcript_mut().push(Fixed::new(&["new"]));
+    stage.frame();
+    assert_eq!(stage.screen().first().cloned(), in_view, "nothing moved");
+    let bytes = stage.tui.set_mode(ScreenMode::Main);
+    stage.emulator.feed(&bytes);
+    stage.frame();
+    let mut all = stage.scrollback();
+    all.extend(stage.screen());
+    let expected: Vec<String> = (0..20)
+        .map(|number| format!("line {number}"))
+        .chain(["new".to_owned(), ">".to_owned()])
+        .collect();
+    assert_eq!(all, expected, "each line once, the earlier ones not at all");
 }
 
 #[test]
