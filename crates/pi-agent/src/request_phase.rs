@@ -25,7 +25,7 @@ impl PhaseRelay {
     /// Waits for another phase; never returns once there will be none.
     pub(crate) async fn changed(&mut self) {
         if self.phase.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
