@@ -150,6 +150,9 @@ mod tests {
         answer
     }
 
+    /// What happened, the entries, and the misses: their tokens, and whether the model changed.
+    type Case = (&'static str, Vec<Value>, Vec<(u64, bool)>);
+
     fn misses(entries: impl IntoIterator<Item = Value>) -> Vec<(u64, bool)> {
         let path = Path::of(entries);
         let mut cache = PromptCache::default();
@@ -170,7 +173,7 @@ mod tests {
         other_model["model"] = json!("beta");
         let warmed = json!({"type": "usage", "kind": "cache_warm", "provider": "mock", "model": "alpha",
             "usage": {"input": 0, "cacheRead": 30_000}});
-        let cases: [(&str, Vec<Value>, Vec<(u64, bool)>); 8] = [
+        let cases: [Case; 8] = [
             ("the first", vec![first()], vec![]),
             (
                 "a hit",
@@ -218,7 +221,7 @@ mod tests {
         let mut cache = PromptCache::default();
         assert_eq!(cache.follow(&path.entries[0], |_, _| 1.0), None);
         let miss = cache.follow(&late.entries[0], |_, _| 1.0).unwrap();
-        assert_eq!(miss.idle, Duration::from_secs(600));
+        assert_eq!(miss.idle, Duration::from_mins(10));
         // 0.2 dollars were paid, 0.04 would have been.
         assert!((miss.cost - 0.16).abs() < 1e-9, "{}", miss.cost);
     }

@@ -154,9 +154,10 @@ fn is_subscription(models: &Models, provider: &str) -> bool {
     let signed_in = models
         .auth_status(provider)
         .is_some_and(|status| status.kind == AuthKind::OAuth);
-    let flow = models
+    let auth = models
         .provider(provider)
-        .and_then(|provider| provider.auth().and_then(|auth| auth.oauth.clone()));
+        .and_then(|provider| provider.auth());
+    let flow = auth.and_then(|auth| auth.oauth);
     signed_in && flow.is_some_and(|flow| flow.is_subscription())
 }
 

@@ -161,11 +161,11 @@ mod tests {
 
     use super::*;
 
-    fn answer(model: &str, read: u64, write: u64, at_minute: i64) -> AssistantMessage {
+    fn answer(model: &str, read: u32, write: u32, at_minute: i64) -> AssistantMessage {
         serde_json::from_value(json!({
             "content": [], "api": "a", "provider": "p", "model": model, "stopReason": "stop",
             "usage": {"input": 0, "output": 1, "cacheRead": read, "cacheWrite": write,
-                "cost": {"cacheWrite": write as f64 * 4e-6, "cacheRead": 0}},
+                "cost": {"cacheWrite": f64::from(write) * 4e-6, "cacheRead": 0}},
             "timestamp": at_minute * 60_000,
         }))
         .unwrap()
