@@ -269,7 +269,9 @@ impl Tui {
         let Screen::Main(screen) = &self.screen else {
             return String::new();
         };
-        let first = screen.lines_above().saturating_sub(self.size.rows);
+        let dock = self.content.dock.line_count();
+        let height = self.size.rows.saturating_sub(dock).max(1);
+        let first = screen.lines_above().saturating_sub(height);
         let output = self.set_mode(ScreenMode::Full);
         if let Screen::Full(screen) = &mut self.screen {
             screen.viewport.begin_at(first);
