@@ -2,6 +2,9 @@
 
 mod commands;
 mod conversation;
+mod endings;
 mod hostile;
+mod keys;
+mod phases;
 mod prompt;
 mod sessions;

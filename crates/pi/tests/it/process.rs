@@ -127,7 +127,12 @@ pub(crate) fn answer(text: &str) -> Reply {
 
 /// The beginning of an answer.
 pub(crate) fn begin(text: &str) -> Reply {
-    Reply::events().chunk(delta(&json!({"role": "assistant", "content": text}), None))
+    begin_with(&json!({"role": "assistant", "content": text}))
+}
+
+/// The beginning of an answer that says something else than text.
+pub(crate) fn begin_with(first: &Value) -> Reply {
+    Reply::events().chunk(delta(first, None))
 }
 
 /// An answer that calls the shell.

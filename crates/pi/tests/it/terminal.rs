@@ -22,6 +22,8 @@ const SCROLLBACK: usize = 20_000;
 
 struct Seen {
     emulator: vt100::Parser,
+    /// Every byte that was written, for what must never be.
+    written: Vec<u8>,
     closed: bool,
 }
 
@@ -48,15 +50,24 @@ impl Terminal {
     ) -> Self {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_pi"));
         command.args(arguments);
-        command.cwd(world.project());
-        command.env_clear();
-        for (name, value) in world.environment() {
-            command.env(name, value);
-        }
-        command.env("TERM", "xterm-256color");
-        for (name, value) in variables {
-            command.env(name, value);
-        }
+        Self::run(in_world(command, world, variables))
+    }
+
+    /// Starts a shell with job control, which runs a script; `$PI` is the program.
+    pub(crate) fn start_shell(world: &World, script: &str) -> Self {
+        let mut command = CommandBuilder::new("sh");
+        command.args(["-m", "-c", script]);
+        let program = ("PI", env!("CARGO_BIN_EXE_pi"));
+        Self::run(in_world(command, world, &[program]))
+    }
+
+    /// Starts the program in another folder.
+    pub(crate) fn start_in(world: &World, folder: &std::path::Path, arguments: &[&str]) -> Self {
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_pi"));
+        command.args(arguments);
+        // Such a terminal is offered links.
+        let mut command = in_world(command, world, &[("TERM_PROGRAM", "WezTerm")]);
+        command.cwd(folder);
         Self::run(command)
     }
 
@@ -73,6 +84,7 @@ impl Terminal {
         let seen = Arc::new((
             Mutex::new(Seen {
                 emulator: vt100::Parser::new(cells(size.rows), cells(size.cols), SCROLLBACK),
+                written: Vec::new(),
                 closed: false,
             }),
             Condvar::new(),
@@ -95,6 +107,7 @@ impl Terminal {
                     return;
                 };
                 seen.emulator.process(bytes);
+                seen.written.extend_from_slice(bytes);
                 seen.closed |= count == 0;
                 shared.1.notify_all();
                 if count == 0 {
@@ -133,6 +146,20 @@ impl Terminal {
     /// Returns the screen.
     pub(crate) fn screen(&self) -> String {
         self.seen.0.lock().unwrap().emulator.screen().contents()
+    }
+
+    /// Checks that something was never written to the terminal.
+    pub(crate) fn assert_never_wrote(&self, bytes: &[u8]) {
+        let seen = self.seen.0.lock().unwrap();
+        let place = seen
+            .written
+            .windows(bytes.len())
+            .position(|part| part == bytes);
+        if let Some(place) = place {
+            let around = &seen.written[place.saturating_sub(60)..];
+            let around = String::from_utf8_lossy(&around[..around.len().min(160)]);
+            panic!("{bytes:?} was written: {around:?}");
+        }
     }
 
     /// Returns whether the alternate screen is shown.
@@ -206,6 +233,7 @@ impl Terminal {
         let limit = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
+                self.drain();
                 return status.exit_code();
             }
             assert!(
@@ -214,6 +242,18 @@ impl Terminal {
                 self.screen()
             );
             std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits until everything the program wrote has been seen.
+    fn drain(&self) {
+        // Something that outlives the program may keep the terminal open.
+        let limit = Instant::now() + Duration::from_secs(2);
+        let (lock, changed) = &*self.seen;
+        let mut seen = lock.lock().unwrap();
+        while !seen.closed && Instant::now() < limit {
+            let left = limit.saturating_duration_since(Instant::now());
+            seen = changed.wait_timeout(seen, left).unwrap().0;
         }
     }
 
@@ -239,6 +279,23 @@ impl Drop for Terminal {
         // Most have ended already.
         self.child.kill().ok();
     }
+}
+
+fn in_world(
+    mut command: CommandBuilder,
+    world: &World,
+    variables: &[(&str, &str)],
+) -> CommandBuilder {
+    command.cwd(world.project());
+    command.env_clear();
+    for (name, value) in world.environment() {
+        command.env(name, value);
+    }
+    command.env("TERM", "xterm-256color");
+    for (name, value) in variables {
+        command.env(name, value);
+    }
+    command
 }
 
 fn settings(master: &dyn MasterPty) -> String {

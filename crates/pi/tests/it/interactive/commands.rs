@@ -125,3 +125,57 @@ async fn a_request_to_end_restores_the_terminal() {
     assert_eq!(terminal.exit_code(), 143);
     terminal.assert_restored();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_theme_is_previewed_and_kept() {
+    let world = World::new([]).await;
+    world
+        .home
+        .write("agent/settings.json", "{\"theme\": \"dark\"}");
+    let terminal = Terminal::start_with(&world, &[], &[("COLORTERM", "truecolor")]);
+    terminal.wait("alpha");
+    terminal.submit("/settings");
+    terminal.wait("escape c");
+    terminal.send("theme");
+    terminal.wait("Colours of everything");
+    terminal.send("\r");
+    terminal.wait("What you select shows at once.");
+    terminal.send("\x1b[B");
+    terminal.wait("→   light");
+    terminal.send("\r");
+    terminal.wait("escape c");
+    terminal.send("\x1b");
+    terminal.wait_gone("escape c");
+    let settings = world.home.read("agent/settings.json");
+    assert!(settings.contains("\"theme\": \"light\""), "{settings}");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_for_what_leaves_and_enters_the_program() {
+    let world = World::new([answer("To be exported.")]).await;
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.submit("/copy");
+    terminal.wait("no answer to copy");
+    terminal.submit("/fork");
+    terminal.wait("no message to fork");
+    terminal.submit("/logout");
+    terminal.wait("No sign-in or key is stored");
+    terminal.submit("export this");
+    terminal.wait("To be exported.");
+    terminal.wait_gone("to stop");
+    terminal.submit("/export kept.jsonl");
+    terminal.wait("The session is in");
+    terminal.submit("/new");
+    terminal.wait_gone("To be exported.");
+    terminal.submit("/import kept.jsonl");
+    terminal.wait("escape c");
+    terminal.send("\r");
+    terminal.wait("To be exported.");
+    terminal.submit("/copy");
+    terminal.wait("on the clipboard");
+    terminal.submit("/debug");
+    terminal.wait("The record is in");
+    terminal.quit();
+}

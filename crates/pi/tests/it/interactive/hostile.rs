@@ -1,7 +1,31 @@
 //! Text from outside is text: it moves no cursor, sets no title, clears no screen.
 
-use crate::process::{World, answer, shell_call};
+use std::fmt::Write as _;
+
+use pi_test_support::Reply;
+use serde_json::json;
+
+use crate::process::{World, answer, begin_with, finish, shell_call};
 use crate::terminal::Terminal;
+
+/// Sets the title, switches a mode that nobody else uses, clears, all in several spellings.
+const EVIL: &str = "\x1b]0;owned\x07\x1b[31337h\x1b[2J\u{9b}31337h\x1bP31337\x1b\\\u{9d}0;owned\u{9c}\x1b_31337\x1b\\";
+
+/// What no terminal may get to see of it.
+const FORBIDDEN: [&str; 6] = [
+    "\x1b]0;owned",
+    "\x1b[31337h",
+    "\u{9b}31337h",
+    "\x1bP31337",
+    "\u{9d}0;owned",
+    "\x1b_31337",
+];
+
+fn assert_harmless(terminal: &Terminal) {
+    for sequence in FORBIDDEN {
+        terminal.assert_never_wrote(sequence.as_bytes());
+    }
+}
 
 /// Clears the screen, sets the title, hides the cursor, writes elsewhere.
 const ATTACK: &str = "before\x1b[2J\x1b]0;owned\x07\x1b[?25l\x1b[1;1Hafter\u{9b}2J";
@@ -50,5 +74,133 @@ async fn sequences_in_names_have_no_effect() {
     assert!(screen.contains("pi v"), "the screen was cleared:\n{screen}");
     terminal.send("\x03");
     terminal.wait_gone("@evil");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_a_conversation_brings_reaches_the_terminal_raw() {
+    let thought = json!({"role": "assistant", "reasoning_content": format!("thought{EVIL}")});
+    let link = format!("[link{EVIL}](https://example.com/{EVIL}) `code{EVIL}`");
+    let call = |name: &str, arguments: String| {
+        let call = json!({"role": "assistant", "tool_calls": [{
+            "index": 0, "id": "call_1", "type": "function",
+            "function": {"name": name, "arguments": arguments},
+        }]});
+        finish(begin_with(&call), "tool_calls")
+    };
+    let error = json!({"error": {"message": format!("refused{EVIL}")}}).to_string();
+    let octal = EVIL.bytes().fold(String::new(), |mut text, byte| {
+        write!(text, "\\{byte:03o}").unwrap();
+        text
+    });
+    let world = World::new([
+        finish(begin_with(&thought), "stop"),
+        answer(&link),
+        call(&format!("tool{EVIL}"), json!({"path": EVIL}).to_string()),
+        answer("No such tool."),
+        call(
+            "read",
+            json!({"path": format!("missing{EVIL}")}).to_string(),
+        ),
+        answer("No such file."),
+        shell_call(&format!("printf 'printed{octal}\\n'")),
+        answer("Printed."),
+        call("ls", json!({}).to_string()),
+        answer("Listed."),
+        Reply::whole(400, &[], error),
+    ])
+    .await;
+    let file = format!("file{}.txt", EVIL.replace('/', ""));
+    world.home.write(&format!("project/{file}"), "x");
+    let terminal = Terminal::start_in(&world, &world.project(), &[]);
+    terminal.wait("alpha");
+    for (prompt, shown) in [
+        ("think", "thought"),
+        ("link", "link"),
+        ("call", "No such tool."),
+        ("read", "No such file."),
+        ("print", "Printed."),
+        ("list", "Listed."),
+        ("fail", "refused"),
+    ] {
+        terminal.submit(prompt);
+        terminal.wait(shown);
+        terminal.wait_gone("to stop");
+    }
+    terminal.send("\x0f");
+    terminal.wait("Details are shown");
+    terminal.submit(&format!("!printf 'mine{octal}\\n'"));
+    terminal.wait_until("the command's end", |screen| {
+        screen.contains("mine") && !screen.contains("Running…")
+    });
+    // Ctrl+U, since Ctrl+C twice would leave.
+    terminal.paste(&format!("pasted{EVIL}"));
+    terminal.wait("pasted");
+    terminal.send("\x15");
+    terminal.wait_gone("pasted");
+    terminal.send("@file");
+    terminal.wait("@file");
+    terminal.send("\x15");
+    terminal.wait_gone("@file");
+    for (command, shown) in [("/tree", "think"), ("/fork", "think"), ("/resume", "think")] {
+        terminal.submit(command);
+        terminal.wait("escape c");
+        terminal.wait(shown);
+        terminal.send("\x1b");
+        terminal.wait_gone("escape c");
+    }
+    assert_harmless(&terminal);
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_everything_are_only_text() {
+    let world = World::new([answer("Named.")]).await;
+    let spelled = json!(format!("evil{EVIL}")).to_string();
+    let models = world.home.read("agent/models.json");
+    let models = models.replace("\"name\":\"alpha\"", &format!("\"name\":{spelled}"));
+    world.home.write("agent/models.json", models);
+    world.home.write(
+        "agent/settings.json",
+        format!("{{\"theme\": {spelled}, \"quietStartup\": false}}"),
+    );
+    world.home.write(
+        "agent/keybindings.json",
+        format!("{{\"app.clear\": {spelled}}}"),
+    );
+    let name = EVIL.replace('/', "");
+    let skill = format!("---\nname: skill\ndescription: |\n  about{EVIL}\n---\nx");
+    world.home.write("agent/skills/skill/SKILL.md", skill);
+    world.home.write(
+        &format!("agent/prompts/template{name}.md"),
+        format!("say{EVIL}"),
+    );
+    let folder = format!("project/folder{name}");
+    world.home.write(&format!("{folder}/AGENTS.md"), "x");
+    world.home.write(
+        &format!("{folder}/.git/HEAD"),
+        format!("ref: refs/heads/branch{EVIL}\n"),
+    );
+    let folder = world.home.path().join(folder);
+    let session = format!("session{EVIL}");
+    let terminal = Terminal::start_in(&world, &folder, &["--name", &session]);
+    terminal.wait("alpha");
+    terminal.wait("branch");
+    terminal.submit(&format!("a prompt{EVIL}"));
+    terminal.wait("Named.");
+    terminal.wait_gone("to stop");
+    for command in ["/model", "/resume", "/settings", "/trust", "/hotkeys"] {
+        terminal.submit(command);
+        terminal.wait("escape c");
+        terminal.send("\x1b");
+        terminal.wait_gone("escape c");
+    }
+    terminal.submit("/session");
+    terminal.wait(".jsonl");
+    terminal.send("/");
+    terminal.wait("Look at and change settings");
+    terminal.send("\x15");
+    terminal.wait_gone("Look at and change settings");
+    assert_harmless(&terminal);
     terminal.quit();
 }

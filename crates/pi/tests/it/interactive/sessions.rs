@@ -77,3 +77,30 @@ async fn a_new_session_clears_the_screen_and_the_old_one_can_be_resumed() {
     terminal.wait_gone("In the second.");
     terminal.quit();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_up_shows_what_came_before_and_escape_comes_back() {
+    let world = World::new([answer("The next reply.")]).await;
+    let id = long_session(&world, 4_000);
+    let file = world.home.path().join(format!("long-{id}.jsonl"));
+    let terminal = Terminal::start(&world, &["--session", file.to_str().unwrap()]);
+    terminal.wait("reply 3999");
+    terminal.send("\x1b[5~");
+    terminal.wait_until("the alternate screen", |screen| {
+        !screen.contains("reply 3999")
+    });
+    assert!(terminal.is_alternate());
+    // To the top again and again: each time an earlier part is loaded.
+    for _ in 0..6 {
+        terminal.send("\x1b[H");
+    }
+    terminal.wait_until("the first entry", |screen| screen.contains("question 0 "));
+    terminal.send("\x1b");
+    terminal.wait("reply 3999");
+    assert!(!terminal.is_alternate());
+    terminal.submit("go on");
+    terminal.wait("The next reply.");
+    let screen = terminal.screen();
+    assert_eq!(screen.matches("reply 3999").count(), 1, "{screen}");
+    terminal.quit();
+}

@@ -1,0 +1,75 @@
+//! Keys of the application, pressed in the terminal.
+
+use crate::process::{World, answer};
+use crate::terminal::Terminal;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_key_at_the_prompt_does_what_the_list_says() {
+    let world = World::new([answer("Copy me.")]).await;
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    let press = |name: &str, bytes: &str, shown: &str| {
+        terminal.send(bytes);
+        terminal.wait_until(name, |screen| screen.contains(shown));
+    };
+    press("ctrl+x", "\x18", "There is no answer to copy yet");
+    terminal.submit("say something");
+    terminal.wait("Copy me.");
+    terminal.wait_gone("to stop");
+    for (name, bytes, shown) in [
+        ("ctrl+x", "\x18", "The last answer is on the clipboard"),
+        ("ctrl+t", "\x14", "Thinking is hidden"),
+        ("ctrl+o", "\x0f", "Details are shown"),
+        ("shift+tab", "\x1b[Z", "Thinking: high"),
+        ("ctrl+p", "\x10", "Model: beta"),
+        ("shift+ctrl+p", "\x1b[112;6u", "Model: alpha"),
+        ("alt+up", "\x1b[1;3A", "No message waits"),
+        ("ctrl+v", "\x16", "The clipboard"),
+        ("shift+ctrl+d", "\x1b[100;6u", "The record is in"),
+    ] {
+        press(name, bytes, shown);
+    }
+    assert!(world.home.path().join("agent/pi-debug.log").exists());
+    press("ctrl+l", "\x0c", "escape c");
+    terminal.send("\x1b");
+    terminal.wait_gone("escape c");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn actions_without_a_key_work_once_they_have_one() {
+    let world = World::new([answer("Remember me.")]).await;
+    world.home.write(
+        "agent/keybindings.json",
+        r#"{"app.session.new": "f5", "app.session.tree": "f6", "app.session.fork": "f7",
+            "app.session.resume": "f8", "tui.editor.historyPrevious": "f9", "tui.editor.historyNext": "f10"}"#,
+    );
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.submit("a question to come back to");
+    terminal.wait("Remember me.");
+    terminal.wait_gone("to stop");
+    for (key, shown) in [
+        ("\x1b[17~", "tree"),
+        ("\x1b[18~", "Fork"),
+        ("\x1b[19~", "Sessions"),
+    ] {
+        terminal.send(key);
+        terminal.wait("escape c");
+        let wanted = shown.to_lowercase();
+        terminal.wait_until(shown, |screen| screen.to_lowercase().contains(&wanted));
+        terminal.send("\x1b");
+        terminal.wait_gone("escape c");
+    }
+    terminal.send("\x1b[20~");
+    terminal.wait_until("the prompt again", |screen| {
+        screen.matches("a question to come back to").count() == 2
+    });
+    terminal.send("\x1b[21~");
+    terminal.wait_until("the draft again", |screen| {
+        screen.matches("a question to come back to").count() == 1
+    });
+    terminal.send("\x1b[15~");
+    terminal.wait_gone("Remember me.");
+    terminal.quit();
+}
