@@ -97,6 +97,24 @@ pub trait CompletionProvider: Send + Sync {
     }
 }
 
+/// Asks a provider outside of an editor and waits for its answer.
+pub async fn suggestions(
+    provider: &dyn CompletionProvider,
+    request: CompletionRequest,
+) -> Suggestions {
+    let questions = Questions::default();
+    let answered = Arc::new(tokio::sync::Notify::new());
+    let notify = Arc::clone(&answered);
+    questions.on_answer(move || notify.notify_one());
+    provider.suggest(request, questions.ask());
+    loop {
+        if let Some(answer) = questions.answer() {
+            return answer;
+        }
+        answered.notified().await;
+    }
+}
+
 type Notify = Arc<dyn Fn() + Send + Sync>;
 
 /// The place an answer is left at.

@@ -31,7 +31,7 @@ mod tui;
 
 pub use autocomplete::{
     CombinedProvider, CommandCompletion, CompletedLine, CompletionProvider, CompletionReply,
-    CompletionRequest, CompletionTrigger, Suggestions,
+    CompletionRequest, CompletionTrigger, Suggestions, suggestions,
 };
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
 pub use components::{

@@ -16,7 +16,7 @@ use crate::terminal::{
     ProcessTerminal, Progress, QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME,
     Terminal as _, TerminalEnvironment, TerminalEvent, copy_to_clipboard, title_sequence,
 };
-use crate::tui::{FrameNeed, Tui};
+use crate::tui::{FrameNeed, Reaction, Tui};
 
 /// What a program hears from [`Runner::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,6 +246,32 @@ impl Runner {
             self.handle_reply(reply)?;
         }
         let reaction = self.tui.handle(&event, now);
+        self.react(event, reaction, now)
+    }
+
+    /// Hands on an event that a listener kept for a while, past all listeners.
+    pub fn hand_on(&mut self, event: InputEvent) -> Result<(), RunnerError> {
+        let now = Instant::now();
+        let reaction = self.tui.hand_on(&event, now);
+        self.react(event, reaction, now)
+    }
+
+    /// Hands on bytes as if they had been typed, past all listeners.
+    pub fn hand_on_bytes(&mut self, bytes: &[u8]) -> Result<(), RunnerError> {
+        let mut decoder = InputDecoder::new(self.options.timing, self.decoder.mode());
+        let mut events = decoder.push(bytes, Instant::now());
+        if let Some(deadline) = decoder.deadline() {
+            events.extend(decoder.expire(deadline));
+        }
+        events.into_iter().try_for_each(|event| self.hand_on(event))
+    }
+
+    fn react(
+        &mut self,
+        event: InputEvent,
+        reaction: Reaction,
+        now: Instant,
+    ) -> Result<(), RunnerError> {
         self.scheduler.request(reaction.frame, now);
         self.write(&reaction.output)?;
         self.ready
@@ -306,6 +332,11 @@ impl Runner {
     /// Puts text on the clipboard of the person at the terminal, also over SSH.
     pub fn copy(&mut self, text: &str) -> Result<(), RunnerError> {
         self.write(&copy_to_clipboard(text))
+    }
+
+    /// Writes sequences that change nothing on the screen, such as notifications.
+    pub fn write_aside(&mut self, sequences: &str) -> Result<(), RunnerError> {
+        self.write(sequences)
     }
 
     /// Asks for attention: a sound, a mark on the tab, as the user's terminal has it.

@@ -356,6 +356,18 @@ impl Tui {
         }
     }
 
+    /// Hands on an event that a listener kept for a while, past all listeners.
+    pub fn hand_on(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+        match event {
+            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Unknown(_) => {
+                self.handle_typed(event, now)
+            }
+            InputEvent::Reply(_) | InputEvent::Mouse(_) | InputEvent::Focus(_) => {
+                self.handle(event, now)
+            }
+        }
+    }
+
     fn handle_typed(&mut self, event: &InputEvent, now: Instant) -> Reaction {
         match self.handle_screen_key(event) {
             Some(reaction) => reaction,
