@@ -5,6 +5,7 @@
 //! are the caller's business. What extensions ask in turn goes to the [`Host`](crate::Host).
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -189,6 +190,23 @@ impl Extensions {
         let values = vec![extension.into(), provider.into()];
         self.charged(extension, PROVIDERS, "refreshModels", values)
             .await
+    }
+
+    /// Calls a function of the part of our JavaScript that serves a screen; `slice` limits how long
+    /// it may run.
+    pub async fn screen(
+        &self,
+        part: &str,
+        function: &str,
+        values: Vec<Value>,
+        slice: Option<Duration>,
+    ) -> Result<Value, EngineError> {
+        let options = CallOptions {
+            slice,
+            ..CallOptions::default()
+        };
+        let module = format!("pi:pi/{part}");
+        self.engine.call(&module, function, values, options).await
     }
 
     /// Cancels what was begun with this signal.

@@ -168,7 +168,9 @@ fn method_of(notice: ExtensionNotice) -> Option<ExtensionUiMethod> {
             widget_placement: placement,
         },
         ExtensionNotice::Title { title } => ExtensionUiMethod::SetTitle { title },
-        ExtensionNotice::EditorText { text } => ExtensionUiMethod::SetEditorText { text },
+        ExtensionNotice::EditorText { text } | ExtensionNotice::EditorPaste { text } => {
+            ExtensionUiMethod::SetEditorText { text }
+        }
         _ => return None,
     })
 }

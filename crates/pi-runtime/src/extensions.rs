@@ -10,9 +10,11 @@ mod builtin;
 mod calls;
 mod front_end;
 mod hooks;
+mod link;
 mod provider;
 mod registration;
 mod requests;
+mod screen;
 mod sending;
 mod tool;
 mod wire;
@@ -30,6 +32,13 @@ use serde_json::{Map, Value};
 pub use front_end::{
     DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
     ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
+};
+
+pub use link::{DrawError, Drawn, DrawnCall, ExtensionLink, ToolRenderer};
+pub use screen::{
+    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
+    EditorFacts, ExtensionScreen, ExtensionShortcut, Extent, OverlayMargin, OverlayPlace,
+    ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo,
 };
 
 use bridge::Bridge;
@@ -216,6 +225,9 @@ impl Extensions {
     /// Lets the extensions work with a session.
     pub(crate) fn bind(&self, session: AgentSession) {
         self.0.bridge.bind(session);
+        if let Some(screen) = self.0.bridge.ui.screen() {
+            screen.connect(Some(ExtensionLink::new(&self.0)));
+        }
     }
 
     /// Lets commands put another session in the place of this one.
@@ -252,6 +264,12 @@ impl Registry {
         for command in registrations.commands {
             self.add_command(&extension, source_info, command);
         }
+        for shortcut in registrations.shortcuts {
+            self.add_shortcut(&extension, shortcut);
+        }
+        self.message_renderers
+            .extend(registrations.message_renderers);
+        self.entry_renderers.extend(registrations.entry_renderers);
         let providers = registrations.providers.into_iter();
         self.providers
             .extend(providers.map(|provider| (extension.clone(), provider)));

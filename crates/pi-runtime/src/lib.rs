@@ -54,8 +54,11 @@ pub use export::{
     export_html_file, export_jsonl,
 };
 pub use extensions::{
-    DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
-    ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
+    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
+    DialogAnswer, DialogQuestion, DrawError, Drawn, DrawnCall, EditorFacts, ExtensionDialog,
+    ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice, ExtensionOptions,
+    ExtensionScreen, ExtensionShortcut, ExtensionUi, Extent, NoExtensionUi, OverlayMargin,
+    OverlayPlace, ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo, ToolRenderer,
 };
 pub use hooks::{
     ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, Compacted,
@@ -70,8 +73,8 @@ pub use model_choice::{
 pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
 pub use redaction::{Redaction, environment_secrets, secrets_in_use, stored_secrets};
 pub use runtime::{
-    HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, StartError,
-    no_model_hints,
+    HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, SessionStartTold,
+    StartError, no_model_hints,
 };
 pub use services::{
     RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustMemory, TrustPrompt,

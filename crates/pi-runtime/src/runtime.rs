@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
-pub use options::{HooksSource, RuntimeOptions};
+pub use options::{HooksSource, RuntimeOptions, SessionStartTold};
 pub use replace::Replacement;
 
 use crate::commands::{CommandInfo, resource_commands};
@@ -47,6 +47,8 @@ struct Shared {
     /// Held while one session takes the place of another.
     replacing: tokio::sync::Mutex<()>,
     current: Mutex<Current>,
+    /// The start of the first session, until the front end is ready for it.
+    untold: Mutex<Option<SessionStart>>,
     sessions: watch::Sender<AgentSession>,
     background: TaskTracker,
     ended: CancellationToken,
@@ -99,13 +101,33 @@ impl SessionRuntime {
             services,
             replacing: tokio::sync::Mutex::default(),
             current: Mutex::new(current),
+            untold: Mutex::default(),
             sessions,
             background: TaskTracker::new(),
             ended: CancellationToken::new(),
         }));
         runtime.attach_extensions();
-        runtime.session().hooks().session_start(start).await;
+        match runtime.0.options.session_start {
+            SessionStartTold::AtOnce => runtime.session().hooks().session_start(start).await,
+            SessionStartTold::ByFrontEnd => *runtime.untold() = Some(start),
+        }
         Ok(runtime)
+    }
+
+    /// Tells of the first session's start, for a front end that wanted to be ready before that.
+    ///
+    /// What takes part may ask questions meanwhile, so that this must not keep the front end from
+    /// answering them. A second call does nothing.
+    pub async fn tell_session_start(&self) {
+        let start = self.untold().take();
+        if let Some(start) = start {
+            self.session().hooks().session_start(start).await;
+        }
+    }
+
+    fn untold(&self) -> MutexGuard<'_, Option<SessionStart>> {
+        let untold = &self.0.untold;
+        untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the live session.
@@ -377,8 +399,10 @@ async fn build(
         env: services.env.clone(),
         hooks,
     })?;
-    if let Some(extensions) = &extensions {
-        extensions.bind(session.clone());
+    match (&extensions, options.extensions.ui.screen()) {
+        (Some(extensions), _) => extensions.bind(session.clone()),
+        (None, Some(screen)) => screen.connect(None),
+        (None, None) => {}
     }
     Ok(Current {
         extensions,

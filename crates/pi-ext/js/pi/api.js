@@ -44,7 +44,9 @@ export function createApi(extension) {
       if (extension.isBound) call("command.register", { extension: extension.path, command: describeCommand(name, command) });
     },
     registerShortcut(key, shortcut) {
+      requireText(key, "the key of a shortcut");
       extension.shortcuts.set(key, shortcut);
+      if (extension.isBound) call("shortcut.register", { extension: extension.path, shortcut: { key, description: shortcut.description } });
     },
     registerFlag(name, flag) {
       requireText(name, "the name of a flag");
@@ -55,9 +57,11 @@ export function createApi(extension) {
     },
     registerMessageRenderer(customType, renderer) {
       extension.messageRenderers.set(customType, renderer);
+      if (extension.isBound) call("renderer.register", { kind: "message", type: customType });
     },
     registerEntryRenderer(customType, renderer) {
       extension.entryRenderers.set(customType, renderer);
+      if (extension.isBound) call("renderer.register", { kind: "entry", type: customType });
     },
     registerMarkdownTransformer(transformer) {
       extension.markdownTransformer = transformer;

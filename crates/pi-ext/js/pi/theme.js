@@ -1,50 +1,166 @@
 // Colours for the text of extensions. Without a terminal there are none, so text passes as it is.
+import { call } from "pi:host";
+
+const FOREGROUND_END = "\u001b[39m";
+const BACKGROUND_END = "\u001b[49m";
+const THINKING = {
+  off: "thinkingOff", minimal: "thinkingMinimal", low: "thinkingLow", medium: "thinkingMedium", high: "thinkingHigh", xhigh: "thinkingXhigh", max: "thinkingMax",
+};
+
+// Returns the sequence of a colour of a theme file: `#rrggbb`, a number of the palette, or nothing.
+function sequence(value, layer, mode) {
+  if (typeof value === "number") return `\u001b[${layer};5;${value}m`;
+  if (!/^#[0-9a-f]{6}$/i.test(value ?? "")) return layer === 38 ? FOREGROUND_END : BACKGROUND_END;
+  const [red, green, blue] = [1, 3, 5].map((start) => Number.parseInt(value.slice(start, start + 2), 16));
+  if (mode !== "256color") return `\u001b[${layer};2;${red};${green};${blue}m`;
+  const step = (part) => Math.round((part / 255) * 5);
+  return `\u001b[${layer};5;${16 + 36 * step(red) + 6 * step(green) + step(blue)}m`;
+}
+
+function sequences(fgColors, bgColors, mode) {
+  const colors = {};
+  for (const [name, value] of Object.entries(fgColors ?? {})) colors[name] = sequence(value, 38, mode);
+  for (const [name, value] of Object.entries(bgColors ?? {})) colors[name] = sequence(value, 48, mode);
+  return colors;
+}
+
+const wrapped = (open, close, text) => `\u001b[${open}m${text}\u001b[${close}m`;
+
 export class Theme {
-  constructor(name, colors = {}) {
-    this.name = name;
-    this.colors = colors;
+  // Name, path, mode and sequences by token; of the theme in use they are asked for when first needed.
+  #data;
+  #load;
+  constructor(fgColors, bgColors, mode = "truecolor", options = {}) {
+    this.#data = { name: options.name, path: options.sourcePath, mode, colors: sequences(fgColors, bgColors, mode) };
+    this.sourceInfo = options.sourceInfo;
   }
-  #wrap(open, close, text) {
-    return open ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+  // Makes a theme of what the program tells of one.
+  static of(data) {
+    const theme = new Theme();
+    theme.#data = data;
+    return theme;
+  }
+  // Makes the theme that is always the one in use; `forget` makes it ask again.
+  static inUse(load) {
+    const theme = Theme.of(undefined);
+    theme.#load = load;
+    return { theme, forget: () => (theme.#data = undefined) };
+  }
+  get #known() {
+    return (this.#data ??= this.#load());
+  }
+  get name() {
+    return this.#known.name;
+  }
+  get sourcePath() {
+    return this.#known.path;
+  }
+  #open(color) {
+    const { colors } = this.#known;
+    if (!colors) return undefined;
+    if (!Object.hasOwn(colors, color)) throw new Error(`no theme has a colour named ${color}`);
+    return colors[color];
   }
   fg(color, text) {
-    return this.#wrap(this.colors[color]?.fg, 39, text);
+    const open = this.#open(color);
+    return open === undefined ? text : `${open}${text}${FOREGROUND_END}`;
   }
   bg(color, text) {
-    return this.#wrap(this.colors[color]?.bg, 49, text);
+    const open = this.#open(color);
+    return open === undefined ? text : `${open}${text}${BACKGROUND_END}`;
   }
   bold(text) {
-    return this.#wrap("1", 22, text);
+    return wrapped(1, 22, text);
   }
   italic(text) {
-    return this.#wrap("3", 23, text);
+    return wrapped(3, 23, text);
   }
   underline(text) {
-    return this.#wrap("4", 24, text);
+    return wrapped(4, 24, text);
   }
   inverse(text) {
-    return this.#wrap("7", 27, text);
+    return wrapped(7, 27, text);
   }
   strikethrough(text) {
-    return this.#wrap("9", 29, text);
+    return wrapped(9, 29, text);
   }
   getFgAnsi(color) {
-    const code = this.colors[color]?.fg;
-    return code ? `\u001b[${code}m` : "";
+    return this.#open(color) ?? "";
   }
   getBgAnsi(color) {
-    const code = this.colors[color]?.bg;
-    return code ? `\u001b[${code}m` : "";
+    return this.#open(color) ?? "";
   }
   getColorMode() {
-    return "truecolor";
+    return this.#known.mode;
   }
-  getThinkingBorderColor() {
-    return (text) => text;
+  getThinkingBorderColor(level) {
+    return (text) => this.fg(THINKING[level] ?? "thinkingOff", text);
   }
   getBashModeBorderColor() {
-    return (text) => text;
+    return (text) => this.fg("bashMode", text);
   }
 }
 
-export const theme = new Theme("dark");
+const PLAIN = { name: "dark", mode: "truecolor", colors: undefined };
+const inUse = Theme.inUse(() => call("ui.theme", {}) ?? PLAIN);
+
+// The theme in use, whichever that is.
+export const theme = inUse.theme;
+
+// Called when another theme is in use.
+export function refreshTheme() {
+  inUse.forget();
+}
+
+// Returns a theme by its name.
+export function themeNamed(name) {
+  const data = call("ui.theme", { name });
+  return data ? Theme.of(data) : undefined;
+}
+
+const fg = (color) => (text) => theme.fg(color, text);
+
+// Returns code in colours, line by line; plain where the language is not known.
+export function highlightCode(code, language) {
+  const lines = language ? call("ui.highlight", { code, language }) : null;
+  return lines ?? code.split("\n").map(fg("mdCodeBlock"));
+}
+
+export function getMarkdownTheme() {
+  return {
+    heading: fg("mdHeading"),
+    link: fg("mdLink"),
+    linkUrl: fg("mdLinkUrl"),
+    code: fg("mdCode"),
+    codeBlock: fg("mdCodeBlock"),
+    codeBlockBorder: fg("mdCodeBlockBorder"),
+    quote: fg("mdQuote"),
+    quoteBorder: fg("mdQuoteBorder"),
+    hr: fg("mdHr"),
+    listBullet: fg("mdListBullet"),
+    bold: (text) => theme.bold(text),
+    italic: (text) => theme.italic(text),
+    underline: (text) => theme.underline(text),
+    strikethrough: (text) => theme.strikethrough(text),
+    highlightCode,
+  };
+}
+
+export function getSelectListTheme() {
+  return { selectedPrefix: fg("accent"), selectedText: fg("accent"), description: fg("muted"), scrollInfo: fg("muted"), noMatch: fg("muted") };
+}
+
+export function getEditorTheme() {
+  return { borderColor: fg("borderMuted"), selectList: getSelectListTheme() };
+}
+
+export function getSettingsListTheme() {
+  return {
+    label: (text, selected) => (selected ? theme.fg("accent", text) : text),
+    value: (text, selected) => theme.fg(selected ? "accent" : "muted", text),
+    description: fg("dim"),
+    cursor: theme.fg("accent", "→ "),
+    hint: fg("dim"),
+  };
+}
+

@@ -220,19 +220,19 @@ impl Host for Bridge {
 
     fn call(
         &self,
-        _extension: Option<&str>,
+        extension: Option<&str>,
         method: &str,
         arguments: Value,
     ) -> Result<Value, HostError> {
         let (area, _) = method.split_once('.').unwrap_or((method, ""));
         match area {
             "session" | "entry" => self.call_session(method, &arguments),
-            "ui" => self.call_ui(method, arguments),
+            "ui" => self.call_ui(extension, method, arguments),
             "models" | "model" | "thinking" => self.call_models(method, &arguments),
             "messages" => wire::call(method, &arguments),
             "builtin" => self.call_builtin(method, &arguments),
             "work" => self.call_work(method, arguments),
-            "tool" | "command" | "provider" | "subscriptions" => {
+            "tool" | "command" | "provider" | "shortcut" | "renderer" | "subscriptions" => {
                 self.call_registry(method, arguments)
             }
             _ => self.call_program(method, arguments),

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::bridge::{Bridge, field, lock, read, spell, told, unknown};
 use super::front_end::{ExtensionFailure, ExtensionMode, ExtensionNotice};
-use super::registration::{CommandData, ProviderData, ToolData};
+use super::registration::{CommandData, ProviderData, ShortcutData, ToolData};
+use super::screen::{ChosenCompletion, CompletionQuestion, ExtensionScreen, ScreenChange};
 use super::sending::{SendMessage, SendUserMessage};
 use super::wire;
 use crate::session::{Persist, PromptRefused};
@@ -31,7 +32,12 @@ struct FailureData {
 #[derive(Deserialize)]
 struct Owned<Data> {
     extension: String,
-    #[serde(alias = "tool", alias = "command", alias = "provider")]
+    #[serde(
+        alias = "tool",
+        alias = "command",
+        alias = "provider",
+        alias = "shortcut"
+    )]
     data: Data,
 }
 
@@ -163,14 +169,31 @@ impl Bridge {
         }
     }
 
-    pub(super) fn call_ui(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn call_ui(
+        &self,
+        extension: Option<&str>,
+        method: &str,
+        arguments: Value,
+    ) -> Result<Value, HostError> {
         match method {
+            // Components may outlive their session for a moment; what they want is past.
+            "ui.change" if self.check_fresh().is_err() => Ok(Value::Null),
             "ui.tell" => {
                 let notice: ExtensionNotice = read(arguments)?;
                 self.begin(self.ui.tell(notice));
                 Ok(Value::Null)
             }
             "ui.editorText" => Ok(self.ui.editor_text().into()),
+            _ => match self.ui.screen() {
+                Some(screen) => call_screen(screen, extension, method, arguments),
+                None => self.call_no_screen(method),
+            },
+        }
+    }
+
+    /// Answers what is asked of a terminal where there is none.
+    fn call_no_screen(&self, method: &str) -> Result<Value, HostError> {
+        match method {
             "ui.themes" => Ok(json!([])),
             "ui.setTheme" => Ok(json!({
                 "success": false,
@@ -179,6 +202,9 @@ impl Bridge {
                     _ => "UI not available",
                 },
             })),
+            "ui.theme" | "ui.screen" | "ui.highlight" | "ui.keybindings" | "ui.change" => {
+                Ok(Value::Null)
+            }
             _ => Err(unknown(method)),
         }
     }
@@ -280,6 +306,19 @@ impl Bridge {
                 let models = self.models.clone();
                 self.begin(async move { drop(models.refresh(refresh).await) });
             }
+            "shortcut.register" => {
+                let Owned { extension, data } = read::<Owned<ShortcutData>>(arguments)?;
+                self.registry().add_shortcut(&extension, data);
+            }
+            "renderer.register" => {
+                let custom_type: String = field(&arguments, "type")?;
+                let mut registry = self.registry();
+                if field::<String>(&arguments, "kind")? == "entry" {
+                    registry.entry_renderers.insert(custom_type);
+                } else {
+                    registry.message_renderers.insert(custom_type);
+                }
+            }
             "provider.unregister" => {
                 let name: String = field(&arguments, "name")?;
                 self.models.unregister(&name, Layer::Extension);
@@ -287,6 +326,60 @@ impl Bridge {
             _ => return Err(unknown(method)),
         }
         Ok(Value::Null)
+    }
+}
+
+/// Answers what is asked of a terminal.
+fn call_screen(
+    screen: &dyn ExtensionScreen,
+    extension: Option<&str>,
+    method: &str,
+    arguments: Value,
+) -> Result<Value, HostError> {
+    let ok = |value| Ok::<Value, HostError>(value);
+    match method {
+        "ui.change" => {
+            let change: ScreenChange = read(arguments)?;
+            screen.change(extension, change);
+            ok(Value::Null)
+        }
+        "ui.screen" => spell(Ok::<_, HostError>(screen.facts())),
+        "ui.editor" => spell(Ok::<_, HostError>(screen.editor())),
+        "ui.theme" => {
+            let name: Option<String> = field(&arguments, "name")?;
+            spell(Ok::<_, HostError>(screen.theme(name.as_deref())))
+        }
+        "ui.themes" => spell(Ok::<_, HostError>(screen.themes())),
+        "ui.setTheme" => {
+            let name: String = field(&arguments, "name")?;
+            ok(match screen.set_theme(&name) {
+                Ok(()) => json!({ "success": true }),
+                Err(error) => json!({ "success": false, "error": error }),
+            })
+        }
+        "ui.keybindings" => spell(Ok::<_, HostError>(screen.keybindings())),
+        "ui.shortcuts" => spell(Ok::<_, HostError>(screen.shortcuts())),
+        "ui.highlight" => {
+            let code: String = field(&arguments, "code")?;
+            let language: String = field(&arguments, "language")?;
+            spell(Ok::<_, HostError>(screen.highlight(&code, &language)))
+        }
+        "ui.overlayBounds" => {
+            let bounds = screen.overlay_bounds(field(&arguments, "id")?);
+            ok(bounds.map_or(Value::Null, |[row, col, width, height]| {
+                json!({ "row": row, "col": col, "width": width, "height": height })
+            }))
+        }
+        "ui.applyCompletion" => {
+            let chosen: ChosenCompletion = read(arguments)?;
+            let (line, column) = screen.apply_completion(&chosen);
+            ok(json!({ "line": line, "column": column }))
+        }
+        "ui.completesPath" => {
+            let question: CompletionQuestion = read(arguments)?;
+            ok(screen.completes_path(&question).into())
+        }
+        _ => Err(unknown(method)),
     }
 }
 

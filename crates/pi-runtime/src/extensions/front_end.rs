@@ -11,6 +11,8 @@ use pi_ext::TerminalKit;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::screen::ExtensionScreen;
+
 /// The front end as extensions know it (`ctx.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExtensionMode {
@@ -81,6 +83,11 @@ pub enum ExtensionNotice {
     },
     /// The text the user is writing.
     EditorText {
+        /// The text.
+        text: String,
+    },
+    /// Text for the place of the cursor.
+    EditorPaste {
         /// The text.
         text: String,
     },
@@ -200,6 +207,11 @@ pub trait ExtensionUi: Send + Sync {
     /// Returns the text the user is writing.
     fn editor_text(&self) -> String {
         String::new()
+    }
+
+    /// Returns the terminal, where there is one.
+    fn screen(&self) -> Option<&dyn ExtensionScreen> {
+        None
     }
 }
 

@@ -14,6 +14,9 @@ pub(super) struct Registrations {
     pub tools: Vec<ToolData>,
     pub commands: Vec<CommandData>,
     pub flags: Vec<FlagData>,
+    pub shortcuts: Vec<ShortcutData>,
+    pub message_renderers: Vec<String>,
+    pub entry_renderers: Vec<String>,
     pub providers: Vec<ProviderData>,
     /// The events that are heard, by all extensions so far.
     pub events: Vec<String>,
@@ -32,6 +35,9 @@ pub(super) struct ToolData {
     pub execution_mode: Option<pi_agent::ExecutionMode>,
     pub constrained_sampling: Option<Value>,
     pub prepares_arguments: bool,
+    pub render_shell: Option<String>,
+    pub renders_call: bool,
+    pub renders_result: bool,
 }
 
 /// The part of a command that is data.
@@ -39,6 +45,15 @@ pub(super) struct ToolData {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CommandData {
     pub name: String,
+    pub description: Option<String>,
+    pub completes: bool,
+}
+
+/// The part of a shortcut that is data.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ShortcutData {
+    pub key: String,
     pub description: Option<String>,
 }
 
@@ -82,6 +97,9 @@ pub(super) struct Registry {
     pub tools: Vec<(String, ToolData)>,
     pub commands: Vec<OwnedCommand>,
     pub flags: BTreeMap<String, FlagData>,
+    pub shortcuts: Vec<(String, ShortcutData)>,
+    pub message_renderers: HashSet<String>,
+    pub entry_renderers: HashSet<String>,
     pub providers: Vec<(String, ProviderData)>,
     pub events: HashSet<String>,
     pub sources: HashMap<String, SourceInfo>,
@@ -107,6 +125,13 @@ impl Registry {
                 data,
             }),
         }
+    }
+
+    /// Adds a shortcut, or replaces the one of the same extension.
+    pub(super) fn add_shortcut(&mut self, extension: &str, data: ShortcutData) {
+        self.shortcuts
+            .retain(|(owner, known)| owner != extension || known.key != data.key);
+        self.shortcuts.push((extension.to_owned(), data));
     }
 
     /// Lists commands under the names they are called by: several of one name are numbered.

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::bridge::{Bridge, field, read, spell, told, unknown};
 use super::front_end::{DialogAnswer, DialogQuestion, ExtensionDialog};
+use super::screen::CompletionQuestion;
 use super::sending::{SendMessage, SendUserMessage};
 use crate::runtime::Replacement;
 use crate::session::{NavigateOptions, Persist};
@@ -46,6 +47,7 @@ impl Bridge {
             "builtin.run" => self.run_builtin(extension, arguments),
             "builtin.shell" => self.run_shell(extension, arguments),
             "ui.ask" => self.ask(arguments),
+            "ui.complete" => self.complete(arguments),
             "idle" => self.wait_for_idle(),
             "compact" => self.compact(&arguments),
             "model.set" => self.set_model(&arguments),
@@ -72,6 +74,15 @@ impl Bridge {
                 DialogAnswer::Cancelled => Value::Null,
             })
         }))
+    }
+
+    fn complete(&self, arguments: Value) -> Result<HostFuture, HostError> {
+        let question: CompletionQuestion = read(arguments)?;
+        let Some(screen) = self.ui.screen() else {
+            return Ok(Box::pin(std::future::ready(Ok(Value::Null))));
+        };
+        let completing = screen.complete(question);
+        Ok(self.on_program(async move { spell(Ok::<_, HostError>(completing.await)) }))
     }
 
     fn wait_for_idle(&self) -> Result<HostFuture, HostError> {

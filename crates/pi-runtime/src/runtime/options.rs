@@ -49,6 +49,8 @@ pub struct RuntimeOptions {
     pub child_environment: Vec<(String, String)>,
     /// The front end of extensions and the flags meant for them.
     pub extensions: ExtensionOptions,
+    /// Who tells whoever takes part that the first session starts.
+    pub session_start: SessionStartTold,
     /// Who takes part in sessions that no extension takes part in.
     pub hooks: Arc<dyn HooksSource>,
     /// Settings to use instead of the files'.
@@ -57,6 +59,16 @@ pub struct RuntimeOptions {
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// The collection of models to use instead of the usual one, as it is.
     pub model_collection: Option<Models>,
+}
+
+/// When whoever takes part hears of the start of the first session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SessionStartTold {
+    /// Before [`SessionRuntime::start`](super::SessionRuntime::start) returns.
+    #[default]
+    AtOnce,
+    /// With [`SessionRuntime::tell_session_start`](super::SessionRuntime::tell_session_start).
+    ByFrontEnd,
 }
 
 impl RuntimeOptions {
@@ -80,6 +92,7 @@ impl RuntimeOptions {
             offline: false,
             child_environment: marks.into(),
             extensions: ExtensionOptions::default(),
+            session_start: SessionStartTold::AtOnce,
             hooks: Arc::new(NoHooks),
             settings: None,
             credentials: None,

@@ -285,6 +285,7 @@ impl SessionRuntime {
         deduplicate(&mut current.diagnostics);
         let session = current.session.clone();
         *self.current() = current;
+        *self.untold() = None;
         self.attach_extensions();
         shared.sessions.send_replace(session.clone());
         let start = SessionStart {

@@ -1,0 +1,186 @@
+// The terminal as extensions see it: the `tui` object of factories, overlays, raw input, the footer's data.
+import { call } from "pi:host";
+import { componentOf, guarded, invalidateAll, isFocused, mount, requestRedraw, setFocus, unmount } from "pi:pi/mount";
+import { refreshTheme } from "pi:pi/theme";
+
+const change = (kind, what) => void call("ui.change", { kind, ...what });
+// What the program knows of the screen; nothing without one.
+export const facts = () => call("ui.screen") ?? { columns: 80, rows: 24, fullscreen: false, expanded: false, statuses: [], providers: 0 };
+
+export const terminal = {
+  get columns() {
+    return facts().columns;
+  },
+  get rows() {
+    return facts().rows;
+  },
+  get kittyProtocolActive() {
+    return facts().kitty === true;
+  },
+  write: (data) => change("write", { data: String(data) }),
+  setTitle: (title) => void call("ui.tell", { kind: "title", title: String(title) }),
+  setProgress: (active) => change("progress", { active: Boolean(active) }),
+  // The program alone moves the cursor and clears lines; who asks for it gets a redraw.
+  start() {},
+  stop() {},
+  async drainInput() {},
+  moveBy() {},
+  hideCursor() {},
+  showCursor() {},
+  clearLine() {},
+  clearFromCursor() {},
+  clearScreen: () => requestRedraw(),
+};
+
+const overlays = [];
+
+function describePlace(options = {}) {
+  const { visible, margin, ...rest } = options;
+  const edges = typeof margin === "number" ? { top: margin, right: margin, bottom: margin, left: margin } : margin;
+  return { kind: "overlay", ...rest, margin: edges, isVisible: isVisible(visible) };
+}
+
+function isVisible(visible) {
+  return typeof visible === "function" ? guarded("overlay", () => visible(terminal.columns, terminal.rows)) !== false : true;
+}
+
+// Shows a component over the screen and returns the handle to it.
+export function showOverlay(component, options) {
+  const id = mount(component, describePlace(options));
+  const overlay = { id, visible: options?.visible, isHidden: false };
+  overlays.push(overlay);
+  return {
+    hide: () => removeOverlay(id),
+    setHidden(hidden) {
+      overlay.isHidden = Boolean(hidden);
+      change("overlayHidden", { id, hidden: overlay.isHidden });
+    },
+    isHidden: () => overlay.isHidden,
+    focus: () => change("focus", { id }),
+    unfocus(heir) {
+      const target = heir && (heir.target === null ? { heir: null } : { heir: numberOf(heir.target) });
+      change("overlayReleased", { id, usual: heir === undefined, ...target });
+    },
+    isFocused: () => isFocused(id),
+    getBounds: () => call("ui.overlayBounds", { id }) ?? undefined,
+  };
+}
+
+function numberOf(component) {
+  return overlays.find(({ id }) => componentOf(id) === component)?.id;
+}
+
+export function removeOverlay(id) {
+  const position = overlays.findIndex((overlay) => overlay.id === id);
+  if (position >= 0) overlays.splice(position, 1);
+  unmount(id);
+}
+
+const children = new Map();
+const rawListeners = new Set();
+
+// Lets a function see what is typed before anybody else; returns what ends that.
+export function listenRaw(listener) {
+  rawListeners.add(listener);
+  if (rawListeners.size === 1) change("rawInput", { listening: true });
+  return () => {
+    if (rawListeners.delete(listener) && rawListeners.size === 0) change("rawInput", { listening: false });
+  };
+}
+
+// Called by the program with what was typed; tells what goes on in its place, and null where nothing does.
+export function rawInput(data) {
+  let current = data;
+  for (const listener of [...rawListeners]) {
+    const result = guarded("onTerminalInput", () => listener(current));
+    if (result?.consume) return null;
+    if (typeof result?.data === "string") current = result.data;
+    if (current === "") return null;
+  }
+  return current;
+}
+
+const schemeListeners = new Set();
+
+// Called by the program when the terminal has another size.
+export function resized() {
+  for (const { id, visible } of overlays) {
+    if (typeof visible === "function") change("overlayVisible", { id, visible: isVisible(visible) });
+  }
+}
+
+// Called by the program when other colours are in use.
+export function themeChanged(scheme) {
+  refreshTheme();
+  invalidateAll();
+  for (const listener of [...schemeListeners]) guarded("onTerminalColorSchemeChange", () => listener(scheme));
+}
+
+export const tui = {
+  get mode() {
+    return facts().fullscreen ? "fullscreen" : "regular";
+  },
+  terminal,
+  fullRedraws: 0,
+  get children() {
+    return [...children.keys()];
+  },
+  addChild(component) {
+    if (!children.has(component)) children.set(component, mount(component, { kind: "bottom" }));
+  },
+  removeChild(component) {
+    const id = children.get(component);
+    if (id === undefined) return;
+    children.delete(component);
+    unmount(id);
+  },
+  clear() {
+    for (const component of [...children.keys()]) tui.removeChild(component);
+  },
+  setFocus,
+  getFocusedComponent: () => null,
+  showOverlay,
+  hideOverlay() {
+    const last = overlays.at(-1);
+    if (last) removeOverlay(last.id);
+  },
+  hasOverlay: () => overlays.some(({ isHidden }) => !isHidden),
+  requestRender: () => requestRedraw(),
+  renderNow: () => requestRedraw(),
+  invalidate: () => invalidateAll(),
+  render: () => [],
+  start() {},
+  stop() {},
+  addInputListener: listenRaw,
+  removeInputListener(listener) {
+    if (rawListeners.delete(listener) && rawListeners.size === 0) change("rawInput", { listening: false });
+  },
+  getShowHardwareCursor: () => facts().hardwareCursor === true,
+  setShowHardwareCursor() {},
+  getClearOnShrink: () => false,
+  setClearOnShrink() {},
+  onTerminalColorSchemeChange(listener) {
+    schemeListeners.add(listener);
+    return () => void schemeListeners.delete(listener);
+  },
+  setTerminalColorSchemeNotifications() {},
+  queryTerminalBackgroundColor: async () => undefined,
+  queryTerminalColorScheme: async () => facts().scheme,
+};
+
+const branchListeners = new Set();
+
+// Called by the program when another branch is checked out.
+export function branchChanged() {
+  for (const listener of [...branchListeners]) guarded("onBranchChange", listener);
+}
+
+export const footerData = {
+  getGitBranch: () => facts().branch ?? null,
+  getExtensionStatuses: () => new Map(facts().statuses),
+  getAvailableProviderCount: () => facts().providers,
+  onBranchChange(listener) {
+    branchListeners.add(listener);
+    return () => void branchListeners.delete(listener);
+  },
+};

@@ -1,0 +1,393 @@
+//! The way from a screen to the extensions on it: their components, shortcuts and completions.
+//!
+//! A link keeps nothing alive. Once the extensions are gone, everything answers that there is
+//! nothing.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use pi_ext::EngineError;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::front_end::ExtensionFailure;
+use super::screen::{
+    CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId, ExtensionShortcut,
+};
+
+/// How long a component may draw, or handle a key, before it is stopped.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Lines of a component.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Drawn {
+    /// The lines.
+    pub lines: Vec<String>,
+    /// Whether it hears of released keys.
+    pub key_release: bool,
+}
+
+/// Lines of a call of a tool; a part that the extension does not draw is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DrawnCall {
+    /// The call.
+    pub call: Option<Vec<String>>,
+    /// Its result.
+    pub result: Option<Vec<String>>,
+}
+
+/// Which part of the transcript extensions draw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRenderer {
+    /// The extension.
+    pub extension: String,
+    /// Whether it draws calls.
+    pub draws_call: bool,
+    /// Whether it draws results.
+    pub draws_result: bool,
+    /// Whether it draws the frame, too.
+    pub draws_frame: bool,
+}
+
+/// Why a component has no lines.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DrawError {
+    /// It is not there any more, or its extension is not.
+    #[error("the component is gone")]
+    Gone,
+    /// It took too long and was stopped.
+    #[error("it takes longer than {} ms to draw", PATIENCE.as_millis())]
+    TooSlow,
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The extensions of a session, as a screen reaches them. Clones reach the same.
+#[derive(Clone)]
+pub struct ExtensionLink(Weak<Shared>);
+
+impl std::fmt::Debug for ExtensionLink {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ExtensionLink")
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DrawnData {
+    text: String,
+    count: usize,
+    key_release: bool,
+}
+
+#[derive(Deserialize)]
+struct DrawnCallData {
+    call: Option<String>,
+    result: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DrawnRowData {
+    lines: Option<String>,
+}
+
+impl ExtensionLink {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self(Arc::downgrade(shared))
+    }
+
+    /// Returns the lines of a component.
+    pub async fn draw(&self, id: ComponentId, width: usize) -> Result<Drawn, DrawError> {
+        let drawn = self
+            .ask("mount", "render", vec![json!(id), json!(width)])
+            .await?;
+        let drawn: Option<DrawnData> = read(drawn)?;
+        let drawn = drawn.ok_or(DrawError::Gone)?;
+        Ok(Drawn {
+            lines: lines_of(&drawn.text, drawn.count),
+            key_release: drawn.key_release,
+        })
+    }
+
+    /// Returns the lines of a call of a tool; `data` tells what is known of it.
+    pub async fn draw_call(
+        &self,
+        id: ComponentId,
+        width: usize,
+        data: Value,
+    ) -> Result<DrawnCall, DrawError> {
+        let drawn = self
+            .ask("rows", "renderTool", vec![json!(id), json!(width), data])
+            .await?;
+        let drawn: Option<DrawnCallData> = read(drawn)?;
+        let drawn = drawn.ok_or(DrawError::Gone)?;
+        Ok(DrawnCall {
+            call: drawn.call.as_deref().map(all_lines),
+            result: drawn.result.as_deref().map(all_lines),
+        })
+    }
+
+    /// Returns the lines of a message or an entry of an extension.
+    pub async fn draw_custom(
+        &self,
+        id: ComponentId,
+        width: usize,
+        data: Value,
+    ) -> Result<Option<Vec<String>>, DrawError> {
+        let drawn = self
+            .ask("rows", "renderCustom", vec![json!(id), json!(width), data])
+            .await?;
+        let drawn: Option<DrawnRowData> = read(drawn)?;
+        Ok(drawn
+            .and_then(|drawn| drawn.lines)
+            .as_deref()
+            .map(all_lines))
+    }
+
+    /// Forgets rows that are gone from the screen.
+    pub async fn forget_rows(&self, ids: &[ComponentId]) {
+        self.tell("rows", "forgetRows", vec![json!(ids)]).await;
+    }
+
+    /// Hands a component what was typed.
+    pub async fn input(&self, id: ComponentId, data: &str) {
+        self.tell("mount", "input", vec![json!(id), json!(data)])
+            .await;
+    }
+
+    /// Tells a component that it has the keyboard, or has it no more.
+    pub async fn focus(&self, id: ComponentId, focused: bool) {
+        let values = vec![json!(id), json!(focused)];
+        self.tell("mount", "focusChanged", values).await;
+    }
+
+    /// Asks the extensions what shall become of something typed; nothing where it goes no further.
+    pub async fn raw_input(&self, data: &str) -> Option<String> {
+        match self.ask("screen", "rawInput", vec![json!(data)]).await {
+            Ok(Value::String(data)) => Some(data),
+            Ok(_) => None,
+            Err(_) => Some(data.to_owned()),
+        }
+    }
+
+    /// Tells that the screen has another size.
+    pub async fn resized(&self) {
+        self.tell("screen", "resized", Vec::new()).await;
+    }
+
+    /// Tells that other colours are in use.
+    pub async fn theme_changed(&self, scheme: &str) {
+        self.tell("screen", "themeChanged", vec![json!(scheme)])
+            .await;
+    }
+
+    /// Tells that the user's keys are others.
+    pub async fn keys_changed(&self) {
+        self.tell("user_keys", "keysChanged", Vec::new()).await;
+    }
+
+    /// Tells that another branch is checked out.
+    pub async fn branch_changed(&self) {
+        self.tell("screen", "branchChanged", Vec::new()).await;
+    }
+
+    /// Replaces the text of an extension's editor.
+    pub async fn set_editor_text(&self, text: &str) {
+        self.tell("prompt_editor", "setText", vec![json!(text)])
+            .await;
+    }
+
+    /// Puts text at the cursor of an extension's editor.
+    pub async fn insert_editor_text(&self, text: &str) {
+        self.tell("prompt_editor", "insertText", vec![json!(text)])
+            .await;
+    }
+
+    /// Gives an extension's editor a text for its history.
+    pub async fn remember_editor_text(&self, text: &str) {
+        self.tell("prompt_editor", "remember", vec![json!(text)])
+            .await;
+    }
+
+    /// Returns what the extensions' completion offers.
+    pub async fn suggest(&self, question: &CompletionQuestion) -> Option<CompletionAnswer> {
+        let values = vec![
+            json!(question.lines),
+            json!(question.line),
+            json!(question.column),
+            json!(question.force),
+        ];
+        let shared = self.0.upgrade()?;
+        // Not within the time of a component: a provider may look things up.
+        let found = shared.engine.screen("completion", "suggest", values, None);
+        match found.await {
+            Ok(found) => serde_json::from_value(found).ok().flatten(),
+            Err(error) => {
+                self.report("completion", &error);
+                None
+            }
+        }
+    }
+
+    /// Lists the shortcuts of the extensions, in the order in which they were registered.
+    pub fn shortcuts(&self) -> Vec<ExtensionShortcut> {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Vec::new, |shared| {
+            let registry = shared.bridge.registry();
+            let shortcuts = registry.shortcuts.iter();
+            shortcuts
+                .map(|(extension, shortcut)| ExtensionShortcut {
+                    extension: extension.clone(),
+                    key: shortcut.key.clone(),
+                    description: shortcut.description.clone(),
+                })
+                .collect()
+        })
+    }
+
+    /// Runs a shortcut; a failure is returned in words.
+    pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), String> {
+        let Some(shared) = self.0.upgrade() else {
+            return Ok(());
+        };
+        let run = shared.engine.run_shortcut(extension, key).await;
+        run.map_err(super::tool::words)
+    }
+
+    /// Returns how extensions draw the calls of a tool, if one does.
+    pub fn tool_renderer(&self, name: &str) -> Option<ToolRenderer> {
+        let shared = self.0.upgrade()?;
+        let registry = shared.bridge.registry();
+        let (extension, tool) = registry.tools.iter().find(|(_, tool)| tool.name == name)?;
+        let frame = tool.render_shell.as_deref() == Some("self");
+        let draws = tool.renders_call || tool.renders_result || frame;
+        draws.then(|| ToolRenderer {
+            extension: extension.clone(),
+            draws_call: tool.renders_call,
+            draws_result: tool.renders_result,
+            draws_frame: frame,
+        })
+    }
+
+    /// Returns whether an extension draws messages of a type.
+    pub fn draws_message(&self, custom_type: &str) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| {
+            let registry = shared.bridge.registry();
+            registry.message_renderers.contains(custom_type)
+        })
+    }
+
+    /// Returns whether an extension draws entries of a type.
+    pub fn draws_entry(&self, custom_type: &str) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| {
+            let registry = shared.bridge.registry();
+            registry.entry_renderers.contains(custom_type)
+        })
+    }
+
+    /// Returns whether a command completes its arguments.
+    pub fn completes(&self, command: &str) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| {
+            let registry = shared.bridge.registry();
+            registry
+                .named_commands()
+                .any(|(name, known)| name == command && known.data.completes)
+        })
+    }
+
+    /// Returns what may follow a command.
+    pub async fn complete_command(&self, command: &str, prefix: &str) -> Vec<CompletionItem> {
+        let Some(shared) = self.0.upgrade() else {
+            return Vec::new();
+        };
+        let found = shared
+            .bridge
+            .registry()
+            .named_commands()
+            .find(|(name, _)| name == command)
+            .map(|(_, known)| (known.extension.clone(), known.data.name.clone()));
+        let Some((extension, name)) = found else {
+            return Vec::new();
+        };
+        let completed = shared.engine.complete_command(&extension, &name, prefix);
+        match completed.await {
+            Ok(items) => {
+                let items: Option<Vec<CompletionItem>> =
+                    serde_json::from_value(items).unwrap_or_default();
+                items.unwrap_or_default()
+            }
+            Err(error) => {
+                self.report("completion", &error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Tells the user of something that went wrong with what an extension shows.
+    pub fn fail(&self, extension: Option<String>, event: &str, error: String) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.bridge.fail(ExtensionFailure {
+                extension,
+                event: event.to_owned(),
+                error,
+                stack: None,
+            });
+        }
+    }
+
+    async fn tell(&self, part: &str, function: &str, values: Vec<Value>) {
+        if let Some(shared) = self.0.upgrade() {
+            let told = shared.engine.screen(part, function, values, Some(PATIENCE));
+            if let Err(error) = told.await {
+                self.report(function, &error);
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        part: &str,
+        function: &str,
+        values: Vec<Value>,
+    ) -> Result<Value, DrawError> {
+        let shared = self.0.upgrade().ok_or(DrawError::Gone)?;
+        let asked = shared.engine.screen(part, function, values, Some(PATIENCE));
+        asked.await.map_err(|error| match error {
+            EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
+                DrawError::TooSlow
+            }
+            EngineError::Stopped => DrawError::Gone,
+            other => DrawError::Failed(super::tool::words(other)),
+        })
+    }
+
+    fn report(&self, event: &str, error: &EngineError) {
+        if !matches!(error, EngineError::Stopped) {
+            self.fail(None, event, error.to_string());
+        }
+    }
+}
+
+fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, DrawError> {
+    serde_json::from_value(value).map_err(|error| DrawError::Failed(error.to_string()))
+}
+
+/// Splits what was joined; no lines are not one empty line.
+fn lines_of(text: &str, count: usize) -> Vec<String> {
+    if count == 0 {
+        return Vec::new();
+    }
+    text.split('\n').map(str::to_owned).collect()
+}
+
+fn all_lines(text: &str) -> Vec<String> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    lines_of(text, 1)
+}

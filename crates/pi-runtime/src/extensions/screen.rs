@@ -1,0 +1,376 @@
+//! A terminal as extensions use it: their components on the screen, its colours, keys and size.
+//!
+//! A front end with a terminal implements [`ExtensionScreen`]. Everything in it is called on the
+//! JavaScript thread and must not wait: changes are noted, answers are what is known at the moment.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use super::link::ExtensionLink;
+
+/// Names a component of an extension; never used twice by the same extensions.
+pub type ComponentId = u64;
+
+/// Something extensions change about the screen.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum ScreenChange {
+    /// A component is to be shown.
+    Mount {
+        /// Which.
+        id: ComponentId,
+        /// Where.
+        place: ScreenPlace,
+        /// Whether it hears of released keys.
+        key_release: bool,
+    },
+    /// A component is to be shown no more.
+    Unmount {
+        /// Which.
+        id: ComponentId,
+    },
+    /// Components may have other lines than before.
+    Redraw,
+    /// A component gets the keyboard, or whoever usually has it.
+    Focus {
+        /// Which.
+        id: Option<ComponentId>,
+    },
+    /// An overlay is hidden for a while, or comes back.
+    OverlayHidden {
+        /// Which.
+        id: ComponentId,
+        /// Whether it is hidden.
+        hidden: bool,
+    },
+    /// An overlay fits the size of the screen, or does not.
+    OverlayVisible {
+        /// Which.
+        id: ComponentId,
+        /// Whether it is shown.
+        visible: bool,
+    },
+    /// An overlay gives the keyboard away.
+    OverlayReleased {
+        /// Which.
+        id: ComponentId,
+        /// Whether who usually follows gets it.
+        usual: bool,
+        /// Who gets it otherwise.
+        heir: Option<ComponentId>,
+    },
+    /// Extensions want to see what is typed before anybody else, or no more.
+    RawInput {
+        /// Whether they do.
+        listening: bool,
+    },
+    /// Extensions take part in completion.
+    Completion {
+        /// What starts a completion besides the usual characters.
+        triggers: Vec<String>,
+    },
+    /// The text of an extension's editor was sent.
+    EditorSubmitted {
+        /// The text.
+        text: String,
+    },
+    /// The text of an extension's editor is another one.
+    EditorChanged {
+        /// The text.
+        text: String,
+    },
+    /// A key of the application was pressed in an extension's editor.
+    EditorAction {
+        /// The action's id.
+        action: String,
+    },
+    /// The program's own editor is back.
+    EditorRestored {
+        /// The text it goes on with.
+        text: String,
+    },
+    /// A key of a shortcut was pressed in an extension's editor.
+    Shortcut {
+        /// Whose it is.
+        extension: String,
+        /// The key.
+        key: String,
+    },
+    /// A row of the transcript has other lines than before.
+    RowChanged {
+        /// Which.
+        id: ComponentId,
+    },
+    /// Details are shown, or are not.
+    Expanded {
+        /// Whether they are.
+        expanded: bool,
+    },
+    /// Work is under way, as the window shows it.
+    Progress {
+        /// Whether it is.
+        active: bool,
+    },
+    /// Something for the terminal itself.
+    Write {
+        /// The bytes.
+        data: String,
+    },
+}
+
+/// Where a component is shown.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum ScreenPlace {
+    /// Beside the prompt.
+    Widget {
+        /// Which widget.
+        key: String,
+        /// `aboveEditor` or `belowEditor`.
+        placement: Option<String>,
+    },
+    /// In the place of the program's name.
+    Header,
+    /// In the place of the last lines.
+    Footer,
+    /// In the place of the prompt, for a while.
+    Custom,
+    /// In the place of the prompt, as the prompt.
+    Editor,
+    /// Below everything else.
+    Bottom,
+    /// Over everything else.
+    Overlay(Box<OverlayPlace>),
+}
+
+/// Where an overlay is shown, as extensions say it.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OverlayPlace {
+    /// Its width.
+    pub width: Option<Extent>,
+    /// Its least width.
+    pub min_width: Option<f64>,
+    /// Its greatest height.
+    pub max_height: Option<Extent>,
+    /// The point it holds on to, such as `top-right`.
+    pub anchor: Option<String>,
+    /// Columns to move it right.
+    pub offset_x: f64,
+    /// Rows to move it down.
+    pub offset_y: f64,
+    /// Its row.
+    pub row: Option<Extent>,
+    /// Its column.
+    pub col: Option<Extent>,
+    /// Cells kept free around it.
+    pub margin: Option<OverlayMargin>,
+    /// Whether it does not take the keyboard.
+    pub non_capturing: bool,
+    /// Whether it fits the size of the screen.
+    pub is_visible: bool,
+}
+
+/// Cells kept free around an overlay.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(default)]
+pub struct OverlayMargin {
+    /// Above it.
+    pub top: f64,
+    /// To the right.
+    pub right: f64,
+    /// Below it.
+    pub bottom: f64,
+    /// To the left.
+    pub left: f64,
+}
+
+/// Cells, or a share of the screen such as `50%`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Extent {
+    /// So many cells.
+    Cells(f64),
+    /// A text that ends in a percent sign.
+    Share(String),
+}
+
+/// What extensions may know of the screen.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScreenFacts {
+    /// Its width.
+    pub columns: usize,
+    /// Its height.
+    pub rows: usize,
+    /// Whether the program has all of it.
+    pub fullscreen: bool,
+    /// Whether details are shown.
+    pub expanded: bool,
+    /// The branch that is checked out.
+    pub branch: Option<String>,
+    /// What extensions say in the footer, by key.
+    pub statuses: Vec<(String, String)>,
+    /// How many providers can be asked.
+    pub providers: usize,
+    /// `light` or `dark`.
+    pub scheme: &'static str,
+}
+
+/// What an editor of an extension must know.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct EditorFacts {
+    /// Columns left free beside the text.
+    pub padding: usize,
+    /// How many completions show.
+    pub completions: usize,
+    /// The colour of the border.
+    pub border: &'static str,
+    /// The actions the application knows.
+    pub actions: Vec<&'static str>,
+}
+
+/// The colours of a theme: what to write before text of each token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ThemeData {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: Option<String>,
+    /// `truecolor` or `256color`.
+    pub mode: &'static str,
+    /// The sequences by token.
+    pub colors: BTreeMap<&'static str, String>,
+}
+
+/// A theme that can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ThemeInfo {
+    /// Its name.
+    pub name: String,
+    /// Its file; none if it needs none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// A question about completions, as the editors of extensions put it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CompletionQuestion {
+    /// The text, by line.
+    pub lines: Vec<String>,
+    /// The cursor's line.
+    pub line: usize,
+    /// The cursor's column, in UTF-16 units as JavaScript counts.
+    pub column: usize,
+    /// Whether the user asked for it.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// Something a completion may insert.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CompletionItem {
+    /// What is inserted.
+    pub value: String,
+    /// What is shown.
+    #[serde(default)]
+    pub label: String,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// What may be completed, and the text it would replace.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CompletionAnswer {
+    /// What fits, best first.
+    pub items: Vec<CompletionItem>,
+    /// The text before the cursor that an item replaces.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+/// A completion that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ChosenCompletion {
+    /// The cursor's line.
+    pub line: String,
+    /// The cursor's column, in UTF-16 units.
+    pub column: usize,
+    /// What was chosen.
+    pub item: CompletionItem,
+    /// The text it replaces.
+    pub prefix: String,
+}
+
+/// A shortcut that is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExtensionShortcut {
+    /// Whose it is.
+    pub extension: String,
+    /// The key, as the extension spells it.
+    pub key: String,
+    /// What it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// The part of a terminal that extensions use.
+pub trait ExtensionScreen: Send + Sync {
+    /// Begins with the extensions of a session, or without any: whatever others showed is gone.
+    fn connect(&self, link: Option<ExtensionLink>);
+
+    /// Takes a change; the extension is named where it is known.
+    fn change(&self, extension: Option<&str>, change: ScreenChange);
+
+    /// Returns what extensions may know of the screen.
+    fn facts(&self) -> ScreenFacts;
+
+    /// Returns what an editor of an extension must know.
+    fn editor(&self) -> EditorFacts;
+
+    /// Returns a theme, the one in use without a name.
+    fn theme(&self, name: Option<&str>) -> Option<ThemeData>;
+
+    /// Lists the themes.
+    fn themes(&self) -> Vec<ThemeInfo>;
+
+    /// Puts a theme into use, also in later sessions.
+    fn set_theme(&self, name: &str) -> Result<(), String>;
+
+    /// Returns the keys of every action.
+    fn keybindings(&self) -> BTreeMap<String, Vec<String>>;
+
+    /// Lists the shortcuts that are in force.
+    fn shortcuts(&self) -> Vec<ExtensionShortcut>;
+
+    /// Returns code in the colours of the theme; nothing where the language is not known.
+    fn highlight(&self, code: &str, language: &str) -> Option<Vec<String>>;
+
+    /// Returns the cells an overlay covers, as row, column, width and height.
+    fn overlay_bounds(&self, id: ComponentId) -> Option<[usize; 4]>;
+
+    /// Completes as the prompt does by itself.
+    fn complete(
+        &self,
+        question: CompletionQuestion,
+    ) -> BoxFuture<'static, Option<CompletionAnswer>>;
+
+    /// Returns the line and the cursor's column after a completion of the prompt's own.
+    fn apply_completion(&self, chosen: &ChosenCompletion) -> (String, usize);
+
+    /// Returns whether Tab completes a path here.
+    fn completes_path(&self, question: &CompletionQuestion) -> bool;
+}
