@@ -5,7 +5,10 @@
 
 mod activity;
 mod bash;
+mod extension_dialogs;
+mod extensions;
 mod facts;
+mod header;
 mod input;
 mod intents;
 mod login_options;
@@ -18,6 +21,7 @@ mod prompts;
 mod replacement;
 mod sessions;
 mod setting_changes;
+mod shortcuts;
 mod sign_in;
 mod submit;
 
@@ -31,8 +35,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::DropGuard;
 
+use self::extensions::ExtensionState;
+use self::header::HeaderPlace;
 pub(crate) use self::mailbox::Mailbox;
 use self::sign_in::SignIn;
+use crate::extension_desk::ExtensionDesk;
 use crate::intent::Answer;
 use crate::interrupts::DoublePress;
 use crate::look::Look;
@@ -98,6 +105,11 @@ pub(crate) struct App {
     theme_problem: Option<String>,
     key_problems: Vec<ConfigDiagnostic>,
     theme_watch: Option<ThemeWatch>,
+    pub(crate) desk: ExtensionDesk,
+    pub(crate) extensions: ExtensionState,
+    header: HeaderPlace,
+    /// Talks to the components of extensions.
+    talk: JoinSet<()>,
     /// When the run under way began.
     run_began: Option<Instant>,
     /// The full screen shows what left the main one, until the user has read it.
@@ -119,6 +131,7 @@ enum Woken {
     Mail(FollowUp),
     ThemeFiles,
     Pictures(Vec<Conversion>),
+    Extensions,
     Timer,
 }
 
@@ -139,7 +152,8 @@ impl App {
         let (mailbox, mail) = Mailbox::new();
         Self {
             link: SessionLink::to(&session),
-            transcript: Transcript::new(parts.look.clone()),
+            transcript: Transcript::new(parts.look.clone(), parts.options.extensions.clone()),
+            desk: parts.options.extensions.clone(),
             options: parts.options,
             screen: parts.screen,
             look: parts.look,
@@ -168,6 +182,9 @@ impl App {
             theme_problem: None,
             key_problems: Vec::new(),
             theme_watch: None,
+            extensions: ExtensionState::default(),
+            header: HeaderPlace::default(),
+            talk: JoinSet::new(),
             run_began: None,
             reading: false,
             unasked: None,
@@ -214,6 +231,7 @@ impl App {
             }
         };
         let pictures = self.look.appearance().pictures.clone();
+        let desk = self.desk.clone();
         let theme_watch = &mut self.theme_watch;
         let theme_changed = async {
             match theme_watch {
@@ -229,6 +247,7 @@ impl App {
             heard = self.link.next() => Woken::Session(heard),
             Some(done) = self.tasks.join_next() => Woken::Done(done),
             Some(mail) = self.mail.recv() => Woken::Mail(mail),
+            () = desk.changed() => Woken::Extensions,
             () = theme_changed => Woken::ThemeFiles,
             pictures = pictures.next() => Woken::Pictures(pictures),
             () = timer => Woken::Timer,
@@ -253,6 +272,7 @@ impl App {
             Woken::Done(Err(error)) => tracing::error!(%error, "a task of the screen ended early"),
             Woken::ThemeFiles => self.reread_themes(),
             Woken::Pictures(pictures) => self.convert_pictures(pictures),
+            Woken::Extensions => self.on_extensions(),
             Woken::Timer => self.on_timer(Instant::now()),
         }
     }
@@ -265,12 +285,13 @@ impl App {
             session,
             link,
             tasks,
+            talk,
             ..
         } = self;
         let leave = facts::leave(&session);
         // The screen is given back first: whatever ends now must not paint any more.
         let stopped = screen.into_runner().stop(leave);
-        drop((link, tasks));
+        drop((link, tasks, talk));
         runtime.shutdown().await;
         stopped?;
         Ok(reason)

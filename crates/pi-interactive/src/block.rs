@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use pi_runtime::ComponentId;
 use pi_tui::{Component, InputContext, Lines, MouseEvent, MouseOutcome};
 
 use crate::look::{Appearance, Look};
@@ -35,6 +36,11 @@ pub(crate) trait Block: Send + 'static {
 
     /// Tells that a moment asked for with [`next_tick`](Self::next_tick) has come.
     fn tick(&mut self, _now: Instant) {}
+
+    /// Returns the number under which an extension draws the block, if one does.
+    fn row(&self) -> Option<ComponentId> {
+        None
+    }
 
     /// Handles a mouse event inside the block, in full-screen mode.
     fn mouse(&mut self, _event: &MouseEvent) -> MouseOutcome {

@@ -15,10 +15,6 @@ mod model;
 mod outbox;
 mod picker;
 mod plain;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "only extensions ask this, once they run")
-)]
 mod prompt;
 mod question;
 mod reader;
@@ -40,11 +36,13 @@ pub(crate) use first_start::FirstStartDialog;
 pub(crate) use fork::{ForkDialog, ForkPoint};
 pub(crate) use login::{LoginDialog, LoginOption, LogoutDialog};
 pub(crate) use model::{ModelChoices, ModelDialog};
-pub(crate) use question::QuestionDialog;
+pub(crate) use prompt::PromptDialog;
+pub(crate) use question::{Question, QuestionDialog};
 pub(crate) use reader::ReaderDialog;
 pub(crate) use resume::ResumeDialog;
 pub(crate) use scoped_models::{EnabledModel, ScopedModelsDialog};
 pub(crate) use settings::{SettingChoices, SettingsDialog};
+pub(crate) use text_editor::EditorDialog;
 pub(crate) use theme::ThemeChoices;
 pub(crate) use thinking::ThinkingDialog;
 pub(crate) use tree::{SummaryQuestion, TreeChoices, TreeDialog};

@@ -6,15 +6,15 @@ use std::sync::mpsc::{self, Receiver};
 
 use pi_tui::{
     ColorToken, Component, Editor, EditorEvent, EditorOptions, EditorTheme, InputContext,
-    InputEvent, InputOutcome, KeyEvent, Lines, MouseEvent, MouseOutcome, Painter, SelectTheme,
-    action,
+    InputEvent, InputOutcome, KeyEvent, KeyId, Lines, MouseEvent, MouseOutcome, Painter,
+    SelectTheme, action,
 };
 
 use crate::keys;
 use crate::look::Look;
 
 /// Actions that work wherever the cursor is, in the order in which they are tried.
-const ACTIONS: [&str; 18] = [
+pub(crate) const ACTIONS: [&str; 18] = [
     keys::CLIPBOARD_PASTE_IMAGE,
     keys::CLEAR,
     keys::SUSPEND,
@@ -44,6 +44,8 @@ pub(crate) enum PromptEvent {
     Changed,
     /// The user pressed a key of the application; the action's id.
     Action(&'static str),
+    /// The user pressed a key of an extension.
+    Shortcut(KeyId),
 }
 
 /// The prompt.
@@ -52,6 +54,8 @@ pub(crate) struct EditorArea {
     editor: Editor,
     events: Receiver<EditorEvent>,
     noted: Vec<PromptEvent>,
+    /// Keys of extensions, which come before those of the application.
+    shortcuts: Vec<KeyId>,
     /// A dialog stands in its place.
     hidden: bool,
 }
@@ -70,6 +74,7 @@ impl EditorArea {
             editor,
             events,
             noted: Vec::new(),
+            shortcuts: Vec::new(),
             hidden: false,
         }
     }
@@ -82,6 +87,11 @@ impl EditorArea {
     /// Returns the text field, to look at it.
     pub(crate) fn peek(&self) -> &Editor {
         &self.editor
+    }
+
+    /// Takes the keys of extensions.
+    pub(crate) fn set_shortcuts(&mut self, shortcuts: Vec<KeyId>) {
+        self.shortcuts = shortcuts;
     }
 
     /// Makes room for a dialog, or comes back.
@@ -127,6 +137,13 @@ impl Component for EditorArea {
     }
 
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
+        if let InputEvent::Key(key) = event
+            && !key.is_release()
+            && let Some(shortcut) = self.shortcuts.iter().find(|id| key.is(**id))
+        {
+            self.noted.push(PromptEvent::Shortcut(*shortcut));
+            return InputOutcome::Consumed;
+        }
         if let InputEvent::Key(key) = event
             && !key.is_release()
             && let Some(action) = self.action_of(key, context)

@@ -4,6 +4,7 @@ use pi_session::{ContextUsage, TokenTotals};
 use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width, visible_width};
 
 use crate::blocks::clean_line;
+use crate::foreign_text::styled_line;
 use crate::look::{Appearance, Look};
 
 /// Columns between what was used and the model at least.
@@ -52,6 +53,8 @@ pub(crate) struct FooterFacts {
 pub(crate) struct Footer {
     look: Look,
     facts: FooterFacts,
+    /// An extension shows something in its place.
+    hidden: bool,
 }
 
 impl Footer {
@@ -60,7 +63,13 @@ impl Footer {
         Self {
             look,
             facts: FooterFacts::default(),
+            hidden: false,
         }
+    }
+
+    /// Makes room for what an extension shows, or comes back.
+    pub(crate) fn set_hidden(&mut self, hidden: bool) {
+        self.hidden = hidden;
     }
 
     /// Says something else.
@@ -167,20 +176,24 @@ impl FooterFacts {
 
 impl Component for Footer {
     fn render(&mut self, width: usize) -> Lines {
+        if self.hidden {
+            return Lines::empty();
+        }
         let appearance = self.look.appearance();
         let facts = &self.facts;
         let dim = |text: &str| {
             let text = truncate_to_width(text, width, ELLIPSIS);
             appearance.paint(ColorToken::Dim, &text)
         };
-        let statuses: Vec<String> = facts.statuses.iter().map(|it| clean_line(it)).collect();
-        let statuses = statuses.join(" ");
+        let statuses = facts.statuses.join(" ");
+        let statuses = styled_line(&statuses);
         let mut lines = vec![
             dim(&facts.place_line()),
             facts.numbers_line(width, &appearance),
         ];
         if !statuses.is_empty() {
-            lines.push(dim(&statuses));
+            // Extensions colour what they say themselves.
+            lines.push(truncate_to_width(&statuses, width, ELLIPSIS).into_owned());
         }
         lines.into()
     }

@@ -39,15 +39,24 @@ pub(crate) struct HeaderSection {
 #[derive(Debug)]
 pub(crate) struct Header {
     facts: HeaderFacts,
+    /// An extension shows something in the place of the name and the keys.
+    is_nameless: bool,
     expanded: bool,
     generation: u64,
 }
 
 impl Header {
+    /// Makes room for what an extension shows, or shows the name and the keys again.
+    pub(crate) fn set_nameless(&mut self, is_nameless: bool) {
+        self.is_nameless = is_nameless;
+        self.generation += 1;
+    }
+
     /// Makes a header.
     pub(crate) fn new(facts: HeaderFacts) -> Self {
         Self {
             facts,
+            is_nameless: false,
             expanded: false,
             generation: 0,
         }
@@ -155,7 +164,7 @@ impl Header {
 impl Block for Header {
     fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
         let mut lines = Vec::new();
-        if !self.facts.quiet {
+        if !self.facts.quiet && !self.is_nameless {
             let mut page = Page::new(width, 1, appearance);
             self.draw_name(&mut page);
             lines.extend(page.plain());

@@ -13,10 +13,14 @@ mod dialog;
 mod dialogs;
 mod diff_view;
 mod editor_area;
+mod extension_desk;
 mod extension_kit;
 mod external_editor;
 mod failure;
 mod footer;
+mod foreign_completion;
+mod foreign_text;
+mod foreign_view;
 mod git_branch;
 mod header;
 mod intent;
@@ -39,12 +43,14 @@ mod theme_watch;
 mod title;
 mod transcript;
 mod trust_desk;
+mod widgets;
 mod working;
 
 use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use thiserror::Error;
 
+pub use extension_desk::ExtensionDesk;
 pub use extension_kit::ExtensionKit;
 pub use trust_desk::TrustDesk;
 
@@ -71,6 +77,8 @@ pub struct InteractiveOptions {
     pub changelog: Option<&'static str>,
     /// Whom the runtime asks about projects.
     pub trust: Option<TrustDesk>,
+    /// Where extensions meet the screen; the one the runtime was given.
+    pub extensions: ExtensionDesk,
     /// Whether this is the very first start.
     pub first_start: bool,
 }

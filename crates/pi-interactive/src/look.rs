@@ -23,6 +23,8 @@ pub(crate) struct Appearance {
     pub(crate) cell_size: pi_tui::CellSize,
     /// Whether thinking is reduced to a label.
     pub(crate) hide_thinking: bool,
+    /// What the label says, if an extension has a say in it.
+    pub(crate) thinking_label: Option<String>,
     /// Empty cells beside the transcript.
     pub(crate) output_padding: usize,
     /// What lines of code begin with.
@@ -151,6 +153,7 @@ impl Appearance {
             capabilities: Capabilities::default(),
             cell_size: CellSize::default(),
             hide_thinking: false,
+            thinking_label: None,
             output_padding: 1,
             code_indent: "  ".to_owned(),
             mermaid: Mermaid::default(),

@@ -1,6 +1,9 @@
 //! The parts of the screen below the transcript, and the dialog that may stand among them.
 //!
-//! From top to bottom: what waits to be said, what is going on, a dialog or the prompt, the footer.
+//! From top to bottom: what waits to be said, what is going on, widgets, a dialog or the prompt, more
+//! widgets, the footer.
+
+mod foreign;
 
 use std::any::Any;
 use std::time::Instant;
@@ -15,14 +18,20 @@ use crate::editor_area::EditorArea;
 use crate::footer::Footer;
 use crate::look::Look;
 use crate::queue_view::QueueView;
+use crate::widgets::Widgets;
 use crate::working::Working;
+use foreign::ForeignPlaces;
+
+pub(crate) use foreign::Side;
 
 /// Where the parts of the dock are.
 #[derive(Clone, Copy, Debug)]
 struct Places {
     queue: BlockId,
     working: BlockId,
+    above: BlockId,
     editor: BlockId,
+    below: BlockId,
     footer: BlockId,
 }
 
@@ -32,6 +41,7 @@ pub(crate) struct Screen {
     runner: Runner,
     places: Places,
     dialog: Option<BlockId>,
+    foreign: ForeignPlaces,
 }
 
 /// Puts the parts into an empty UI.
@@ -45,7 +55,9 @@ impl Dock {
         let places = Places {
             queue: dock.push(QueueView::new(look.clone())),
             working: dock.push(Working::new(look.clone(), Instant::now())),
+            above: dock.push(Widgets::new(look.clone())),
             editor: dock.push(editor),
+            below: dock.push(Widgets::new(look.clone())),
             footer: dock.push(Footer::new(look.clone())),
         };
         tui.set_focus(Some(FocusTarget::Dock(places.editor)));
@@ -60,6 +72,7 @@ impl Screen {
             runner,
             places: dock.0,
             dialog: None,
+            foreign: ForeignPlaces::default(),
         }
     }
 
@@ -116,6 +129,19 @@ impl Screen {
         (component as &dyn Any).downcast_ref()
     }
 
+    /// Changes the widgets of one side of the prompt.
+    pub(crate) fn with_widgets<R: Default>(
+        &mut self,
+        side: Side,
+        change: impl FnOnce(&mut Widgets) -> R,
+    ) -> R {
+        let id = match side {
+            Side::Above => self.places.above,
+            Side::Below => self.places.below,
+        };
+        self.with(id, change)
+    }
+
     /// Changes the list of what waits.
     pub(crate) fn with_queue(&mut self, change: impl FnOnce(&mut QueueView)) {
         let id = self.places.queue;
@@ -136,26 +162,23 @@ impl Screen {
     pub(crate) fn open_dialog(&mut self, mut dialog: Box<dyn Dialog>) {
         self.close_dialog();
         dialog.set_rows(self.peek().size().rows);
-        self.with_editor(|editor| editor.set_hidden(true));
         let tui = self.runner.tui();
         let before = self.places.editor;
         let frame = Box::new(DialogFrame(dialog));
         let id = tui
             .dock_mut()
             .insert_before(before, frame, Liveness::Settled);
-        tui.set_focus(Some(FocusTarget::Dock(id)));
         self.dialog = Some(id);
+        self.settle_front();
     }
 
-    /// Takes the dialog away and gives the keyboard back to the prompt.
+    /// Takes the dialog away and gives the place and the keyboard back.
     pub(crate) fn close_dialog(&mut self) {
         let Some(id) = self.dialog.take() else {
             return;
         };
-        self.with_editor(|editor| editor.set_hidden(false));
-        let tui = self.runner.tui();
-        tui.dock_mut().remove(id);
-        tui.set_focus(Some(FocusTarget::Dock(self.places.editor)));
+        self.runner.tui().dock_mut().remove(id);
+        self.settle_front();
     }
 
     /// Returns whether a dialog is open.

@@ -25,7 +25,8 @@ pub(crate) fn greet(app: &mut App) {
         },
     };
     let header = BlockView::new(Header::new(facts), app.look.clone());
-    app.with_transcript(|transcript, document| transcript.append(document, header));
+    let header = app.with_transcript(|transcript, document| transcript.append(document, header));
+    app.show_header(header);
     let mut diagnostics = app.runtime.diagnostics();
     diagnostics.extend(services.settings.take_diagnostics());
     for diagnostic in diagnostics {
@@ -148,7 +149,12 @@ pub(crate) fn after_first_frame(app: &mut App) {
         app.open_first_start();
     }
     let prompts: Vec<Prompt> = std::mem::take(&mut app.options.prompts);
-    app.say_in_turn(prompts);
+    let runtime = app.runtime.clone();
+    // Whoever hears of it may ask the user first.
+    app.spawn(
+        async move { runtime.tell_session_start().await },
+        |app, ()| app.say_in_turn(prompts),
+    );
 }
 
 impl App {

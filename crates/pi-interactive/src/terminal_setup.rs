@@ -167,6 +167,7 @@ pub(crate) fn appearance(
         capabilities,
         cell_size: CellSize::default(),
         hide_thinking: false,
+        thinking_label: None,
         output_padding: 1,
         code_indent: String::new(),
         mermaid: Mermaid::default(),

@@ -20,7 +20,7 @@ pub(crate) fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {
 }
 
 /// The themes there are, and what decides between them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ThemeChoice {
     mode: ColorMode,
     scheme: ColorScheme,
@@ -135,9 +135,15 @@ impl ThemeChoice {
         }
     }
 
-    fn load_named(&self, name: &str) -> Result<Theme, String> {
+    /// Returns the file of a theme, if it has one.
+    pub(crate) fn file(&self, name: &str) -> Option<&ThemeFile> {
+        self.files.iter().find(|file| file.name == name)
+    }
+
+    /// Returns a theme by its name, or why it cannot be had.
+    pub(crate) fn load_named(&self, name: &str) -> Result<Theme, String> {
         // A file may take the place of a built-in theme.
-        if let Some(file) = self.files.iter().find(|file| file.name == name) {
+        if let Some(file) = self.file(name) {
             return Theme::from_json(&file.content, self.mode)
                 .map_err(|error| format!("the theme \"{name}\" cannot be used: {error}"));
         }

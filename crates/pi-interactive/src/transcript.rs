@@ -5,6 +5,7 @@
 
 mod answers;
 mod costs;
+mod drawing;
 mod history;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,7 @@ use std::time::Instant;
 
 use pi_agent::AgentEvent;
 use pi_ai::{AgentMessage, Usage};
-use pi_runtime::{AgentSession, CompactionOutcome, SessionEvent};
+use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, DrawnCall, SessionEvent};
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
@@ -24,9 +25,10 @@ use crate::blocks::{
     BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
     SummaryBlock, ToolCallBlock,
 };
+use crate::extension_desk::ExtensionDesk;
 use crate::look::Look;
 use costs::Costs;
-use history::History;
+use history::{Finished, History};
 
 /// Entries that are shown at once; more are loaded when somebody looks for them.
 const RECENT_ENTRIES: usize = 1_000;
@@ -72,6 +74,9 @@ pub(crate) struct BashEnd {
 #[derive(Debug)]
 pub(crate) struct Transcript {
     look: Look,
+    desk: ExtensionDesk,
+    /// Blocks that extensions draw, by their number.
+    rows: HashMap<ComponentId, BlockId>,
     /// Calls whose result is awaited.
     calls: HashMap<String, BlockId>,
     /// Calls of the answer that arrives, by their place in it.
@@ -93,9 +98,11 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     /// Starts without blocks.
-    pub(crate) fn new(look: Look) -> Self {
+    pub(crate) fn new(look: Look, desk: ExtensionDesk) -> Self {
         Self {
             look,
+            desk,
+            rows: HashMap::new(),
             calls: HashMap::new(),
             arriving: HashMap::new(),
             answer: None,
@@ -111,7 +118,8 @@ impl Transcript {
 
     /// Forgets every block, for another session; the document is cleared too.
     pub(crate) fn clear(&mut self, document: &mut Document) {
-        *self = Self::new(self.look.clone());
+        self.desk.forget_rows(self.rows.keys().copied().collect());
+        *self = Self::new(self.look.clone(), self.desk.clone());
         document.clear();
     }
 
@@ -130,7 +138,7 @@ impl Transcript {
         self.older = session.branch_ids();
         let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&recent, session);
-        let mut history = History::of(&entries, &self.look, &mut self.costs);
+        let mut history = History::of(&entries, &self.look, &self.desk, &mut self.costs);
         if idle {
             history.close_calls();
         }
@@ -158,9 +166,12 @@ impl Transcript {
         }
         let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&ids, session);
-        let mut history = History::of(&entries, &self.look, &mut self.costs.anew());
+        let costs = &mut self.costs.anew();
+        let mut history = History::of(&entries, &self.look, &self.desk, costs);
         history.close_calls();
-        let (components, _) = history.finish();
+        let Finished {
+            components, rows, ..
+        } = history.finish();
         let ids = match self.first {
             Some(first) => document.insert_all_before(first, components),
             None => components
@@ -168,6 +179,7 @@ impl Transcript {
                 .map(|component| document.push_boxed(component, Liveness::Settled))
                 .collect(),
         };
+        self.note_rows(rows, &ids);
         self.first = ids.first().copied().or(self.first);
         let left = self.older.len();
         if left > 0 {
@@ -188,8 +200,14 @@ impl Transcript {
             }
             SessionEvent::EntryAppended { entry } => match &entry.body {
                 EntryBody::CustomMessage(custom) if custom.display => {
+                    let drawer = drawing::of_message_entry(&self.desk, entry, custom);
                     let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                    self.push(document, block);
+                    self.push(document, block.drawn_by(drawer));
+                }
+                EntryBody::Custom(custom) => {
+                    if let Some(drawer) = drawing::of_entry(&self.desk, entry, custom) {
+                        self.push(document, CustomBlock::drawn(drawer));
+                    }
                 }
                 EntryBody::Compaction(compaction) => {
                     let (summary, usage) = (&compaction.summary, compaction.usage.as_ref());
@@ -302,7 +320,7 @@ impl Transcript {
                 }
                 AgentMessage::ToolResult(_) => {}
                 other => {
-                    let mut history = History::new(&self.look);
+                    let mut history = History::new(&self.look, &self.desk);
                     history.add_message(other);
                     self.push_history(document, history);
                 }
@@ -350,6 +368,34 @@ impl Transcript {
             }
             _ => {}
         }
+    }
+
+    /// An extension has drawn a call.
+    pub(crate) fn call_drawn(
+        &mut self,
+        document: &mut Document,
+        row: ComponentId,
+        drawn: Option<DrawnCall>,
+    ) {
+        let id = self.rows.get(&row).copied();
+        self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
+    }
+
+    /// An extension has drawn a message or an entry.
+    pub(crate) fn custom_drawn(
+        &mut self,
+        document: &mut Document,
+        row: ComponentId,
+        drawn: Option<Vec<String>>,
+    ) {
+        let id = self.rows.get(&row).copied();
+        self.update::<CustomBlock>(document, id, |block| block.accept(drawn));
+    }
+
+    fn note_rows(&mut self, rows: Vec<(ComponentId, usize)>, ids: &[BlockId]) {
+        let placed = rows.into_iter();
+        self.rows
+            .extend(placed.filter_map(|(row, index)| Some((row, *ids.get(index)?))));
     }
 
     fn compaction_ended(
@@ -404,11 +450,16 @@ impl Transcript {
     }
 
     fn push_history(&mut self, document: &mut Document, history: History) -> Vec<BlockId> {
-        let (components, open) = history.finish();
+        let Finished {
+            components,
+            open,
+            rows,
+        } = history.finish();
         let ids: Vec<BlockId> = components
             .into_iter()
             .map(|component| document.push_boxed(component, Liveness::Settled))
             .collect();
+        self.note_rows(rows, &ids);
         let open = open.into_iter();
         self.calls
             .extend(open.filter_map(|(call, index)| Some((call, *ids.get(index)?))));
@@ -417,7 +468,9 @@ impl Transcript {
 
     fn push(&mut self, document: &mut Document, block: impl Block) -> BlockId {
         let tick = block.next_tick();
+        let row = block.row();
         let id = document.push(BlockView::new(block, self.look.clone()));
+        self.rows.extend(row.map(|row| (row, id)));
         self.ticking.extend(tick.map(|tick| (id, tick)));
         id
     }

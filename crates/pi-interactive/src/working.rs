@@ -9,6 +9,7 @@ use pi_runtime::SessionEvent;
 use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
 
 use crate::blocks::clean_line;
+use crate::foreign_text::styled_line;
 use crate::keys;
 use crate::look::Look;
 
@@ -77,6 +78,18 @@ pub(crate) struct Working {
     heard: Instant,
     since: Instant,
     now: Instant,
+    wishes: Wishes,
+}
+
+/// What extensions want to be shown while the model works.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// The text.
+    pub(crate) message: Option<String>,
+    /// Nothing at all.
+    pub(crate) hidden: bool,
+    /// Pictures, and how long each stays; no pictures show none.
+    pub(crate) indicator: Option<(Vec<String>, Duration)>,
 }
 
 impl Working {
@@ -90,7 +103,13 @@ impl Working {
             heard: now,
             since: now,
             now,
+            wishes: Wishes::default(),
         }
+    }
+
+    /// Changes what extensions want.
+    pub(crate) fn with_wishes(&mut self, change: impl FnOnce(&mut Wishes)) {
+        change(&mut self.wishes);
     }
 
     /// Shows something else.
@@ -174,7 +193,11 @@ impl Working {
 
     /// Returns when the picture changes next; never while idle.
     pub(crate) fn next_tick(&self) -> Option<Instant> {
-        (self.activity != Activity::Idle).then(|| self.now + INTERVAL)
+        let interval = match &self.wishes.indicator {
+            Some((_, interval)) if self.is_working() => *interval,
+            _ => INTERVAL,
+        };
+        (self.activity != Activity::Idle).then(|| self.now + interval)
     }
 
     /// Moves on to `now`.
@@ -182,9 +205,37 @@ impl Working {
         self.now = now;
     }
 
+    fn is_working(&self) -> bool {
+        matches!(self.activity, Activity::Working { .. })
+    }
+
+    /// Returns the picture to show at the moment.
+    fn picture(&self) -> &str {
+        let elapsed = self.now.saturating_duration_since(self.since);
+        let at = |count: usize, interval: Duration| {
+            let steps = elapsed.as_millis() / interval.as_millis().max(1);
+            steps as usize % count.max(1)
+        };
+        match &self.wishes.indicator {
+            Some((frames, interval)) if self.is_working() => {
+                let frame = frames.get(at(frames.len(), *interval));
+                frame.map_or("", String::as_str)
+            }
+            _ => FRAMES
+                .get(at(FRAMES.len(), INTERVAL))
+                .copied()
+                .unwrap_or_default(),
+        }
+    }
+
     fn text(&self) -> Option<String> {
         Some(match &self.activity {
             Activity::Idle => return None,
+            Activity::Working if self.wishes.hidden => return None,
+            Activity::Working if self.wishes.message.is_some() => {
+                let message = self.wishes.message.as_deref().unwrap_or_default();
+                styled_line(message).into_owned()
+            }
             Activity::Working => self.working_text(),
             Activity::Compacting { automatic: true } => {
                 "The context is nearly full: compacting…".to_owned()
@@ -261,18 +312,20 @@ impl Component for Working {
         };
         let appearance = self.look.appearance();
         let stop = appearance.key(keys::INTERRUPT);
-        let elapsed = self.now.saturating_duration_since(self.since);
-        let frame = (elapsed.as_millis() / INTERVAL.as_millis()) as usize % FRAMES.len();
-        let picture = FRAMES.get(frame).copied().unwrap_or_default();
+        let picture = self.picture();
+        let is_own = self.wishes.indicator.is_some() && self.is_working();
         let token = match self.activity {
             Activity::Retrying { .. } => ColorToken::Warning,
             _ => ColorToken::Accent,
         };
-        let line = format!(
-            " {} {}",
-            appearance.paint(token, picture),
-            appearance.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"))
-        );
+        let picture = match picture {
+            "" => String::new(),
+            // An extension colours its pictures itself.
+            picture if is_own => format!("{} ", styled_line(picture)),
+            picture => format!("{} ", appearance.paint(token, picture)),
+        };
+        let text = appearance.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
+        let line = format!(" {picture}{text}");
         let line = truncate_to_width(&line, width, Truncation { ellipsis: "…" });
         [String::new(), line.into_owned()].into_iter().collect()
     }

@@ -2,7 +2,7 @@
 
 use pi_ai::Env;
 use pi_config::AgentDir;
-use pi_interactive::{ExitReason, InteractiveOptions, TrustDesk};
+use pi_interactive::{ExitReason, ExtensionDesk, InteractiveOptions, TrustDesk};
 use pi_runtime::{AgentSession, Prompt};
 
 use crate::args::Args;
@@ -25,7 +25,9 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let agent_dir = AgentDir::from_env(&env);
     let first_start = !agent_dir.path().exists();
     let trust = TrustDesk::new(agent_dir, env.clone());
-    let prepared = match Box::pin(prepare_interactive(args, env, trust.clone())).await {
+    let extensions = ExtensionDesk::default();
+    let preparing = prepare_interactive(args, env, trust.clone(), extensions.clone());
+    let prepared = match Box::pin(preparing).await {
         Ok(prepared) => prepared,
         Err(failure) => return failure.report(),
     };
@@ -38,6 +40,7 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         refresh_catalogues,
         changelog: Some(CHANGELOG),
         trust: Some(trust),
+        extensions,
         first_start,
     };
     match Box::pin(pi_interactive::run(runtime.clone(), options)).await {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
-use pi_interactive::{ExtensionKit, TrustDesk};
+use pi_interactive::{ExtensionDesk, ExtensionKit, TrustDesk};
 use pi_runtime::{
     ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError,
-    SessionRuntime, StartError, no_model_hints, read_attachments,
+    SessionRuntime, SessionStartTold, StartError, no_model_hints, read_attachments,
 };
 
 use crate::args::{Args, ModelArgs};
@@ -53,6 +53,7 @@ pub(crate) async fn prepare_interactive(
     args: Args,
     env: Env,
     trust: TrustDesk,
+    extensions: ExtensionDesk,
 ) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
     let attached = read_attachments(&args.files, &cwd, &env).await?;
@@ -60,13 +61,38 @@ pub(crate) async fn prepare_interactive(
     let mut args = args;
     // The user chooses on the screen; until then a session that leaves no trace is shown.
     args.session.resume = false;
-    let options = RuntimeOptions {
+    let flags = args.unknown.iter();
+    let flags = flags.map(|flag| (flag.name.clone(), flag.value.clone()));
+    let flags = flags.collect();
+    let mut options = RuntimeOptions {
         trust_prompt: Some(Arc::new(trust)),
+        // Extensions may ask the user when a session starts; there must be a screen for that.
+        session_start: SessionStartTold::ByFrontEnd,
         ..runtime_options(args, &cwd, &env)?
     };
+    options.extensions.ui = Arc::new(extensions);
+    options.extensions.flags = flags;
     let runtime = start(options).await?;
+    if let Err(failure) = report(&extension_failures(&runtime)) {
+        runtime.shutdown().await;
+        return Err(failure.hint("pi -ne starts without extensions"));
+    }
     let prompts = Prompts::assemble(None, &attached.text, attached.images, messages);
     Ok(Prepared { runtime, prompts })
+}
+
+/// Returns what keeps extensions from being used.
+fn extension_failures(runtime: &SessionRuntime) -> Vec<ConfigDiagnostic> {
+    let services = runtime.services();
+    let is_extension = |path: &PathBuf| {
+        let mut extensions = services.resources.extensions.iter();
+        extensions.any(|extension| extension.path == *path)
+    };
+    let diagnostics = runtime.diagnostics().into_iter();
+    diagnostics
+        .filter(|it| it.level == DiagnosticLevel::Error)
+        .filter(|it| it.path.as_ref().is_some_and(is_extension))
+        .collect()
 }
 
 async fn gather(

@@ -2,7 +2,7 @@
 // the application that the editor does not want come back as actions.
 import { call } from "pi:host";
 import { provider } from "pi:pi/completion";
-import { matchesKey } from "pi:pi/keys";
+import { matchesKey } from "pi:tui/keys";
 import { guarded, mount, unmount } from "pi:pi/mount";
 import { tui } from "pi:pi/screen";
 import { getEditorTheme, theme } from "pi:pi/theme";

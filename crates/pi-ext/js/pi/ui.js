@@ -9,6 +9,9 @@ import { theme, themeNamed, Theme } from "pi:pi/theme";
 const terminalPart = (name) => requireModule(`pi:pi/${name}`);
 const hasTerminal = () => call("context").mode === "tui";
 
+// The keys of the user, with which components compare what is typed.
+const keybindings = () => requireModule("pi:tui/keybindings").getKeybindings();
+
 // Asks something; an abort or the timeout ends the dialog without an answer.
 function ask(kind, question, options = {}, none = undefined) {
   const { signal, timeout } = options;
@@ -66,7 +69,7 @@ async function custom(factory, options = {}) {
     remove?.();
     close(result);
   };
-  const component = await factory(tui, theme, terminalPart("user_keys").userKeys, done);
+  const component = await factory(tui, theme, keybindings(), done);
   if (isDone) {
     component?.dispose?.();
     return closed;
@@ -119,7 +122,7 @@ export function createUi() {
       if (hasTerminal()) terminalPart("completion").wrapProvider(factory);
     },
     setEditorComponent(factory) {
-      if (hasTerminal()) terminalPart("prompt_editor").setEditorComponent(factory, terminalPart("user_keys").userKeys);
+      if (hasTerminal()) terminalPart("prompt_editor").setEditorComponent(factory, keybindings());
     },
     getEditorComponent: () => (hasTerminal() ? terminalPart("prompt_editor").editorFactory() : undefined),
     get theme() {

@@ -24,6 +24,7 @@ impl App {
                 self.set_progress(false);
                 self.refresh_footer();
                 self.notify_done();
+                self.settle_leaving();
             }
             SessionEvent::QueueUpdate { .. } => self.refresh_queue(),
             SessionEvent::SessionInfoChanged { .. } => {

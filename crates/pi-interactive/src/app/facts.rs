@@ -88,8 +88,9 @@ impl App {
                 .filter(|model| model.reasoning)
                 .map(|_| session.thinking_level().as_str().to_owned()),
             model: model.map(|model| model.id.clone()),
-            statuses: Vec::new(),
+            statuses: self.desk.statuses(),
         };
+        self.tell_extensions(facts.branch.as_deref());
         self.screen.with_footer(|footer| footer.set_facts(facts));
     }
 

@@ -29,6 +29,7 @@ impl App {
             RunnerEvent::Resized => {
                 let rows = self.screen.peek().size().rows;
                 self.screen.with_dialog(|dialog| dialog.set_rows(rows));
+                self.tell_size();
             }
             RunnerEvent::Terminated => self.leave(ExitReason::Terminated),
         }
@@ -56,6 +57,11 @@ impl App {
         if self.screen.has_dialog() {
             self.settle_dialog();
         }
+        if let InputEvent::Key(key) = event
+            && self.look.appearance().keys.matches(key, keys::CLEAR)
+        {
+            self.free_prompt();
+        }
         for event in self
             .screen
             .with_editor(super::super::editor_area::EditorArea::take_events)
@@ -64,6 +70,7 @@ impl App {
                 PromptEvent::Submitted(text) => self.submit(&text),
                 PromptEvent::Changed => self.on_prompt_changed(),
                 PromptEvent::Action(action) => self.perform(action),
+                PromptEvent::Shortcut(key) => self.run_shortcut_of(key),
             }
         }
     }
@@ -85,6 +92,14 @@ impl App {
     pub(super) fn stop_reading(&mut self) {
         if std::mem::take(&mut self.reading) {
             self.written(|app| app.screen.runner().set_mode(ScreenMode::Main));
+        }
+    }
+
+    /// Does what a key of the application means in an extension's editor.
+    pub(super) fn perform_named(&mut self, action: &str) {
+        let known = crate::editor_area::ACTIONS.iter().chain([&keys::EXIT]);
+        if let Some(action) = known.copied().find(|known| *known == action) {
+            self.perform(action);
         }
     }
 
@@ -178,12 +193,19 @@ impl App {
 
     fn toggle_details(&mut self) {
         let expanded = !self.transcript.is_expanded();
-        self.with_transcript(|transcript, document| transcript.set_expanded(document, expanded));
+        self.show_details(expanded);
         self.status(if expanded {
             "Details are shown"
         } else {
             "Details are hidden"
         });
+    }
+
+    /// Shows details, or the short forms.
+    pub(super) fn show_details(&mut self, expanded: bool) {
+        self.with_transcript(|transcript, document| transcript.set_expanded(document, expanded));
+        self.desk.set_facts(|facts| facts.expanded = expanded);
+        self.desk.redraw();
     }
 
     fn toggle_thinking(&mut self) {

@@ -49,6 +49,7 @@ impl App {
         {
             self.listing = None;
             self.screen.close_dialog();
+            self.ask_next();
         }
     }
 

@@ -23,9 +23,12 @@ impl App {
 
     /// Lets the user edit the prompt in an editor of their own; the session goes on meanwhile.
     pub(super) fn edit_externally(&mut self) {
-        let text = self
-            .screen
-            .with_editor(|area| area.editor().expanded_text());
+        let text = if self.screen.has_foreign_editor() {
+            self.prompt_text()
+        } else {
+            self.screen
+                .with_editor(|area| area.editor().expanded_text())
+        };
         self.run_editor(text, |app, edited| app.set_prompt(&edited));
     }
 

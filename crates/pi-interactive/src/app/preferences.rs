@@ -36,6 +36,7 @@ impl App {
         let theme = Arc::new(chosen.theme);
         if *theme != *self.look.appearance().theme {
             self.change_look(|appearance| appearance.theme = theme);
+            self.theme_told();
         }
     }
 
@@ -114,6 +115,7 @@ impl App {
         let services = self.runtime.services();
         let settings = services.settings.settings();
         self.themes.load(&settings, &services.resources.themes);
+        self.tell_themes();
         self.apply_theme();
         let (keys, problems) = read_keys(&services.agent_dir, &services.env);
         self.use_keys(keys);
@@ -159,6 +161,7 @@ impl App {
         if self.screen.peek().mode() != mode {
             self.reading = false;
             self.written(|app| app.screen.runner().set_mode(mode));
+            self.tell_size();
         }
     }
 

@@ -6,22 +6,35 @@ use pi_tui::ColorToken;
 
 use super::App;
 use crate::editor_area::painter;
+use crate::extension_desk::Task;
 
 impl App {
     /// Returns the text at the prompt, large pastes as markers.
     pub(super) fn prompt_text(&self) -> String {
+        if self.screen.has_foreign_editor() {
+            return self.extensions.editor_text.clone();
+        }
         let editor = self.screen.editor();
         editor.map(|area| area.peek().text()).unwrap_or_default()
     }
 
     /// Replaces the text at the prompt.
     pub(crate) fn set_prompt(&mut self, text: &str) {
-        self.screen.with_editor(|area| area.editor().set_text(text));
+        if self.screen.has_foreign_editor() {
+            text.clone_into(&mut self.extensions.editor_text);
+            self.desk.say(Task::SetEditorText(text.to_owned()));
+        } else {
+            self.screen.with_editor(|area| area.editor().set_text(text));
+        }
         self.on_prompt_changed();
     }
 
     /// Puts text at the cursor.
     pub(crate) fn insert_at_prompt(&mut self, text: &str) {
+        if self.screen.has_foreign_editor() {
+            self.desk.say(Task::InsertEditorText(text.to_owned()));
+            return;
+        }
         self.screen
             .with_editor(|area| area.editor().insert_text(text));
         self.on_prompt_changed();
@@ -31,9 +44,18 @@ impl App {
     pub(super) fn remember_prompt(&mut self, text: &str) {
         self.screen
             .with_editor(|area| area.editor().add_to_history(text));
+        if self.screen.has_foreign_editor() {
+            self.desk.say(Task::RememberEditorText(text.to_owned()));
+        }
     }
 
     pub(super) fn on_prompt_changed(&mut self) {
+        if self.desk.is_connected() && !self.screen.has_foreign_editor() {
+            let text = self
+                .screen
+                .with_editor(|area| area.editor().expanded_text());
+            self.desk.set_editor_text(text);
+        }
         let is_bash_mode = self.prompt_text().trim_start().starts_with('!');
         if is_bash_mode != self.is_bash_mode {
             self.is_bash_mode = is_bash_mode;
@@ -51,6 +73,7 @@ impl App {
         let border = painter(&self.look, token);
         self.screen
             .with_editor(|area| area.editor().set_border(border));
+        self.tell_editor();
     }
 
     /// Stops the run; what waits comes back to the prompt.

@@ -6,9 +6,10 @@ use std::time::Instant;
 use pi_ai::AgentMessage;
 use pi_runtime::{AgentSession, ReplaceError, Replacement};
 use pi_session::EntryBody;
-use pi_tui::{CombinedProvider, CommandCompletion};
+use pi_tui::{CombinedProvider, CommandCompletion, CompletionProvider};
 
 use super::App;
+use crate::foreign_completion::{self, ForeignProvider};
 use crate::session_link::SessionLink;
 use crate::slash;
 use crate::startup;
@@ -20,6 +21,7 @@ const REMEMBERED_PROMPTS: usize = 100;
 impl App {
     /// Shows the session the program starts with.
     pub(super) fn begin(&mut self) {
+        self.begin_with_extensions();
         self.look_at_providers();
         startup::greet(self);
         self.show_session();
@@ -92,20 +94,34 @@ impl App {
     pub(crate) fn refresh_completion(&mut self) {
         let mut commands = slash::completions(&self.session);
         let skills = self.session.settings().settings().enable_skill_commands();
-        commands.extend(
-            self.runtime
-                .commands()
-                .into_iter()
-                .filter(|command| skills || !command.name.starts_with("skill:"))
-                .map(|command| {
-                    CommandCompletion::new(command.name, command.description.unwrap_or_default())
-                }),
-        );
+        let link = self.desk.link();
+        let known = self.runtime.commands().into_iter().filter(|command| {
+            (skills || !command.name.starts_with("skill:"))
+                // The program's own command is the one that runs.
+                && !slash::COMMANDS.iter().any(|own| own.name == command.name)
+        });
+        commands.extend(known.map(|command| {
+            let name = command.name.clone();
+            let completion =
+                CommandCompletion::new(command.name, command.description.unwrap_or_default());
+            match &link {
+                Some(link) if link.completes(&name) => {
+                    foreign_completion::with_arguments(completion, link.clone(), name)
+                }
+                _ => completion,
+            }
+        }));
         let home = self.look.appearance().home.clone();
         let provider = CombinedProvider::new(commands, self.session.cwd().to_owned(), home);
+        let mut provider: Arc<dyn CompletionProvider> = Arc::new(provider);
+        self.desk.set_completion(Arc::clone(&provider));
+        if let (Some(link), Some(triggers)) = (link, &self.extensions.completion) {
+            let foreign = ForeignProvider::new(link, provider, triggers.clone());
+            provider = Arc::new(foreign);
+        }
         let mail = self.mail();
         self.screen.with_editor(|area| {
-            area.editor().set_completion_provider(Arc::new(provider));
+            area.editor().set_completion_provider(provider);
             // Touching the prompt is enough: it is laid out again and finds the answer.
             area.editor()
                 .on_completions(move || mail.post(|app| app.screen.with_editor(|_| ())));

@@ -14,11 +14,17 @@ impl App {
 
     /// Takes the text at the prompt, as the follow-up key sends it.
     pub(super) fn submit_prompt(&mut self, delivery: Delivery) {
-        let text = self.screen.with_editor(|area| {
-            let text = area.editor().expanded_text();
-            area.editor().set_text("");
+        let text = if self.screen.has_foreign_editor() {
+            let text = self.prompt_text();
+            self.set_prompt("");
             text
-        });
+        } else {
+            self.screen.with_editor(|area| {
+                let text = area.editor().expanded_text();
+                area.editor().set_text("");
+                text
+            })
+        };
         self.submit_as(&text, delivery);
     }
 

@@ -212,7 +212,8 @@ impl AnswerBlock {
             if is_hidden {
                 let mut page = Page::new(width, appearance.output_padding, appearance);
                 let style = appearance.style(ColorToken::ThinkingText).italic();
-                page.styled(&style.apply("Thinking…"));
+                let label = appearance.thinking_label.as_deref();
+                page.styled(&style.apply(label.unwrap_or("Thinking…")));
                 lines.extend(page.plain().into_iter().skip(1));
             } else {
                 let rendered = part.lines(width, is_growing, appearance);

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use pi_ai::json::JsonObject;
 use pi_ai::{InputBlock, partial_json};
+use pi_runtime::{ComponentId, DrawnCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;
 
+use super::drawer::{CallDrawer, CallState};
 use super::growing_code::GrowingCode;
 use super::page::{PANEL_PADDING, Page, clean, is_click};
 use super::picture::Picture;
@@ -103,6 +105,9 @@ pub(crate) struct ToolCallBlock {
     code: GrowingCode,
     expanded: bool,
     generation: u64,
+    /// Counts what an extension that draws the call must see.
+    revision: u64,
+    drawer: Option<CallDrawer>,
 }
 
 impl ToolCallBlock {
@@ -122,7 +127,29 @@ impl ToolCallBlock {
             code: GrowingCode::default(),
             expanded: false,
             generation: 0,
+            revision: 0,
+            drawer: None,
         }
+    }
+
+    /// Has an extension draw the call.
+    #[must_use]
+    pub(crate) fn drawn_by(mut self, drawer: Option<CallDrawer>) -> Self {
+        self.drawer = drawer;
+        self
+    }
+
+    /// Takes lines of the extension that draws the call.
+    pub(crate) fn accept(&mut self, drawn: Option<DrawnCall>) {
+        if let Some(drawer) = &mut self.drawer {
+            drawer.accept(drawn);
+            self.generation += 1;
+        }
+    }
+
+    fn changed(&mut self) {
+        self.generation += 1;
+        self.revision += 1;
     }
 
     /// Begins with a call whose arguments are known.
@@ -136,14 +163,14 @@ impl ToolCallBlock {
     pub(crate) fn arguments_arrived(&mut self, piece: &str) {
         if let Arguments::Arriving { json, .. } = &mut self.arguments {
             json.push_str(piece);
-            self.generation += 1;
+            self.changed();
         }
     }
 
     /// Takes the whole arguments.
     pub(crate) fn set_arguments(&mut self, arguments: &JsonObject) {
         self.arguments = Arguments::Complete(arguments.clone());
-        self.generation += 1;
+        self.changed();
     }
 
     /// The tool begins.
@@ -151,7 +178,7 @@ impl ToolCallBlock {
         if self.progress == Progress::Waiting {
             self.progress = Progress::Running(now);
             self.now = Some(now);
-            self.generation += 1;
+            self.changed();
         }
     }
 
@@ -159,7 +186,10 @@ impl ToolCallBlock {
     pub(crate) fn update(&mut self, content: &[InputBlock], details: Option<&Value>) {
         if !self.is_finished() {
             self.output = Some(Output::new(content, details));
-            self.generation += 1;
+            if let Some(drawer) = &mut self.drawer {
+                drawer.set_result(content, details);
+            }
+            self.changed();
         }
     }
 
@@ -177,9 +207,12 @@ impl ToolCallBlock {
             (Progress::Waiting | Progress::Running(_), _) => None,
         };
         self.output = Some(Output::new(content, details));
+        if let Some(drawer) = &mut self.drawer {
+            drawer.set_result(content, details);
+        }
         self.failed = failed;
         self.progress = Progress::Done(took);
-        self.generation += 1;
+        self.changed();
     }
 
     /// The call will never run: the answer it was part of failed or was stopped.
@@ -219,9 +252,63 @@ impl ToolCallBlock {
     }
 }
 
+impl ToolCallBlock {
+    /// Returns the lines an extension has drawn of the call and of its result.
+    fn foreign_lines(&mut self, width: usize, appearance: &Appearance) -> ForeignLines {
+        let Some(drawer) = &mut self.drawer else {
+            return ForeignLines::default();
+        };
+        let (arguments, is_complete) = match &self.arguments {
+            Arguments::Arriving { read, .. } => (read, false),
+            Arguments::Complete(arguments) => (arguments, true),
+        };
+        let state = CallState {
+            tool: &self.name,
+            arguments: Value::Object(arguments.clone()),
+            is_complete,
+            is_running: matches!(self.progress, Progress::Running(_)),
+            is_done: matches!(self.progress, Progress::Done(_)),
+            failed: self.failed,
+            expanded: self.expanded,
+            revision: self.revision,
+        };
+        let draws_frame = drawer.draws_frame();
+        let room = if draws_frame {
+            width
+        } else {
+            Page::new(width, PANEL_PADDING, appearance).width()
+        };
+        let (call, result) = drawer.lines(room, appearance, &state);
+        ForeignLines {
+            call,
+            result,
+            draws_frame,
+        }
+    }
+}
+
+/// What an extension has drawn of a call.
+#[derive(Debug, Default)]
+struct ForeignLines {
+    call: Option<Vec<Line>>,
+    result: Option<Vec<Line>>,
+    /// It draws the frame, too.
+    draws_frame: bool,
+}
+
 impl Block for ToolCallBlock {
     fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
         self.read_arguments();
+        let foreign = self.foreign_lines(width, appearance);
+        if foreign.draws_frame {
+            let parts = foreign.call.into_iter().chain(foreign.result).flatten();
+            let mut lines: Vec<Line> = parts.collect();
+            if !lines.is_empty() {
+                lines.insert(0, Line::default());
+            }
+            lines.extend(self.pictures(width, appearance));
+            return lines.into();
+        }
         let mut page = Page::new(width, PANEL_PADDING, appearance).expanded(self.expanded);
         let arguments = match &self.arguments {
             Arguments::Arriving { read, .. } => read,
@@ -236,7 +323,7 @@ impl Block for ToolCallBlock {
             now: self.now,
             code: &mut self.code,
         };
-        tools::draw(&mut call, &mut page);
+        tools::draw_with(&mut call, &mut page, foreign.call, foreign.result);
         let background = match self.progress {
             Progress::Waiting | Progress::Running(_) => ColorToken::ToolPendingBg,
             Progress::Done(_) if self.failed => ColorToken::ToolErrorBg,
@@ -257,7 +344,7 @@ impl Block for ToolCallBlock {
     fn set_expanded(&mut self, expanded: bool) {
         if self.expanded != expanded {
             self.expanded = expanded;
-            self.generation += 1;
+            self.changed();
         }
     }
 
@@ -277,6 +364,10 @@ impl Block for ToolCallBlock {
             self.now = Some(now);
             self.generation += 1;
         }
+    }
+
+    fn row(&self) -> Option<ComponentId> {
+        self.drawer.as_ref().map(CallDrawer::id)
     }
 
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {

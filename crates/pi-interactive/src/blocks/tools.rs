@@ -10,15 +10,37 @@ mod read;
 mod write;
 
 use pi_ai::json::JsonObject;
-use pi_tui::{ColorToken, Style};
+use pi_tui::{ColorToken, Line, Style};
 use serde_json::Value;
 
 use super::page::{Page, clean_line};
 use super::tool_call::{Call, Output};
 use crate::look::Appearance;
 
+/// Writes what is known of a call, with the parts in their place that an extension has drawn.
+pub(super) fn draw_with(
+    call: &mut Call<'_>,
+    page: &mut Page<'_>,
+    drawn_call: Option<Vec<Line>>,
+    drawn_result: Option<Vec<Line>>,
+) {
+    match (drawn_call, drawn_result) {
+        (None, None) => draw(call, page),
+        (drawn_call, drawn_result) => {
+            match drawn_call {
+                Some(lines) => page.rows(lines),
+                None => page.styled(&title(call.name, page.appearance)),
+            }
+            match drawn_result {
+                Some(lines) => page.rows(lines),
+                None => draw_listing(call, page, other::SHOWN, &[]),
+            }
+        }
+    }
+}
+
 /// Writes what is known of a call.
-pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
+fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
     match call.name {
         "read" => read::draw(call, page),
         "write" => write::draw(call, page),

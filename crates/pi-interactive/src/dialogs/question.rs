@@ -49,10 +49,6 @@ pub(crate) struct QuestionDialog {
 
 impl QuestionDialog {
     /// Asks which of the choices it shall be; the answer is [`Answer::Chosen`] or a dismissal.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only extensions ask this, once they run")
-    )]
     pub(crate) fn choose(
         look: Look,
         question: Question,
@@ -63,10 +59,6 @@ impl QuestionDialog {
     }
 
     /// Asks yes or no; leaving the question, or letting its time pass, is a no.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only extensions ask this, once they run")
-    )]
     pub(crate) fn confirm(look: Look, question: Question, now: Instant) -> Window<Self> {
         let choices = vec!["Yes".to_owned(), "No".to_owned()];
         Window::new(look, Self::new(question, &choices, Purpose::Confirm, now))

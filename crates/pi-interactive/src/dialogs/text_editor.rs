@@ -25,10 +25,6 @@ pub(crate) struct EditorDialog {
 
 impl EditorDialog {
     /// Asks for a text, beginning with one; the question's time limit is not used.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only extensions ask this, once they run")
-    )]
     pub(crate) fn open(look: Look, question: Question, text: &str) -> Window<Self> {
         let pane = Self::part(&look, question, text);
         Window::new(look, pane)

@@ -5,7 +5,7 @@ use pi_ai::{AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
 use pi_tui::{BlockId, Document};
 use serde_json::Value;
 
-use super::Transcript;
+use super::{Transcript, drawing};
 use crate::blocks::{AnswerBlock, ToolCallBlock};
 
 impl Transcript {
@@ -32,7 +32,9 @@ impl Transcript {
                 id,
                 tool_name,
             } if !self.arriving.contains_key(content_index) => {
-                let block = self.push(document, ToolCallBlock::arriving(tool_name));
+                let drawer = drawing::of_call(&self.desk, tool_name, id);
+                let block = ToolCallBlock::arriving(tool_name).drawn_by(drawer);
+                let block = self.push(document, block);
                 self.arriving.insert(*content_index, block);
                 self.calls.insert(id.clone(), block);
             }
@@ -74,8 +76,7 @@ impl Transcript {
             let id = match self.calls.get(&call.id).copied() {
                 Some(id) => id,
                 None => {
-                    let block = ToolCallBlock::new(&call.name, &call.arguments);
-                    let id = self.push(document, block);
+                    let id = self.push_call(document, &call.id, &call.name, &call.arguments);
                     self.calls.insert(call.id.clone(), id);
                     id
                 }
@@ -101,8 +102,7 @@ impl Transcript {
         self.update::<AnswerBlock>(document, Some(id), |block| block.grow(&message));
         for (index, block) in message.content.iter().enumerate() {
             if let Some(call) = block.as_tool_call() {
-                let block = ToolCallBlock::new(&call.name, &call.arguments);
-                let id = self.push(document, block);
+                let id = self.push_call(document, &call.id, &call.name, &call.arguments);
                 self.arriving.insert(index, id);
                 self.calls.insert(call.id.clone(), id);
             }
@@ -133,9 +133,21 @@ impl Transcript {
         }
         let empty = JsonObject::new();
         let arguments = arguments.as_object().unwrap_or(&empty);
-        let block = self.push(document, ToolCallBlock::new(name, arguments));
+        let block = self.push_call(document, id, name, arguments);
         self.calls.insert(id.to_owned(), block);
         block
+    }
+
+    fn push_call(
+        &mut self,
+        document: &mut Document,
+        id: &str,
+        name: &str,
+        arguments: &JsonObject,
+    ) -> BlockId {
+        let drawer = drawing::of_call(&self.desk, name, id);
+        let block = ToolCallBlock::new(name, arguments).drawn_by(drawer);
+        self.push(document, block)
     }
 }
 

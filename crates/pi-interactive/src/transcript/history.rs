@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, AssistantMessage, InputBlock};
+use pi_runtime::ComponentId;
 use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
 use pi_tui::Component;
 
 use super::answers::ended_early;
 use super::costs::Costs;
+use super::drawing;
 use crate::block::{Block, BlockView};
 use crate::blocks::{
-    AnswerBlock, BashExecutionBlock, CostBlock, CostNotice, CustomBlock, SkillBlock, SkillCall,
-    Summarized, SummaryBlock, ToolCallBlock, UserBlock,
+    AnswerBlock, BashExecutionBlock, CallDrawer, CostBlock, CostNotice, CustomBlock, SkillBlock,
+    SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
+use crate::extension_desk::ExtensionDesk;
 use crate::look::Look;
 
 /// Takes as many ids from the end as are shown at once, and returns them.
@@ -40,9 +43,21 @@ pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
 /// Blocks that are not on the screen yet.
 pub(super) struct History {
     look: Look,
+    desk: ExtensionDesk,
     blocks: Vec<Made>,
     /// Calls without a result, by their id.
     open: HashMap<String, usize>,
+    /// Blocks that extensions draw, by their number.
+    rows: Vec<(ComponentId, usize)>,
+}
+
+/// Blocks for the screen.
+pub(super) struct Finished {
+    pub(super) components: Vec<Box<dyn Component>>,
+    /// The places of calls without a result.
+    pub(super) open: HashMap<String, usize>,
+    /// The places of blocks that extensions draw.
+    pub(super) rows: Vec<(ComponentId, usize)>,
 }
 
 enum Made {
@@ -52,8 +67,13 @@ enum Made {
 
 impl History {
     /// Makes blocks of entries; `costs` follows them.
-    pub(super) fn of(entries: &[Arc<Entry>], look: &Look, costs: &mut Costs) -> Self {
-        let mut history = Self::new(look);
+    pub(super) fn of(
+        entries: &[Arc<Entry>],
+        look: &Look,
+        desk: &ExtensionDesk,
+        costs: &mut Costs,
+    ) -> Self {
+        let mut history = Self::new(look, desk);
         for entry in entries {
             history.add_entry(entry);
             history.add_costs(entry, costs);
@@ -83,11 +103,13 @@ impl History {
     }
 
     /// Starts without blocks.
-    pub(super) fn new(look: &Look) -> Self {
+    pub(super) fn new(look: &Look, desk: &ExtensionDesk) -> Self {
         Self {
             look: look.clone(),
+            desk: desk.clone(),
             blocks: Vec::new(),
             open: HashMap::new(),
+            rows: Vec::new(),
         }
     }
 
@@ -104,7 +126,14 @@ impl History {
                 self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
             }
             EntryBody::CustomMessage(custom) if custom.display => {
-                self.add(CustomBlock::new(&custom.custom_type, &custom.content));
+                let drawer = drawing::of_message_entry(&self.desk, entry, custom);
+                let block = CustomBlock::new(&custom.custom_type, &custom.content);
+                self.add(block.drawn_by(drawer));
+            }
+            EntryBody::Custom(custom) => {
+                if let Some(drawer) = drawing::of_entry(&self.desk, entry, custom) {
+                    self.add(CustomBlock::drawn(drawer));
+                }
             }
             _ => {}
         }
@@ -128,7 +157,9 @@ impl History {
             }
             AgentMessage::BashExecution(bash) => self.add(BashExecutionBlock::of(bash)),
             AgentMessage::Custom(custom) if custom.display => {
-                self.add(CustomBlock::new(&custom.custom_type, &custom.content));
+                let drawer = drawing::of_message(&self.desk, &custom.custom_type, message);
+                let block = CustomBlock::new(&custom.custom_type, &custom.content);
+                self.add(block.drawn_by(drawer));
             }
             AgentMessage::BranchSummary(branch) => {
                 self.add(SummaryBlock::new(Summarized::Branch, &branch.summary));
@@ -163,7 +194,10 @@ impl History {
         }
         let given_up = ended_early(answer);
         for call in answer.tool_calls() {
-            let mut block = ToolCallBlock::new(&call.name, &call.arguments);
+            let drawer = drawing::of_call(&self.desk, &call.name, &call.id);
+            let row = drawer.as_ref().map(CallDrawer::id);
+            self.rows.extend(row.map(|row| (row, self.blocks.len())));
+            let mut block = ToolCallBlock::new(&call.name, &call.arguments).drawn_by(drawer);
             match &given_up {
                 Some(why) => block.give_up(why),
                 None => {
@@ -175,6 +209,8 @@ impl History {
     }
 
     fn add(&mut self, block: impl Block) {
+        let row = block.row();
+        self.rows.extend(row.map(|row| (row, self.blocks.len())));
         let view = BlockView::new(block, self.look.clone());
         self.blocks.push(Made::Other(Box::new(view)));
     }
@@ -188,8 +224,8 @@ impl History {
         }
     }
 
-    /// Returns the components, and the places of calls without a result.
-    pub(super) fn finish(self) -> (Vec<Box<dyn Component>>, HashMap<String, usize>) {
+    /// Returns the blocks for the screen.
+    pub(super) fn finish(self) -> Finished {
         let look = self.look;
         let components = self
             .blocks
@@ -199,6 +235,10 @@ impl History {
                 Made::Other(component) => component,
             })
             .collect();
-        (components, self.open)
+        Finished {
+            components,
+            open: self.open,
+            rows: self.rows,
+        }
     }
 }

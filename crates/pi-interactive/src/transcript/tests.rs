@@ -40,7 +40,7 @@ impl Stage {
             rows: 24,
         });
         Self {
-            transcript: Transcript::new(look.clone()),
+            transcript: Transcript::new(look.clone(), crate::ExtensionDesk::default()),
             tui,
             look,
         }

@@ -202,9 +202,7 @@ impl Bridge {
                     _ => "UI not available",
                 },
             })),
-            "ui.theme" | "ui.screen" | "ui.highlight" | "ui.keybindings" | "ui.change" => {
-                Ok(Value::Null)
-            }
+            "ui.theme" | "ui.screen" | "ui.highlight" | "ui.change" => Ok(Value::Null),
             _ => Err(unknown(method)),
         }
     }
@@ -357,7 +355,6 @@ fn call_screen(
                 Err(error) => json!({ "success": false, "error": error }),
             })
         }
-        "ui.keybindings" => spell(Ok::<_, HostError>(screen.keybindings())),
         "ui.shortcuts" => spell(Ok::<_, HostError>(screen.shortcuts())),
         "ui.highlight" => {
             let code: String = field(&arguments, "code")?;

@@ -183,11 +183,6 @@ impl ExtensionLink {
             .await;
     }
 
-    /// Tells that the user's keys are others.
-    pub async fn keys_changed(&self) {
-        self.tell("user_keys", "keysChanged", Vec::new()).await;
-    }
-
     /// Tells that another branch is checked out.
     pub async fn branch_changed(&self) {
         self.tell("screen", "branchChanged", Vec::new()).await;

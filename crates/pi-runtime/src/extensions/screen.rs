@@ -350,9 +350,6 @@ pub trait ExtensionScreen: Send + Sync {
     /// Puts a theme into use, also in later sessions.
     fn set_theme(&self, name: &str) -> Result<(), String>;
 
-    /// Returns the keys of every action.
-    fn keybindings(&self) -> BTreeMap<String, Vec<String>>;
-
     /// Lists the shortcuts that are in force.
     fn shortcuts(&self) -> Vec<ExtensionShortcut>;
 

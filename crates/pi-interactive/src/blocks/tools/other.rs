@@ -7,7 +7,7 @@ use crate::blocks::page::{Page, clean, clean_line};
 use crate::blocks::tool_call::Call;
 
 /// Lines of output in the short form.
-const SHOWN: usize = 10;
+pub(super) const SHOWN: usize = 10;
 /// Arguments after this many bytes stay out of the short form.
 const SHORT_ARGUMENTS: usize = 2_000;
 

@@ -1,0 +1,168 @@
+//! Keys of extensions, and what comes of those that mean something already.
+
+use pi_runtime::ExtensionShortcut;
+use pi_tui::{KeyId, Keybindings, action};
+
+use super::App;
+use crate::keys;
+use crate::transcript::NoticeLevel;
+
+/// Actions whose keys an extension cannot have.
+const RESERVED: [&str; 18] = [
+    keys::INTERRUPT,
+    keys::CLEAR,
+    keys::EXIT,
+    keys::SUSPEND,
+    keys::THINKING_CYCLE,
+    keys::MODEL_CYCLE_FORWARD,
+    keys::MODEL_CYCLE_BACKWARD,
+    keys::MODEL_SELECT,
+    keys::TOOLS_EXPAND,
+    keys::THINKING_TOGGLE,
+    keys::EDITOR_EXTERNAL,
+    keys::MESSAGE_COPY,
+    keys::MESSAGE_FOLLOW_UP,
+    action::INPUT_SUBMIT,
+    action::SELECT_CONFIRM,
+    action::SELECT_CANCEL,
+    action::INPUT_COPY,
+    action::EDITOR_DELETE_TO_LINE_END,
+];
+
+/// The shortcuts in force, and what is to be said about the others.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Resolved {
+    shortcuts: Vec<(KeyId, ExtensionShortcut)>,
+    problems: Vec<String>,
+}
+
+fn resolve(wanted: Vec<ExtensionShortcut>, bindings: &Keybindings) -> Resolved {
+    let mut resolved = Resolved::default();
+    for shortcut in wanted {
+        let ExtensionShortcut { extension, key, .. } = &shortcut;
+        let Ok(id) = key.to_lowercase().parse::<KeyId>() else {
+            let problem = format!("The shortcut \"{key}\" of {extension} is no key");
+            resolved.problems.push(problem);
+            continue;
+        };
+        let taken: Vec<&str> = bindings
+            .definitions()
+            .iter()
+            .filter(|action| bindings.keys(action.id).contains(&id))
+            .map(|action| action.id)
+            .collect();
+        if let Some(reserved) = taken.iter().find(|action| RESERVED.contains(action)) {
+            let problem =
+                format!("The shortcut {key} of {extension} is left out: the key is for {reserved}");
+            resolved.problems.push(problem);
+            continue;
+        }
+        if let Some(action) = taken.first() {
+            let problem = format!("The shortcut {key} of {extension} takes the key of {action}");
+            resolved.problems.push(problem);
+        }
+        let same = resolved
+            .shortcuts
+            .iter()
+            .position(|(known, _)| *known == id);
+        if let Some(position) = same {
+            let (_, before) = resolved.shortcuts.remove(position);
+            let problem = format!(
+                "The shortcut {key} of {extension} takes the place of the one of {}",
+                before.extension
+            );
+            resolved.problems.push(problem);
+        }
+        resolved.shortcuts.push((id, shortcut));
+    }
+    resolved
+}
+
+impl App {
+    /// Puts the shortcuts of the extensions into force.
+    pub(super) fn register_shortcuts(&mut self) {
+        let wanted = self.desk.link().map(|link| link.shortcuts());
+        let bindings = self.look.appearance().keys.clone();
+        let resolved = resolve(wanted.unwrap_or_default(), &bindings);
+        for problem in resolved.problems {
+            self.tell(NoticeLevel::Warning, problem);
+        }
+        let shortcuts = resolved.shortcuts.iter();
+        self.desk
+            .set_shortcuts(shortcuts.map(|(_, shortcut)| shortcut.clone()).collect());
+        let ids = resolved.shortcuts.iter().map(|(id, _)| *id).collect();
+        self.screen.with_editor(|area| area.set_shortcuts(ids));
+        self.extensions.shortcuts = resolved
+            .shortcuts
+            .into_iter()
+            .map(|(id, shortcut)| (id, shortcut.extension, shortcut.key))
+            .collect();
+    }
+
+    /// Runs the shortcut of a key.
+    pub(super) fn run_shortcut_of(&mut self, id: KeyId) {
+        let mut shortcuts = self.extensions.shortcuts.iter();
+        let found = shortcuts.find(|(known, ..)| *known == id);
+        if let Some((_, extension, key)) = found {
+            self.run_shortcut(extension.clone(), key.clone());
+        }
+    }
+
+    pub(super) fn run_shortcut(&mut self, extension: String, key: String) {
+        let Some(link) = self.desk.link() else {
+            return;
+        };
+        let running = async move { link.run_shortcut(&extension, &key).await };
+        self.spawn(running, |app, result| {
+            if let Err(error) = result {
+                app.error(format!("The shortcut failed: {error}"));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pi_tui::{Platform, UserBindings};
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn shortcut(extension: &str, key: &str) -> ExtensionShortcut {
+        ExtensionShortcut {
+            extension: extension.to_owned(),
+            key: key.to_owned(),
+            description: None,
+        }
+    }
+
+    #[test]
+    fn reserved_keys_stay_others_are_taken_and_the_last_of_a_key_wins() {
+        let bindings = keys::keybindings(Platform::Linux, &UserBindings::default());
+        let resolved = resolve(
+            vec![
+                shortcut("a.ts", "Ctrl+Shift+X"),
+                shortcut("a.ts", "ctrl+c"),
+                shortcut("a.ts", "ctrl+u"),
+                shortcut("b.ts", "ctrl+shift+x"),
+                shortcut("b.ts", "no such key"),
+            ],
+            &bindings,
+        );
+        let in_force: Vec<&str> = resolved
+            .shortcuts
+            .iter()
+            .map(|(_, shortcut)| shortcut.key.as_str())
+            .collect();
+        assert_eq!(in_force, ["ctrl+u", "ctrl+shift+x"]);
+        assert_eq!(
+            resolved.problems,
+            [
+                "The shortcut ctrl+c of a.ts is left out: the key is for tui.input.copy",
+                "The shortcut ctrl+u of a.ts takes the key of tui.editor.deleteToLineStart",
+                "The shortcut ctrl+shift+x of b.ts takes the place of the one of a.ts",
+                "The shortcut \"no such key\" of b.ts is no key",
+            ]
+        );
+    }
+}

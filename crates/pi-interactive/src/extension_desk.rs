@@ -1,0 +1,154 @@
+//! Where extensions and the screen meet.
+//!
+//! Extensions speak on a thread of their own, the screen on another; neither waits. What extensions want
+//! is noted here as news for the application, what they may know of the screen is kept here for
+//! them, and what their components must be told or asked is work for a task beside both.
+
+mod news;
+mod screen;
+mod surfaces;
+mod work;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use pi_runtime::{
+    DialogAnswer, ExtensionDialog, ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice,
+    ExtensionScreen, ExtensionUi,
+};
+use tokio::sync::{Notify, oneshot};
+
+pub(crate) use news::{DialogId, Drawing, News};
+pub(crate) use screen::{question, select_item};
+pub(crate) use surfaces::Subject;
+pub(crate) use work::Task;
+
+use news::{Asking, NewsQueue};
+use screen::Known;
+use surfaces::Surfaces;
+use work::Backlog;
+
+/// The place where extensions and the screen meet; clones are the same place.
+#[derive(Clone, Default)]
+pub struct ExtensionDesk(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    /// Wakes the application.
+    news: Notify,
+    /// Wakes the task that talks to components.
+    work: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    link: Option<ExtensionLink>,
+    news: NewsQueue,
+    backlog: Backlog,
+    surfaces: Surfaces,
+    known: Known,
+    next_dialog: DialogId,
+    /// Rows of the transcript that were numbered.
+    rows: u64,
+    /// Counts how often other extensions came.
+    epoch: u64,
+}
+
+impl std::fmt::Debug for ExtensionDesk {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ExtensionDesk")
+    }
+}
+
+impl ExtensionDesk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the way to the extensions, if there are any.
+    pub(crate) fn link(&self) -> Option<ExtensionLink> {
+        self.state().link.clone()
+    }
+
+    /// Returns whether there are extensions.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.state().link.is_some()
+    }
+
+    /// Waits until there are news for the application.
+    pub(crate) async fn changed(&self) {
+        self.0.news.notified().await;
+    }
+
+    /// Returns the news.
+    pub(crate) fn take_news(&self) -> Vec<News> {
+        self.state().news.take()
+    }
+
+    fn tell_news(&self, news: News) {
+        self.state().news.push(news);
+        self.0.news.notify_one();
+    }
+
+    /// Has a component told something, in the order in which things are said here.
+    pub(crate) fn say(&self, task: Task) {
+        let mut state = self.state();
+        if state.link.is_some() {
+            state.backlog.push(task);
+            self.0.work.notify_one();
+        }
+    }
+}
+
+impl ExtensionUi for ExtensionDesk {
+    fn mode(&self) -> ExtensionMode {
+        ExtensionMode::Terminal
+    }
+
+    fn tell(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+        {
+            let mut state = self.state();
+            match &notice {
+                ExtensionNotice::Status { key, text } => state.known.set_status(key, text.clone()),
+                ExtensionNotice::EditorText { text } => state.known.editor_text.clone_from(text),
+                _ => {}
+            }
+        }
+        self.tell_news(News::Notice(notice));
+        Box::pin(std::future::ready(()))
+    }
+
+    fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+        let (answer, answered) = oneshot::channel();
+        let id = {
+            let mut state = self.state();
+            state.next_dialog = state.next_dialog.next();
+            state.next_dialog
+        };
+        self.tell_news(News::Asked { id, dialog, answer });
+        let asking = Asking::new(self.clone(), id);
+        Box::pin(async move {
+            let answer = answered.await;
+            asking.answered();
+            answer.unwrap_or(DialogAnswer::Cancelled)
+        })
+    }
+
+    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+        self.tell_news(News::Failed(failure));
+        Box::pin(std::future::ready(()))
+    }
+
+    fn shut_down(&self) {
+        self.tell_news(News::ShutDown);
+    }
+
+    fn editor_text(&self) -> String {
+        self.state().known.editor_text.clone()
+    }
+
+    fn screen(&self) -> Option<&dyn ExtensionScreen> {
+        Some(self)
+    }
+}

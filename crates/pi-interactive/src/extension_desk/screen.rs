@@ -1,0 +1,413 @@
+//! What extensions may know of the screen, and what they change about it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::future::BoxFuture;
+use pi_runtime::{
+    ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
+    EditorFacts, ExtensionLink, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenFacts,
+    ThemeData, ThemeInfo,
+};
+use pi_tui::{
+    CodeHighlighter, ColorMode, ColorToken, CompletionProvider, CompletionRequest,
+    CompletionTrigger, SelectItem, SyntaxStyles, Theme, suggestions,
+};
+
+use super::surfaces::Subject;
+use super::{ExtensionDesk, News, State};
+use crate::editor_area::ACTIONS;
+use crate::look::Look;
+use crate::theme_choice::ThemeChoice;
+
+/// Rows are numbered from here on, far above components, yet exact in JavaScript.
+const FIRST_ROW: ComponentId = 1 << 40;
+
+/// What the application told last.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) editor_text: String,
+    look: Option<Look>,
+    themes: Option<Arc<ThemeChoice>>,
+    facts: ScreenFacts,
+    editor: EditorFacts,
+    statuses: BTreeMap<String, String>,
+    shortcuts: Vec<ExtensionShortcut>,
+    bounds: HashMap<ComponentId, [usize; 4]>,
+    completion: Option<Arc<dyn CompletionProvider>>,
+}
+
+impl Known {
+    pub(super) fn set_status(&mut self, key: &str, text: Option<String>) {
+        match text {
+            Some(text) => {
+                self.statuses.insert(key.to_owned(), text);
+            }
+            None => {
+                self.statuses.remove(key);
+            }
+        }
+    }
+}
+
+impl ExtensionDesk {
+    /// Begins with a screen.
+    pub(crate) fn open(&self, look: Look) {
+        self.state().known.look = Some(look);
+    }
+
+    /// Tells extensions what there is to know of the screen.
+    pub(crate) fn set_facts(&self, change: impl FnOnce(&mut ScreenFacts)) {
+        change(&mut self.state().known.facts);
+    }
+
+    /// Tells extensions what an editor of theirs must know.
+    pub(crate) fn set_editor(&self, change: impl FnOnce(&mut EditorFacts)) {
+        change(&mut self.state().known.editor);
+    }
+
+    /// Tells extensions what is written at the prompt.
+    pub(crate) fn set_editor_text(&self, text: String) {
+        self.state().known.editor_text = text;
+    }
+
+    /// Tells extensions which themes there are.
+    pub(crate) fn set_themes(&self, themes: ThemeChoice) {
+        self.state().known.themes = Some(Arc::new(themes));
+    }
+
+    /// Tells extensions which shortcuts are in force.
+    pub(crate) fn set_shortcuts(&self, shortcuts: Vec<ExtensionShortcut>) {
+        self.state().known.shortcuts = shortcuts;
+    }
+
+    /// Tells extensions which cells an overlay covers.
+    pub(crate) fn set_bounds(&self, id: ComponentId, bounds: [usize; 4]) {
+        self.state().known.bounds.insert(id, bounds);
+    }
+
+    /// Tells extensions how the prompt completes by itself.
+    pub(crate) fn set_completion(&self, provider: Arc<dyn CompletionProvider>) {
+        self.state().known.completion = Some(provider);
+    }
+
+    /// Returns what extensions say in the footer, in the order of their keys.
+    pub(crate) fn statuses(&self) -> Vec<String> {
+        self.state().known.statuses.values().cloned().collect()
+    }
+
+    /// Wants the lines of something that an extension draws.
+    pub(crate) fn want(&self, id: ComponentId, width: usize, subject: Subject) {
+        let mut state = self.state();
+        state.surfaces.want(id, width, subject, Instant::now());
+        self.0.work.notify_one();
+    }
+
+    /// Wants the lines of every component again.
+    pub(crate) fn redraw(&self) {
+        let mut state = self.state();
+        if state.link.is_some() {
+            state.surfaces.redraw(Instant::now());
+            self.0.work.notify_one();
+        }
+    }
+
+    /// Returns a number for a row of the transcript, which no component has.
+    pub(crate) fn new_row(&self) -> ComponentId {
+        let mut state = self.state();
+        state.rows += 1;
+        FIRST_ROW + state.rows
+    }
+
+    /// Forgets rows that are gone from the screen.
+    pub(crate) fn forget_rows(&self, ids: Vec<ComponentId>) {
+        if ids.is_empty() {
+            return;
+        }
+        {
+            let mut state = self.state();
+            for id in &ids {
+                state.surfaces.forget(*id);
+            }
+        }
+        self.say(super::Task::ForgetRows(ids));
+    }
+
+    fn look(&self) -> Option<Look> {
+        self.state().known.look.clone()
+    }
+
+    fn completion(&self) -> Option<Arc<dyn CompletionProvider>> {
+        self.state().known.completion.clone()
+    }
+}
+
+impl ExtensionScreen for ExtensionDesk {
+    fn connect(&self, link: Option<ExtensionLink>) {
+        {
+            let mut state = self.state();
+            state.link = link;
+            state.epoch += 1;
+            state.backlog.clear();
+            state.surfaces.clear();
+            state.known.statuses.clear();
+            state.known.bounds.clear();
+            state.news.push(News::Connected);
+        }
+        self.0.news.notify_one();
+        self.0.work.notify_one();
+    }
+
+    fn change(&self, _extension: Option<&str>, change: ScreenChange) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let State {
+            surfaces, known, ..
+        } = &mut *state;
+        match &change {
+            ScreenChange::Redraw => {
+                surfaces.redraw(now);
+                self.0.work.notify_one();
+                return;
+            }
+            ScreenChange::RowChanged { id } => {
+                surfaces.redraw_row(*id, now);
+                self.0.work.notify_one();
+                return;
+            }
+            ScreenChange::Unmount { id } => {
+                surfaces.forget(*id);
+                known.bounds.remove(id);
+            }
+            ScreenChange::EditorChanged { text } | ScreenChange::EditorRestored { text } => {
+                known.editor_text.clone_from(text);
+            }
+            ScreenChange::Expanded { expanded } => known.facts.expanded = *expanded,
+            _ => {}
+        }
+        drop(state);
+        self.tell_news(News::Changed(change));
+    }
+
+    fn facts(&self) -> ScreenFacts {
+        let state = self.state();
+        let known = &state.known;
+        let statuses = known.statuses.iter();
+        ScreenFacts {
+            statuses: statuses
+                .map(|(key, text)| (key.clone(), text.clone()))
+                .collect(),
+            ..known.facts.clone()
+        }
+    }
+
+    fn editor(&self) -> EditorFacts {
+        EditorFacts {
+            actions: ACTIONS.to_vec(),
+            ..self.state().known.editor.clone()
+        }
+    }
+
+    fn theme(&self, name: Option<&str>) -> Option<ThemeData> {
+        let themes = self.state().known.themes.clone();
+        let path = |name: &str| {
+            let file = themes.as_ref()?.file(name)?;
+            Some(file.path.to_string_lossy().into_owned())
+        };
+        match name {
+            Some(name) => {
+                let theme = themes.as_ref()?.load_named(name).ok()?;
+                Some(theme_data(&theme, path(name)))
+            }
+            None => {
+                let theme = Arc::clone(&self.look()?.appearance().theme);
+                Some(theme_data(&theme, path(theme.name())))
+            }
+        }
+    }
+
+    fn themes(&self) -> Vec<ThemeInfo> {
+        let Some(themes) = self.state().known.themes.clone() else {
+            return Vec::new();
+        };
+        let path = |name: &str| {
+            let file = themes.file(name)?;
+            Some(file.path.to_string_lossy().into_owned())
+        };
+        let names = themes.names().into_iter();
+        names
+            .map(|name| ThemeInfo {
+                path: path(&name),
+                name,
+            })
+            .collect()
+    }
+
+    fn set_theme(&self, name: &str) -> Result<(), String> {
+        let Some(themes) = self.state().known.themes.clone() else {
+            return Err("the screen is not ready yet".to_owned());
+        };
+        let theme = themes.load_named(name)?;
+        // Who asks for colours from now on gets those of the new theme.
+        if let Some(look) = self.look() {
+            look.change(|appearance| appearance.theme = Arc::new(theme));
+        }
+        self.tell_news(News::ThemeWanted(name.to_owned()));
+        Ok(())
+    }
+
+    fn shortcuts(&self) -> Vec<ExtensionShortcut> {
+        self.state().known.shortcuts.clone()
+    }
+
+    fn highlight(&self, code: &str, language: &str) -> Option<Vec<String>> {
+        let appearance = self.look()?.appearance();
+        let styles = SyntaxStyles::from_theme(&appearance.theme);
+        let plain = appearance.style(ColorToken::MdCodeBlock);
+        let mut highlighter = CodeHighlighter::new(language, &styles, plain)?;
+        Some(
+            code.split('\n')
+                .map(|line| highlighter.line(line))
+                .collect(),
+        )
+    }
+
+    fn overlay_bounds(&self, id: ComponentId) -> Option<[usize; 4]> {
+        self.state().known.bounds.get(&id).copied()
+    }
+
+    fn complete(
+        &self,
+        question: CompletionQuestion,
+    ) -> BoxFuture<'static, Option<CompletionAnswer>> {
+        let provider = self.completion();
+        Box::pin(async move {
+            let provider = provider?;
+            let found = suggestions(provider.as_ref(), request(&question)).await;
+            if found.items.is_empty() {
+                return None;
+            }
+            Some(CompletionAnswer {
+                items: found.items.into_iter().map(item_of).collect(),
+                prefix: found.prefix,
+            })
+        })
+    }
+
+    fn apply_completion(&self, chosen: &ChosenCompletion) -> (String, usize) {
+        let Some(provider) = self.completion() else {
+            return (chosen.line.clone(), chosen.column);
+        };
+        let offset = byte_offset(&chosen.line, chosen.column);
+        let item = select_item(chosen.item.clone());
+        let done = provider.complete(&chosen.line, offset, &item, &chosen.prefix);
+        let column = utf16_column(&done.line, done.offset);
+        (done.line, column)
+    }
+
+    fn completes_path(&self, question: &CompletionQuestion) -> bool {
+        let provider = self.completion();
+        provider.is_some_and(|provider| provider.completes_path(&request(question)))
+    }
+}
+
+fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
+    let tokens = ColorToken::all();
+    ThemeData {
+        name: theme.name().to_owned(),
+        path,
+        mode: match theme.mode() {
+            ColorMode::TrueColor => "truecolor",
+            ColorMode::Palette => "256color",
+        },
+        colors: tokens
+            .map(|token| (token.name(), theme.style(token).open()))
+            .collect(),
+    }
+}
+
+fn request(question: &CompletionQuestion) -> CompletionRequest {
+    let lines: Vec<Arc<str>> = question
+        .lines
+        .iter()
+        .map(|line| line.as_str().into())
+        .collect();
+    let line = lines.get(question.line).map_or("", |line| &**line);
+    CompletionRequest {
+        offset: byte_offset(line, question.column),
+        line: question.line,
+        trigger: if question.force {
+            CompletionTrigger::Path
+        } else {
+            CompletionTrigger::Typing
+        },
+        lines,
+    }
+}
+
+/// Returns a question as JavaScript counts.
+pub(crate) fn question(request: &CompletionRequest) -> CompletionQuestion {
+    let line = request.lines.get(request.line).map_or("", |line| &**line);
+    CompletionQuestion {
+        column: utf16_column(line, request.offset),
+        lines: request.lines.iter().map(ToString::to_string).collect(),
+        line: request.line,
+        force: request.trigger == CompletionTrigger::Path,
+    }
+}
+
+/// Returns an item as the popup shows it.
+pub(crate) fn select_item(item: CompletionItem) -> SelectItem {
+    let label = if item.label.is_empty() {
+        &item.value
+    } else {
+        &item.label
+    };
+    SelectItem {
+        label: crate::blocks::clean_line(label),
+        description: item
+            .description
+            .map(|description| crate::blocks::clean_line(&description)),
+        value: item.value,
+    }
+}
+
+fn item_of(item: SelectItem) -> CompletionItem {
+    CompletionItem {
+        value: item.value,
+        label: item.label,
+        description: item.description,
+    }
+}
+
+fn byte_offset(line: &str, column: usize) -> usize {
+    let mut units = 0;
+    for (offset, character) in line.char_indices() {
+        if units >= column {
+            return offset;
+        }
+        units += character.len_utf16();
+    }
+    line.len()
+}
+
+fn utf16_column(line: &str, offset: usize) -> usize {
+    let before = line.get(..offset).unwrap_or(line);
+    before.encode_utf16().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_counted_as_javascript_does() {
+        let line = "a😀é";
+        for (column, offset) in [(0, 0), (1, 1), (3, 5), (4, 7), (9, 7)] {
+            assert_eq!(byte_offset(line, column), offset);
+        }
+        assert_eq!(utf16_column(line, 5), 3);
+        assert_eq!(utf16_column(line, 7), 4);
+    }
+}
