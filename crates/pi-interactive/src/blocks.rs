@@ -25,7 +25,7 @@ pub(crate) use assistant::AnswerBlock;
 pub(crate) use bash_execution::BashExecutionBlock;
 pub(crate) use cost::{CostBlock, CostNotice};
 pub(crate) use custom::CustomBlock;
-pub(crate) use drawer::{CallDrawer, CustomDrawer};
+pub(crate) use drawer::{CallDrawer, CustomDrawer, Wording};
 pub(crate) use earlier::EarlierBlock;
 pub(crate) use notice::NoticeBlock;
 pub(crate) use page::{Page, clean, clean_line};

@@ -22,8 +22,8 @@ use pi_tui::{BlockId, Component, Document, Liveness};
 
 use crate::block::{Block, BlockView};
 use crate::blocks::{
-    BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
-    SummaryBlock, ToolCallBlock,
+    AnswerBlock, BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock,
+    Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
 use crate::extension_desk::ExtensionDesk;
 use crate::look::Look;
@@ -379,6 +379,18 @@ impl Transcript {
     ) {
         let id = self.rows.get(&row).copied();
         self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
+    }
+
+    /// Extensions have had their say in the wording of a block.
+    pub(crate) fn worded(
+        &mut self,
+        document: &mut Document,
+        row: ComponentId,
+        texts: Option<Vec<String>>,
+    ) {
+        let id = self.rows.get(&row).copied();
+        self.update::<UserBlock>(document, id, |block| block.accept(texts.clone()));
+        self.update::<AnswerBlock>(document, id, |block| block.accept(texts));
     }
 
     /// An extension has drawn a message or an entry.

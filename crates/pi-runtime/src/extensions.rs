@@ -270,6 +270,7 @@ impl Registry {
         self.message_renderers
             .extend(registrations.message_renderers);
         self.entry_renderers.extend(registrations.entry_renderers);
+        self.transforms_markdown |= registrations.transforms_markdown;
         let providers = registrations.providers.into_iter();
         self.providers
             .extend(providers.map(|provider| (extension.clone(), provider)));

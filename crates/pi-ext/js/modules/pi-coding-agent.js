@@ -10,6 +10,7 @@ import { parseFrontmatter, stripFrontmatter } from "pi:pi/front_matter";
 import { withFileMutationQueue } from "pi:pi/file_queue";
 
 export { createEventBus, Theme };
+export { getMarkdownTheme, getSelectListTheme, getSettingsListTheme } from "pi:pi/theme";
 export { BorderedLoader } from "pi:tui/bordered_loader";
 export { CustomEditor } from "pi:tui/custom_editor";
 export { DynamicBorder } from "pi:tui/dynamic_border";

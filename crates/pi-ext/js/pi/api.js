@@ -65,6 +65,7 @@ export function createApi(extension) {
     },
     registerMarkdownTransformer(transformer) {
       extension.markdownTransformer = transformer;
+      if (extension.isBound) call("renderer.register", { kind: "markdown", type: "" });
     },
     registerProvider(nameOrProvider, config) {
       const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config ?? {}] : [nameOrProvider.id, nameOrProvider];

@@ -46,6 +46,7 @@ export async function loadExtension(path) {
     shortcuts: [...extension.shortcuts].map(([key, shortcut]) => ({ key, description: shortcut.description })),
     messageRenderers: [...extension.messageRenderers.keys()],
     entryRenderers: [...extension.entryRenderers.keys()],
+    transformsMarkdown: typeof extension.markdownTransformer === "function",
     providers: extension.providers.map(({ name, config }) => describeProvider(name, config)),
     events: subscribedEvents(),
   };

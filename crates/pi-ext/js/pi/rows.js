@@ -1,7 +1,6 @@
 // Rows of the transcript that extensions draw: calls of their tools, their messages and entries. A row is made
 // when the program first asks for its lines and is kept with the components its renderers returned.
 import { call } from "pi:host";
-import { guarded } from "pi:pi/mount";
 import { reportError } from "pi:pi/report";
 import { extensionOf, extensions } from "pi:pi/registry";
 import { theme } from "pi:pi/theme";
@@ -88,13 +87,19 @@ export function forgetRows(ids) {
   for (const id of ids) rows.delete(id);
 }
 
-// Called by the program: Markdown as extensions want it shown.
-export function transformMarkdown(markdown, context) {
-  let text = markdown;
-  for (const { path, markdownTransformer } of extensions) {
-    if (!markdownTransformer) continue;
-    const changed = guarded(`markdown transformer of ${path}`, () => markdownTransformer(text, context));
-    if (typeof changed === "string") text = changed;
-  }
-  return text;
+// Called by the program: Markdown as extensions want it shown, part by part.
+export function transformMarkdown(parts, shared) {
+  return parts.map(({ text, messageType }) => {
+    let markdown = text;
+    for (const { path, markdownTransformer } of extensions) {
+      if (!markdownTransformer) continue;
+      try {
+        const changed = markdownTransformer(markdown, { ...shared, messageType });
+        if (typeof changed === "string") markdown = changed;
+      } catch (error) {
+        report(path, "markdown transformer", error);
+      }
+    }
+    return markdown;
+  });
 }

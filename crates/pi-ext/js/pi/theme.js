@@ -1,5 +1,6 @@
 // Colours for the text of extensions. Without a terminal there are none, so text passes as it is.
 import { call } from "pi:host";
+import { requireModule } from "pi:native";
 
 const FOREGROUND_END = "\u001b[39m";
 const BACKGROUND_END = "\u001b[49m";
@@ -120,10 +121,9 @@ export function themeNamed(name) {
 
 const fg = (color) => (text) => theme.fg(color, text);
 
-// Returns code in colours, line by line; plain where the language is not known.
-export function highlightCode(code, language) {
-  const lines = language ? call("ui.highlight", { code, language }) : null;
-  return lines ?? code.split("\n").map(fg("mdCodeBlock"));
+// Returns code in colours, line by line.
+function highlightCode(code, language) {
+  return requireModule("pi:tui/syntax").highlightCode(code, language);
 }
 
 export function getMarkdownTheme() {

@@ -290,6 +290,9 @@ impl App {
             Drawing::Call(drawn) => self.with_transcript(|transcript, document| {
                 transcript.call_drawn(document, id, drawn.ok());
             }),
+            Drawing::Wording(texts) => self.with_transcript(|transcript, document| {
+                transcript.worded(document, id, texts.ok());
+            }),
             Drawing::Custom(drawn) => self.with_transcript(|transcript, document| {
                 transcript.custom_drawn(document, id, drawn.ok().flatten());
             }),

@@ -8,11 +8,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pi_ai::{AssistantBlock, AssistantMessage, StopReason};
+use pi_runtime::ComponentId;
 use pi_tui::{
     ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, Mermaid, MouseEvent,
     MouseOutcome, Style, Theme,
 };
 
+use super::drawer::Wording;
 use super::page::{Page, is_click, mark_zone, markdown_theme};
 use crate::block::Block;
 use crate::look::Appearance;
@@ -40,7 +42,21 @@ impl Part {
         self.text.trim().is_empty()
     }
 
-    fn lines(&mut self, width: usize, is_growing: bool, appearance: &Appearance) -> Lines {
+    fn message_type(&self) -> &'static str {
+        match self.kind {
+            PartKind::Text => "assistant",
+            PartKind::Thinking => "assistant-thinking",
+        }
+    }
+
+    /// Lays the part out; `wording` is what extensions put in place of its text.
+    fn lines(
+        &mut self,
+        width: usize,
+        is_growing: bool,
+        wording: Option<&str>,
+        appearance: &Appearance,
+    ) -> Lines {
         let theme = markdown_theme(appearance);
         let style = match self.kind {
             PartKind::Text => Style::plain(),
@@ -56,6 +72,9 @@ impl Part {
                 })
                 .padding(appearance.output_padding, 0)
         };
+        if let Some(wording) = wording {
+            return fresh(wording.trim()).render(width);
+        }
         if !is_growing {
             return fresh(text).render(width);
         }
@@ -89,6 +108,9 @@ pub(crate) struct AnswerBlock {
     thinking_rows: Vec<Range<usize>>,
     /// What the parts that grow were laid out with.
     laid_out_for: Option<(Arc<Theme>, usize, Mermaid)>,
+    /// Counts what extensions that have a say in the wording must see.
+    revision: u64,
+    wording: Option<Wording>,
 }
 
 impl AnswerBlock {
@@ -102,6 +124,21 @@ impl AnswerBlock {
         let mut block = Self::default();
         block.finish(message);
         block
+    }
+
+    /// Lets extensions have a say in the wording.
+    #[must_use]
+    pub(crate) fn worded_by(mut self, wording: Option<Wording>) -> Self {
+        self.wording = wording;
+        self
+    }
+
+    /// Takes the wording of extensions.
+    pub(crate) fn accept(&mut self, texts: Option<Vec<String>>) {
+        if let Some(wording) = &mut self.wording {
+            wording.accept(texts);
+            self.generation += 1;
+        }
     }
 
     /// Takes over what has arrived since; work follows what is new.
@@ -142,6 +179,7 @@ impl AnswerBlock {
         {
             part.text.push_str(added);
             self.generation += 1;
+            self.revision += 1;
         }
     }
 
@@ -153,6 +191,7 @@ impl AnswerBlock {
         self.ending = ending(message, self.calls_tools);
         self.is_finished = true;
         self.generation += 1;
+        self.revision += 1;
     }
 
     /// Returns whether there is nothing to show.
@@ -186,7 +225,13 @@ impl AnswerBlock {
         let mut lines: Vec<Line> = Vec::new();
         let is_growing = !self.is_finished;
         let mut previous: Option<PartKind> = None;
-        for part in self.parts.iter_mut().filter(|part| !part.is_blank()) {
+        if let Some(wording) = &mut self.wording {
+            let parts = self.parts.iter();
+            let parts = parts.map(|part| (part.message_type(), part.text.as_str()));
+            wording.ask(width, appearance, (self.revision, is_growing), parts);
+        }
+        let parts = self.parts.iter_mut().enumerate();
+        for (position, part) in parts.filter(|(_, part)| !part.is_blank()) {
             let continues = previous == Some(part.kind) && part.kind == PartKind::Thinking;
             let run = self.thinking_rows.len();
             let run = if continues { run - 1 } else { run };
@@ -216,7 +261,9 @@ impl AnswerBlock {
                 page.styled(&style.apply(label.unwrap_or("Thinking…")));
                 lines.extend(page.plain().into_iter().skip(1));
             } else {
-                let rendered = part.lines(width, is_growing, appearance);
+                let wording = self.wording.as_ref();
+                let wording = wording.and_then(|wording| wording.text(position));
+                let rendered = part.lines(width, is_growing, wording, appearance);
                 lines.extend(rendered.iter().cloned());
             }
             if part.kind == PartKind::Thinking {
@@ -273,6 +320,10 @@ impl Block for AnswerBlock {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn row(&self) -> Option<ComponentId> {
+        self.wording.as_ref().map(Wording::id)
     }
 
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {

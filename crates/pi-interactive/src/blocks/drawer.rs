@@ -208,3 +208,56 @@ impl CustomDrawer {
         self.drawn.as_ref().map(|lines| fitted(lines, width))
     }
 }
+
+/// How extensions want the texts of a block to be shown.
+#[derive(Debug)]
+pub(crate) struct Wording {
+    drawer: Drawer,
+    texts: Vec<String>,
+}
+
+impl Wording {
+    /// Asks extensions about the texts of a block.
+    pub(crate) fn new(desk: ExtensionDesk) -> Self {
+        Self {
+            drawer: Drawer::new(desk),
+            texts: Vec::new(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> ComponentId {
+        self.drawer.id()
+    }
+
+    /// Takes the texts; none leave those there were.
+    pub(super) fn accept(&mut self, texts: Option<Vec<String>>) {
+        if let Some(texts) = texts {
+            self.texts = texts
+                .iter()
+                .map(|text| super::page::clean(text).into_owned())
+                .collect();
+        }
+    }
+
+    /// Asks for the texts of these parts, each with its kind.
+    pub(super) fn ask<'part>(
+        &mut self,
+        width: usize,
+        appearance: &Appearance,
+        (revision, is_streaming): (u64, bool),
+        parts: impl Iterator<Item = (&'static str, &'part str)>,
+    ) {
+        self.drawer.ask(width, appearance, revision, || {
+            let parts = parts.map(|(kind, text)| json!({ "messageType": kind, "text": text }));
+            Subject::Wording {
+                parts: Value::Array(parts.collect()),
+                shared: json!({ "isStreaming": is_streaming, "availableWidth": width }),
+            }
+        });
+    }
+
+    /// Returns the text of a part, if extensions have had their say.
+    pub(super) fn text(&self, position: usize) -> Option<&str> {
+        self.texts.get(position).map(String::as_str)
+    }
+}

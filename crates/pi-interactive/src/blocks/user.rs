@@ -1,8 +1,10 @@
 //! What the user said.
 
 use pi_ai::{Content, InputBlock};
+use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Lines, MarkdownOptions};
 
+use super::drawer::Wording;
 use super::page::{Page, mark_zone};
 use super::picture::describe;
 use crate::block::Block;
@@ -14,9 +16,26 @@ pub(crate) struct UserBlock {
     text: String,
     /// A line for each picture that goes with it.
     pictures: Vec<String>,
+    wording: Option<Wording>,
+    generation: u64,
 }
 
 impl UserBlock {
+    /// Lets extensions have a say in the wording.
+    #[must_use]
+    pub(crate) fn worded_by(mut self, wording: Option<Wording>) -> Self {
+        self.wording = wording;
+        self
+    }
+
+    /// Takes the wording of extensions.
+    pub(crate) fn accept(&mut self, texts: Option<Vec<String>>) {
+        if let Some(wording) = &mut self.wording {
+            wording.accept(texts);
+            self.generation += 1;
+        }
+    }
+
     /// Makes a block of a message; none if there is nothing to show.
     pub(crate) fn new(content: &Content) -> Option<Self> {
         let pictures = match content {
@@ -33,7 +52,12 @@ impl UserBlock {
 
     fn with(text: String, pictures: Vec<String>) -> Option<Self> {
         let is_empty = text.trim().is_empty() && pictures.is_empty();
-        (!is_empty).then_some(Self { text, pictures })
+        (!is_empty).then_some(Self {
+            text,
+            pictures,
+            wording: None,
+            generation: 0,
+        })
     }
 }
 
@@ -53,7 +77,12 @@ impl Block for UserBlock {
             ..MarkdownOptions::default()
         };
         let style = appearance.style(ColorToken::UserMessageText);
-        page.markdown(&self.text, style, options);
+        if let Some(wording) = &mut self.wording {
+            let parts = [("user", self.text.as_str())].into_iter();
+            wording.ask(width, appearance, (0, false), parts);
+        }
+        let worded = self.wording.as_ref().and_then(|wording| wording.text(0));
+        page.markdown(worded.unwrap_or(&self.text), style, options);
         for picture in &self.pictures {
             page.foreign(ColorToken::Muted, picture);
         }
@@ -63,6 +92,10 @@ impl Block for UserBlock {
     }
 
     fn generation(&self) -> u64 {
-        0
+        self.generation
+    }
+
+    fn row(&self) -> Option<ComponentId> {
+        self.wording.as_ref().map(Wording::id)
     }
 }

@@ -33,6 +33,8 @@ pub(crate) enum Drawing {
     Call(Result<DrawnCall, DrawError>),
     /// A message or an entry in the transcript; nothing where it is shown as usual.
     Custom(Result<Option<Vec<String>>, DrawError>),
+    /// Texts as extensions want them shown.
+    Wording(Result<Vec<String>, DrawError>),
 }
 
 /// Something the application must see to.

@@ -11,8 +11,8 @@ use pi_runtime::{
     ThemeData, ThemeInfo,
 };
 use pi_tui::{
-    CodeHighlighter, ColorMode, ColorToken, CompletionProvider, CompletionRequest,
-    CompletionTrigger, SelectItem, SyntaxStyles, Theme, suggestions,
+    ColorMode, ColorToken, CompletionProvider, CompletionRequest, CompletionTrigger, SelectItem,
+    Theme, suggestions,
 };
 
 use super::surfaces::Subject;
@@ -259,18 +259,6 @@ impl ExtensionScreen for ExtensionDesk {
 
     fn shortcuts(&self) -> Vec<ExtensionShortcut> {
         self.state().known.shortcuts.clone()
-    }
-
-    fn highlight(&self, code: &str, language: &str) -> Option<Vec<String>> {
-        let appearance = self.look()?.appearance();
-        let styles = SyntaxStyles::from_theme(&appearance.theme);
-        let plain = appearance.style(ColorToken::MdCodeBlock);
-        let mut highlighter = CodeHighlighter::new(language, &styles, plain)?;
-        Some(
-            code.split('\n')
-                .map(|line| highlighter.line(line))
-                .collect(),
-        )
     }
 
     fn overlay_bounds(&self, id: ComponentId) -> Option<[usize; 4]> {

@@ -22,6 +22,8 @@ pub(crate) enum Subject {
     Call(Value),
     /// A message or an entry.
     Custom(Value),
+    /// Texts, and what extensions are told of them.
+    Wording { parts: Value, shared: Value },
 }
 
 /// Something an extension draws.

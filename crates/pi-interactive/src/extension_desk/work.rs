@@ -147,6 +147,9 @@ impl ExtensionDesk {
             Subject::Component => Drawing::Component(link.draw(id, width).await),
             Subject::Call(data) => Drawing::Call(link.draw_call(id, width, data).await),
             Subject::Custom(data) => Drawing::Custom(link.draw_custom(id, width, data).await),
+            Subject::Wording { parts, shared } => {
+                Drawing::Wording(link.transform_markdown(parts, shared).await)
+            }
         };
         if self.state().epoch != epoch {
             return;
@@ -167,6 +170,7 @@ impl Drawing {
             Self::Component(drawn) => drawn.as_ref().err(),
             Self::Call(drawn) => drawn.as_ref().err(),
             Self::Custom(drawn) => drawn.as_ref().err(),
+            Self::Wording(texts) => texts.as_ref().err(),
         }
     }
 }

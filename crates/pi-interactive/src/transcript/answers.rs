@@ -68,7 +68,8 @@ impl Transcript {
                 self.update::<AnswerBlock>(document, Some(id), |block| block.finish(answer));
             }
             None if !whole.is_blank() => {
-                self.push(document, whole);
+                let wording = drawing::of_texts(&self.desk);
+                self.push(document, whole.worded_by(wording));
             }
             None => {}
         }
@@ -113,7 +114,8 @@ impl Transcript {
         match self.answer {
             Some(id) => id,
             None => {
-                let id = self.push(document, AnswerBlock::arriving());
+                let wording = drawing::of_texts(&self.desk);
+                let id = self.push(document, AnswerBlock::arriving().worded_by(wording));
                 self.answer = Some(id);
                 id
             }

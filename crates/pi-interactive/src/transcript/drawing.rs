@@ -4,7 +4,7 @@ use pi_ai::AgentMessage;
 use pi_session::{CustomEntry, CustomMessageEntry, Entry};
 use serde_json::{Value, json};
 
-use crate::blocks::{CallDrawer, CustomDrawer};
+use crate::blocks::{CallDrawer, CustomDrawer, Wording};
 use crate::extension_desk::ExtensionDesk;
 
 /// Returns what draws a call of a tool, if an extension does.
@@ -55,6 +55,12 @@ pub(super) fn of_entry(
         let value = serde_json::to_value(entry).unwrap_or_default();
         CustomDrawer::entry(desk.clone(), &custom.custom_type, value)
     })
+}
+
+/// Returns what extensions have a say in, where they have one.
+pub(super) fn of_texts(desk: &ExtensionDesk) -> Option<Wording> {
+    let transforms = desk.link()?.transforms_markdown();
+    transforms.then(|| Wording::new(desk.clone()))
 }
 
 fn draws_message(desk: &ExtensionDesk, custom_type: &str) -> bool {

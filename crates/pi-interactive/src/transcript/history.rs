@@ -177,20 +177,20 @@ impl History {
         let text = content.joined_text();
         let Some(call) = SkillCall::read(&text) else {
             if let Some(block) = UserBlock::new(content) {
-                self.add(block);
+                self.add(block.worded_by(drawing::of_texts(&self.desk)));
             }
             return;
         };
         self.add(SkillBlock::new(&call));
         if let Some(block) = UserBlock::of_text(call.message) {
-            self.add(block);
+            self.add(block.worded_by(drawing::of_texts(&self.desk)));
         }
     }
 
     fn add_answer(&mut self, answer: &AssistantMessage) {
         let block = AnswerBlock::of(answer);
         if !block.is_blank() {
-            self.add(block);
+            self.add(block.worded_by(drawing::of_texts(&self.desk)));
         }
         let given_up = ended_early(answer);
         for call in answer.tool_calls() {

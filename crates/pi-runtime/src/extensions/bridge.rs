@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
 use super::registration::Registry;
+use super::screen::ScreenChange;
 use super::{Extensions, Shared, wire};
 use crate::runtime::{SessionRuntime, WeakRuntime};
 use crate::services::Services;
@@ -200,6 +201,13 @@ impl Bridge {
 
 impl Host for Bridge {
     fn console(&self, line: ConsoleLine) {
+        // What is written for the terminal itself, such as a notification, goes there.
+        if line.text.contains("\u{1b}]")
+            && let Some(screen) = self.ui.screen()
+        {
+            let data = line.text;
+            return screen.change(line.extension.as_deref(), ScreenChange::Write { data });
+        }
         let extension = line.extension.unwrap_or_default();
         match line.level {
             ConsoleLevel::Debug => tracing::debug!(extension, "{}", line.text),

@@ -202,7 +202,7 @@ impl Bridge {
                     _ => "UI not available",
                 },
             })),
-            "ui.theme" | "ui.screen" | "ui.highlight" | "ui.change" => Ok(Value::Null),
+            "ui.theme" | "ui.screen" | "ui.change" => Ok(Value::Null),
             _ => Err(unknown(method)),
         }
     }
@@ -311,10 +311,14 @@ impl Bridge {
             "renderer.register" => {
                 let custom_type: String = field(&arguments, "type")?;
                 let mut registry = self.registry();
-                if field::<String>(&arguments, "kind")? == "entry" {
-                    registry.entry_renderers.insert(custom_type);
-                } else {
-                    registry.message_renderers.insert(custom_type);
+                match field::<String>(&arguments, "kind")?.as_str() {
+                    "markdown" => registry.transforms_markdown = true,
+                    "entry" => {
+                        registry.entry_renderers.insert(custom_type);
+                    }
+                    _ => {
+                        registry.message_renderers.insert(custom_type);
+                    }
                 }
             }
             "provider.unregister" => {
@@ -356,11 +360,6 @@ fn call_screen(
             })
         }
         "ui.shortcuts" => spell(Ok::<_, HostError>(screen.shortcuts())),
-        "ui.highlight" => {
-            let code: String = field(&arguments, "code")?;
-            let language: String = field(&arguments, "language")?;
-            spell(Ok::<_, HostError>(screen.highlight(&code, &language)))
-        }
         "ui.overlayBounds" => {
             let bounds = screen.overlay_bounds(field(&arguments, "id")?);
             ok(bounds.map_or(Value::Null, |[row, col, width, height]| {

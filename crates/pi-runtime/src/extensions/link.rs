@@ -146,6 +146,24 @@ impl ExtensionLink {
             .map(all_lines))
     }
 
+    /// Returns texts as extensions want them shown; `parts` and `shared` tell what they are.
+    pub async fn transform_markdown(
+        &self,
+        parts: Value,
+        shared: Value,
+    ) -> Result<Vec<String>, DrawError> {
+        let texts = self
+            .ask("rows", "transformMarkdown", vec![parts, shared])
+            .await?;
+        read(texts)
+    }
+
+    /// Returns whether extensions have a say in how Markdown is shown.
+    pub fn transforms_markdown(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.bridge.registry().transforms_markdown)
+    }
+
     /// Forgets rows that are gone from the screen.
     pub async fn forget_rows(&self, ids: &[ComponentId]) {
         self.tell("rows", "forgetRows", vec![json!(ids)]).await;

@@ -17,6 +17,7 @@ pub(super) struct Registrations {
     pub shortcuts: Vec<ShortcutData>,
     pub message_renderers: Vec<String>,
     pub entry_renderers: Vec<String>,
+    pub transforms_markdown: bool,
     pub providers: Vec<ProviderData>,
     /// The events that are heard, by all extensions so far.
     pub events: Vec<String>,
@@ -100,6 +101,7 @@ pub(super) struct Registry {
     pub shortcuts: Vec<(String, ShortcutData)>,
     pub message_renderers: HashSet<String>,
     pub entry_renderers: HashSet<String>,
+    pub transforms_markdown: bool,
     pub providers: Vec<(String, ProviderData)>,
     pub events: HashSet<String>,
     pub sources: HashMap<String, SourceInfo>,

@@ -353,9 +353,6 @@ pub trait ExtensionScreen: Send + Sync {
     /// Lists the shortcuts that are in force.
     fn shortcuts(&self) -> Vec<ExtensionShortcut>;
 
-    /// Returns code in the colours of the theme; nothing where the language is not known.
-    fn highlight(&self, code: &str, language: &str) -> Option<Vec<String>>;
-
     /// Returns the cells an overlay covers, as row, column, width and height.
     fn overlay_bounds(&self, id: ComponentId) -> Option<[usize; 4]>;
 
