@@ -137,10 +137,14 @@ pub(crate) fn begin_with(first: &Value) -> Reply {
 
 /// An answer that calls the shell.
 pub(crate) fn shell_call(command: &str) -> Reply {
-    let arguments = json!({"command": command}).to_string();
+    tool_call("bash", &json!({"command": command}))
+}
+
+/// An answer that calls a tool.
+pub(crate) fn tool_call(tool: &str, arguments: &Value) -> Reply {
     let call = json!({"role": "assistant", "tool_calls": [{
         "index": 0, "id": "call_1", "type": "function",
-        "function": {"name": "bash", "arguments": arguments},
+        "function": {"name": tool, "arguments": arguments.to_string()},
     }]});
     finish(Reply::events().chunk(delta(&call, None)), "tool_calls")
 }
