@@ -102,11 +102,7 @@ fn sections(
         names: resources
             .extensions
             .iter()
-            .map(|extension| {
-                let name = extension.path.file_name();
-                name.map(|name| name.to_string_lossy().into_owned())
-                    .unwrap_or_default()
-            })
+            .map(|extension| extension_name(&extension.path))
             .collect(),
         details: resources
             .extensions
@@ -133,6 +129,17 @@ fn sections(
         .into_iter()
         .filter(|section| !section.names.is_empty())
         .collect()
+}
+
+/// Returns what an extension is called: its file, or the folder whose entry point it is.
+fn extension_name(path: &std::path::Path) -> String {
+    let is_entry_point = path.file_stem().is_some_and(|stem| stem == "index");
+    let folder = path.parent().and_then(std::path::Path::file_name);
+    let name = folder
+        .filter(|_| is_entry_point)
+        .or_else(|| path.file_name());
+    name.map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
 }
 
 /// Does what can wait until something is on the screen.

@@ -86,14 +86,16 @@ function tellFocus(mounted, focused) {
   if (component !== null && typeof component === "object" && "focused" in component) component.focused = focused;
 }
 
-// Called by the program: the lines of a component at a width, and whether it wants to hear of released keys.
+// Called by the program: the lines of a component at a width, each after a line feed. Before them stands 1 where it
+// wants to hear of released keys, and 0 where it does not.
 export function render(id, width) {
   redrawAsked = false;
   const mounted = mounts.get(id);
   if (!mounted) return null;
   const lines = mounted.component.render(width);
   if (!Array.isArray(lines)) throw new TypeError("render must return an array of lines");
-  return { text: lines.join("\n"), count: lines.length, keyRelease: receiver(mounted).wantsKeyRelease === true };
+  const mark = receiver(mounted).wantsKeyRelease === true ? "1" : "0";
+  return lines.length === 0 ? mark : `${mark}\n${lines.join("\n")}`;
 }
 
 // Called by the program with what was typed.

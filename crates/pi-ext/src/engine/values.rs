@@ -54,6 +54,12 @@ pub(crate) fn value_to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<se
     if value.is_undefined() || value.is_null() {
         return Ok(serde_json::Value::Null);
     }
+    // Text alone needs no spelling, which is most of what a drawing component gives back.
+    if let Some(text) = value.as_string()
+        && let Ok(text) = text.to_string()
+    {
+        return Ok(serde_json::Value::String(text));
+    }
     match ctx.json_stringify(value)? {
         Some(text) => parse_json(ctx, &text.to_string()?),
         None => Ok(serde_json::Value::Null),

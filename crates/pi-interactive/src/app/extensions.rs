@@ -41,6 +41,8 @@ pub(crate) struct ExtensionState {
     branch: Option<String>,
     last_failure: Option<ExtensionFailure>,
     leaves_when_idle: bool,
+    /// There are any.
+    are_there: bool,
 }
 
 impl App {
@@ -81,6 +83,12 @@ impl App {
 
     /// Other extensions are at work: nothing of the ones before stays.
     fn on_connected(&mut self) {
+        let are_there = self.desk.is_connected();
+        if !are_there && !self.extensions.are_there {
+            return;
+        }
+        let has_editor = self.screen.has_foreign_editor();
+        let written = has_editor.then(|| self.prompt_text());
         self.screen.unmount_all();
         self.give_up_questions();
         if let Some(listener) = self.extensions.listener.take() {
@@ -89,13 +97,20 @@ impl App {
         if self.extensions.header.is_some() {
             self.show_own_header();
         }
-        self.extensions = ExtensionState::default();
+        self.extensions = ExtensionState {
+            are_there,
+            ..ExtensionState::default()
+        };
         self.screen
             .with_working(|working| working.with_wishes(|wishes| *wishes = Wishes::default()));
         if self.look.appearance().thinking_label.is_some() {
             self.change_look(|appearance| appearance.thinking_label = None);
         }
+        if let Some(written) = written {
+            self.set_prompt(&written);
+        }
         self.register_shortcuts();
+        self.tell_hidden_commands();
         self.refresh_completion();
         self.refresh_footer();
         self.refresh_title();
@@ -278,11 +293,7 @@ impl App {
                         .with_foreign(id, |view| view.accept(width, &drawn))
                 };
                 if let Some(count) = too_wide.flatten() {
-                    let lines = if count == 1 { "line" } else { "lines" };
-                    self.tell(
-                        NoticeLevel::Warning,
-                        format!("A component of an extension drew {count} {lines} wider than its {width} columns; they are cut"),
-                    );
+                    self.blame_width(id, count, width);
                 }
             }
             // The last lines stay; who drew has been told of.
@@ -297,6 +308,16 @@ impl App {
                 transcript.custom_drawn(document, id, drawn.ok().flatten());
             }),
         }
+    }
+
+    fn blame_width(&mut self, id: ComponentId, count: usize, width: usize) {
+        let whose = match self.desk.owner(id) {
+            Some(extension) => format!("A component of {extension}"),
+            None => "A component of an extension".to_owned(),
+        };
+        let lines = if count == 1 { "line" } else { "lines" };
+        let what = format!("drew {count} {lines} wider than its {width} columns; they are cut");
+        self.tell(NoticeLevel::Warning, format!("{whose} {what}"));
     }
 
     fn listen_raw(&mut self, listening: bool) {

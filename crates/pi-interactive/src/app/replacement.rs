@@ -21,9 +21,9 @@ const REMEMBERED_PROMPTS: usize = 100;
 impl App {
     /// Shows the session the program starts with.
     pub(super) fn begin(&mut self) {
-        self.begin_with_extensions();
         self.look_at_providers();
         startup::greet(self);
+        self.begin_with_extensions();
         self.show_session();
         startup::after_first_frame(self);
     }

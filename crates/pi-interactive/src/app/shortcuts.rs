@@ -1,10 +1,11 @@
 //! Keys of extensions, and what comes of those that mean something already.
 
-use pi_runtime::ExtensionShortcut;
+use pi_runtime::{CommandSource, ExtensionShortcut};
 use pi_tui::{KeyId, Keybindings, action};
 
 use super::App;
 use crate::keys;
+use crate::slash;
 use crate::transcript::NoticeLevel;
 
 /// Actions whose keys an extension cannot have.
@@ -97,6 +98,22 @@ impl App {
             .into_iter()
             .map(|(id, shortcut)| (id, shortcut.extension, shortcut.key))
             .collect();
+    }
+
+    /// Says which commands of extensions nobody can reach, since the program has one of that name.
+    pub(super) fn tell_hidden_commands(&mut self) {
+        let commands = self.runtime.commands().into_iter();
+        let hidden = commands.filter(|command| {
+            command.source == CommandSource::Extension
+                && slash::COMMANDS.iter().any(|own| own.name == command.name)
+        });
+        let hidden: Vec<String> = hidden.map(|command| command.name).collect();
+        for name in hidden {
+            self.tell(
+                NoticeLevel::Warning,
+                format!("The command /{name} of an extension is hidden by the program's own"),
+            );
+        }
     }
 
     /// Runs the shortcut of a key.

@@ -35,6 +35,8 @@ pub(super) struct Known {
     statuses: BTreeMap<String, String>,
     shortcuts: Vec<ExtensionShortcut>,
     bounds: HashMap<ComponentId, [usize; 4]>,
+    /// Whose component it is, where that is known.
+    owners: HashMap<ComponentId, String>,
     completion: Option<Arc<dyn CompletionProvider>>,
 }
 
@@ -85,6 +87,11 @@ impl ExtensionDesk {
     /// Tells extensions which cells an overlay covers.
     pub(crate) fn set_bounds(&self, id: ComponentId, bounds: [usize; 4]) {
         self.state().known.bounds.insert(id, bounds);
+    }
+
+    /// Returns whose component it is, where that is known.
+    pub(crate) fn owner(&self, id: ComponentId) -> Option<String> {
+        self.state().known.owners.get(&id).cloned()
     }
 
     /// Tells extensions how the prompt completes by itself.
@@ -153,13 +160,14 @@ impl ExtensionScreen for ExtensionDesk {
             state.surfaces.clear();
             state.known.statuses.clear();
             state.known.bounds.clear();
+            state.known.owners.clear();
             state.news.push(News::Connected);
         }
         self.0.news.notify_one();
         self.0.work.notify_one();
     }
 
-    fn change(&self, _extension: Option<&str>, change: ScreenChange) {
+    fn change(&self, extension: Option<&str>, change: ScreenChange) {
         let now = Instant::now();
         let mut state = self.state();
         let State {
@@ -176,9 +184,14 @@ impl ExtensionScreen for ExtensionDesk {
                 self.0.work.notify_one();
                 return;
             }
+            ScreenChange::Mount { id, .. } => {
+                let owner = extension.map(|extension| (*id, extension.to_owned()));
+                known.owners.extend(owner);
+            }
             ScreenChange::Unmount { id } => {
                 surfaces.forget(*id);
                 known.bounds.remove(id);
+                known.owners.remove(id);
             }
             ScreenChange::EditorChanged { text } | ScreenChange::EditorRestored { text } => {
                 known.editor_text.clone_from(text);

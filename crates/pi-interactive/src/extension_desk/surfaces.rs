@@ -10,7 +10,7 @@ use pi_runtime::ComponentId;
 use pi_tui::FRAME_INTERVAL;
 use serde_json::Value;
 
-/// After this many draws that took too long a component is set aside.
+/// After this many draws in a row that failed or took too long a component is set aside.
 const STRIKES: u8 = 3;
 
 /// What is drawn.
@@ -35,6 +35,8 @@ struct Surface {
     due: Option<Instant>,
     drawn: Option<Instant>,
     strikes: u8,
+    /// Somebody was told that it fails.
+    is_blamed: bool,
 }
 
 /// A question for lines.
@@ -58,6 +60,7 @@ impl Surfaces {
             due: None,
             drawn: None,
             strikes: 0,
+            is_blamed: false,
         });
         surface.subject = subject;
         surface.width = width;
@@ -121,13 +124,20 @@ impl Surfaces {
         })
     }
 
-    /// Notes that something took too long to draw; tells whether it is the first time.
+    /// Notes that something failed to draw, or took too long; tells whether it is the first time.
     pub(super) fn strike(&mut self, id: ComponentId) -> bool {
         let Some(surface) = self.0.get_mut(&id) else {
             return false;
         };
         surface.strikes = surface.strikes.saturating_add(1);
-        surface.strikes == 1
+        !std::mem::replace(&mut surface.is_blamed, true)
+    }
+
+    /// Notes that something was drawn in time.
+    pub(super) fn forgive(&mut self, id: ComponentId) {
+        if let Some(surface) = self.0.get_mut(&id) {
+            surface.strikes = 0;
+        }
     }
 }
 
@@ -190,6 +200,11 @@ mod tests {
         assert!(surfaces.strike(1));
         assert!(!surfaces.strike(1));
         assert!(surfaces.next(start).is_ok());
+        surfaces.redraw_now(start);
+        assert!(surfaces.next(start).is_ok());
+        surfaces.forgive(1);
+        assert!(!surfaces.strike(1), "it was told of already");
+        surfaces.strike(1);
         surfaces.redraw_now(start);
         assert!(surfaces.next(start).is_ok());
         surfaces.strike(1);

@@ -154,11 +154,14 @@ impl ExtensionDesk {
         if self.state().epoch != epoch {
             return;
         }
-        if let Some(error) = drawing.error()
-            && *error != DrawError::Gone
-            && self.state().surfaces.strike(id)
-        {
-            link.fail(None, "render", error.to_string());
+        match drawing.error() {
+            None => self.state().surfaces.forgive(id),
+            Some(DrawError::Gone) => {}
+            Some(error) => {
+                if self.state().surfaces.strike(id) {
+                    link.fail(self.owner(id), "render", error.to_string());
+                }
+            }
         }
         self.tell_news(News::Drawn { id, width, drawing });
     }

@@ -75,14 +75,6 @@ impl std::fmt::Debug for ExtensionLink {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DrawnData {
-    text: String,
-    count: usize,
-    key_release: bool,
-}
-
-#[derive(Deserialize)]
 struct DrawnCallData {
     call: Option<String>,
     result: Option<String>,
@@ -103,11 +95,14 @@ impl ExtensionLink {
         let drawn = self
             .ask("mount", "render", vec![json!(id), json!(width)])
             .await?;
-        let drawn: Option<DrawnData> = read(drawn)?;
-        let drawn = drawn.ok_or(DrawError::Gone)?;
+        let Value::String(drawn) = drawn else {
+            return Err(DrawError::Gone);
+        };
+        let mut lines = drawn.split('\n');
+        let key_release = lines.next() == Some("1");
         Ok(Drawn {
-            lines: lines_of(&drawn.text, drawn.count),
-            key_release: drawn.key_release,
+            lines: lines.map(str::to_owned).collect(),
+            key_release,
         })
     }
 
@@ -390,17 +385,10 @@ fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, DrawErr
     serde_json::from_value(value).map_err(|error| DrawError::Failed(error.to_string()))
 }
 
-/// Splits what was joined; no lines are not one empty line.
-fn lines_of(text: &str, count: usize) -> Vec<String> {
-    if count == 0 {
-        return Vec::new();
-    }
-    text.split('\n').map(str::to_owned).collect()
-}
-
+/// Splits what was joined; no text is no line.
 fn all_lines(text: &str) -> Vec<String> {
     if text.is_empty() {
         return Vec::new();
     }
-    lines_of(text, 1)
+    text.split('\n').map(str::to_owned).collect()
 }
