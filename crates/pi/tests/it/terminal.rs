@@ -261,7 +261,12 @@ impl Terminal {
     pub(crate) fn assert_restored(&self) {
         let after = settings(self.master.as_ref());
         assert_eq!(after, self.settings_before, "line settings");
-        let seen = self.seen.0.lock().unwrap();
+        let (lock, changed) = &*self.seen;
+        let seen = lock.lock().unwrap();
+        // The last bytes may still be on their way when the process is gone.
+        let is_open = |seen: &mut Seen| !seen.closed && seen.emulator.screen().bracketed_paste();
+        let waited = changed.wait_timeout_while(seen, PATIENCE, is_open);
+        let (seen, _) = waited.unwrap();
         let screen = seen.emulator.screen();
         assert!(!screen.hide_cursor(), "the cursor is hidden");
         assert!(!screen.bracketed_paste(), "bracketed paste is on");
