@@ -96,7 +96,8 @@ pub struct FinishedCall {
 }
 
 impl FinishedCall {
-    pub(crate) fn apply(&mut self, update: ResultUpdate) {
+    /// Lets a hook's changes take effect.
+    pub fn apply(&mut self, update: ResultUpdate) {
         if let Some(content) = update.content {
             self.output.content = content;
         }

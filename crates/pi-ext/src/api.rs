@@ -85,6 +85,18 @@ impl Extensions {
             .await
     }
 
+    /// Tells of an event under a number. Where the engine stopped one of the extensions, the same
+    /// number without an event goes on with those after it; nobody is stopped twice.
+    pub async fn emit_as(
+        &self,
+        dispatch: u64,
+        event: Option<Value>,
+        signal: Option<u64>,
+    ) -> Result<Value, EngineError> {
+        let values = vec![json!(event), json!(signal), dispatch.into()];
+        self.call(DISPATCH, "emit", values).await
+    }
+
     /// Runs a command.
     pub async fn run_command(
         &self,
@@ -186,8 +198,9 @@ impl Extensions {
         &self,
         extension: &str,
         provider: &str,
+        context: Value,
     ) -> Result<Value, EngineError> {
-        let values = vec![extension.into(), provider.into()];
+        let values = vec![extension.into(), provider.into(), context];
         self.charged(extension, PROVIDERS, "refreshModels", values)
             .await
     }
@@ -207,6 +220,30 @@ impl Extensions {
         };
         let module = format!("pi:pi/{part}");
         self.engine.call(&module, function, values, options).await
+    }
+
+    /// Signs in to a provider; what it shows and asks comes to the host under the number of the
+    /// signal.
+    pub async fn sign_in(
+        &self,
+        extension: &str,
+        provider: &str,
+        signal: u64,
+    ) -> Result<Value, EngineError> {
+        let values = vec![extension.into(), provider.into(), signal.into()];
+        self.charged(extension, PROVIDERS, "signIn", values).await
+    }
+
+    /// Renews the credential of a sign-in.
+    pub async fn renew_sign_in(
+        &self,
+        extension: &str,
+        provider: &str,
+        credential: Value,
+    ) -> Result<Value, EngineError> {
+        let values = vec![extension.into(), provider.into(), credential];
+        self.charged(extension, PROVIDERS, "renewSignIn", values)
+            .await
     }
 
     /// Cancels what was begun with this signal.

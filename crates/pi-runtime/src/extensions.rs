@@ -5,18 +5,26 @@
 //! `SessionHooks`, and becomes stale when another takes the session's place: what an extension
 //! kept of it refuses to work. Without extension files none of this is made, and no JavaScript runs.
 
+mod agents;
 mod bridge;
 mod builtin;
 mod calls;
+mod conversions;
 mod front_end;
 mod hooks;
 mod link;
+mod model_access;
+mod prompt_options;
 mod provider;
 mod registration;
 mod requests;
 mod screen;
 mod sending;
+mod shelf;
+mod sign_in;
+mod summaries;
 mod tool;
+mod trust;
 mod wire;
 mod works;
 
@@ -40,9 +48,11 @@ pub use screen::{
     EditorFacts, ExtensionScreen, ExtensionShortcut, Extent, OverlayMargin, OverlayPlace,
     ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo,
 };
+pub(crate) use trust::ExtensionVoter;
 
 use bridge::Bridge;
 use registration::{FlagKind, ProviderData, Registrations, Registry, ToolData};
+use sign_in::ExtensionSignIn;
 
 use crate::commands::{CommandInfo, CommandSource};
 use crate::hooks::SessionHooks;
@@ -178,13 +188,21 @@ impl Extensions {
         provider: ProviderData,
     ) -> Result<(), pi_ai::ConfigError> {
         let name = provider.name.clone();
-        let driver = (provider.streams || provider.refreshes).then(|| {
-            let driver = provider::Driver::new(&self.0, extension, &provider);
+        let changes = provider.sign_in.as_ref();
+        let changes_models = changes.is_some_and(|sign_in| sign_in.changes_models);
+        let has_code = provider.streams || provider.refreshes || changes_models;
+        let driver = has_code.then(|| {
+            let driver = provider::Driver::new(&self.0, extension.clone(), &provider);
             Arc::new(driver) as Arc<dyn pi_ai::ProviderDriver>
+        });
+        let oauth = provider.sign_in.map(|data| {
+            let shared = Arc::downgrade(&self.0);
+            let sign_in = ExtensionSignIn::new(shared, extension, name.clone(), data);
+            Arc::new(sign_in) as Arc<dyn pi_ai::OAuthFlow>
         });
         let registration = ExtensionProvider {
             config: provider.config,
-            oauth: None,
+            oauth,
             driver,
         };
         models.register(&name, Registration::Extension(registration))

@@ -4,6 +4,8 @@
 //! something is asked for through the value it is given. Hooks run before the listeners of the same
 //! step, and the session waits for them.
 
+mod joined;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::SessionEvent;
 use crate::session::{AgentSession, BoundaryView, Delivery, InputSource};
+
+pub(crate) use joined::JoinedHooks;
 
 /// The application's part in a session.
 pub trait SessionHooks: Send + Sync {
@@ -293,6 +297,7 @@ pub enum ActivityOutcome {
 }
 
 /// A turn that is over but for its `turn_end`.
+#[derive(Clone)]
 pub struct TurnBoundary<'a> {
     /// The model's answer.
     pub message: &'a SharedMessage,
@@ -309,6 +314,7 @@ pub struct TurnBoundary<'a> {
 }
 
 /// A session that is about to settle.
+#[derive(Clone)]
 pub struct SettleBoundary<'a> {
     /// How the last turn ended.
     pub outcome: ActivityOutcome,
@@ -373,6 +379,7 @@ pub enum EntryDraft {
 }
 
 /// A compaction that is about to ask a model.
+#[derive(Clone)]
 pub struct CompactionProposal<'a> {
     /// What would be summarized and what stays.
     pub plan: &'a CompactionPlan,
@@ -400,6 +407,7 @@ pub enum CompactionVerdict {
 }
 
 /// A compaction that is stored.
+#[derive(Clone)]
 pub struct Compacted<'a> {
     /// Its entry.
     pub entry: &'a Arc<Entry>,
@@ -425,6 +433,7 @@ pub struct CompactionFailed {
 }
 
 /// A move in the tree that is about to be made.
+#[derive(Clone)]
 pub struct TreeProposal<'a> {
     /// The entry to go to.
     pub target_id: &'a EntryId,
@@ -460,6 +469,7 @@ pub struct TreeVerdict {
 }
 
 /// A move that has been made.
+#[derive(Clone)]
 pub struct TreeMoved<'a> {
     /// Where the session stands.
     pub new_leaf_id: Option<&'a EntryId>,

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use pi_ai::{Model, NetworkUse, RefreshOptions, ScopedModel, ThinkingLevel};
 use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, SettingsStore, run_startup_migrations,
-    session_directory,
+    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, Resources, SettingsStore,
+    run_startup_migrations, session_directory,
 };
 use pi_session::{OpenFindings, Session};
 use tokio::sync::watch;
@@ -28,7 +28,7 @@ pub use replace::Replacement;
 
 use crate::commands::{CommandInfo, resource_commands};
 use crate::extensions::Extensions;
-use crate::hooks::{SessionShutdown, SessionStart, StartReason};
+use crate::hooks::{JoinedHooks, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::services::{ServiceOptions, Services, known_decision, offline, offline_variables};
 use crate::session::{AgentSession, SessionParts};
@@ -166,6 +166,29 @@ impl SessionRuntime {
     /// Lists the slash commands that resources bring.
     pub(crate) fn resource_commands(&self) -> Vec<CommandInfo> {
         resource_commands(&self.services().resources)
+    }
+
+    /// Adds resources that extensions found; one whose name is taken stays out.
+    pub(crate) fn extend_resources(&self, more: Resources) {
+        let mut current = self.current();
+        let mut services = Services::clone(&current.services);
+        let mut resources = Resources::clone(&services.resources);
+        add(&mut resources.skills, more.skills, |one, other| {
+            one.name == other.name
+        });
+        add(
+            &mut resources.prompt_templates,
+            more.prompt_templates,
+            |one, other| one.name == other.name,
+        );
+        add(&mut resources.themes, more.themes, |one, other| {
+            one.name == other.name
+        });
+        resources.diagnostics.extend(more.diagnostics);
+        services.resources = Arc::new(resources);
+        let expansion = Arc::clone(&services.resources) as _;
+        current.session.set_resources(services.prompt(), expansion);
+        current.services = Arc::new(services);
     }
 
     /// Lets the extensions of the live session replace it.
@@ -322,6 +345,15 @@ fn findings(session: &Session) -> Vec<ConfigDiagnostic> {
         .collect()
 }
 
+/// Adds what is not there yet.
+fn add<Item>(known: &mut Vec<Item>, more: Vec<Item>, is_same: impl Fn(&Item, &Item) -> bool) {
+    for item in more {
+        if !known.iter().any(|one| is_same(one, &item)) {
+            known.push(item);
+        }
+    }
+}
+
 fn deduplicate(diagnostics: &mut Vec<ConfigDiagnostic>) {
     let mut seen: Vec<ConfigDiagnostic> = Vec::new();
     diagnostics.retain(|diagnostic| {
@@ -381,9 +413,10 @@ async fn build(
         custom_tools,
         &options.child_environment,
     );
+    let program = options.hooks.hooks(&services).await;
     let hooks = match &extensions {
-        Some(extensions) => extensions.hooks(),
-        None => options.hooks.hooks(&services).await,
+        Some(extensions) => Arc::new(JoinedHooks::new(extensions.hooks(), program)),
+        None => program,
     };
     let session = AgentSession::new(SessionParts {
         session,

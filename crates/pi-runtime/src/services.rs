@@ -18,7 +18,7 @@ use pi_ai::{
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, ModelsStoreFile, ProjectAccess,
     ResourceFlags, ResourceRequest, Resources, SettingsStore, TrustChoice, TrustDecision,
-    TrustInputs, TrustStore, decide_trust, load_resources, read_models_file,
+    TrustInputs, TrustStore, TrustUpdate, decide_trust, load_resources, read_models_file,
     run_project_migrations,
 };
 
@@ -65,6 +65,8 @@ pub struct ServiceOptions {
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// Models to use instead of the usual ones; they are taken as they are.
     pub models: Option<Models>,
+    /// Who may decide about a project before anybody is asked.
+    pub trust_voter: Option<Arc<dyn TrustVoter>>,
     /// What was decided about projects in this run.
     pub decisions: TrustMemory,
     /// Keys that hold for this run.
@@ -85,11 +87,31 @@ impl ServiceOptions {
             settings: None,
             credentials: None,
             models: None,
+            trust_voter: None,
             decisions: TrustMemory::default(),
             keys: RuntimeKeys::default(),
             http: SharedConnections::default(),
         }
     }
+}
+
+/// Decides about projects nobody has decided about: the user's own extensions.
+pub trait TrustVoter: Send + Sync {
+    /// Returns what is decided; none leaves it to the user.
+    fn vote<'a>(
+        &'a self,
+        options: &'a ServiceOptions,
+        cwd: &'a Path,
+    ) -> BoxFuture<'a, Option<TrustVote>>;
+}
+
+/// What was decided about a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustVote {
+    /// Whether the project's files count.
+    pub access: ProjectAccess,
+    /// Whether it holds for other runs, too.
+    pub remember: bool,
 }
 
 /// What was decided about projects in this run, by their folders. Clones share it.
@@ -291,9 +313,25 @@ async fn decide(
             return ProjectAccess::Refused;
         }
     };
-    let (Some(prompt), TrustDecision::Ask { options: choices }) =
-        (&options.trust_prompt, &decision)
-    else {
+    let TrustDecision::Ask { options: choices } = &decision else {
+        return decision.without_asking();
+    };
+    if let Some(voter) = &options.trust_voter
+        && let Some(vote) = voter.vote(options, cwd).await
+    {
+        if vote.remember {
+            let update = match vote.access {
+                ProjectAccess::Trusted => TrustUpdate::trust(cwd),
+                _ => TrustUpdate::refuse(cwd),
+            };
+            if let Err(error) = TrustStore::new(&options.agent_dir).save(&[update]) {
+                diagnostics.push(problem(DiagnosticLevel::Warning, &error, None));
+            }
+        }
+        options.decisions.set(cwd, vote.access);
+        return vote.access;
+    }
+    let Some(prompt) = &options.trust_prompt else {
         return decision.without_asking();
     };
     let Some(choice) = prompt.ask(cwd, choices.clone()).await else {

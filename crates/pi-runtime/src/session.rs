@@ -90,13 +90,19 @@ pub struct SessionParts {
 #[derive(Clone)]
 pub struct AgentSession(Arc<Core>);
 
+/// What prompts are made of and expanded with.
+struct Material {
+    prompt: SystemPromptParts,
+    resources: Arc<dyn PromptExpansion>,
+}
+
 /// What all handles share.
 struct Core {
     agent: Agent,
     models: Models,
     settings: SettingsStore,
-    prompt: SystemPromptParts,
-    resources: Arc<dyn PromptExpansion>,
+    /// What prompts are made of and expanded with; extensions may bring more of it.
+    material: Mutex<Material>,
     cwd: PathBuf,
     env: Env,
     hooks: Arc<dyn SessionHooks>,
@@ -137,8 +143,10 @@ impl AgentSession {
                 agent,
                 models: parts.models,
                 settings: parts.settings,
-                prompt: parts.prompt,
-                resources: parts.resources,
+                material: Mutex::new(Material {
+                    prompt: parts.prompt,
+                    resources: parts.resources,
+                }),
                 cwd: parts.cwd,
                 env: parts.env,
                 hooks: parts.hooks,
@@ -272,8 +280,22 @@ impl AgentSession {
     }
 
     /// Returns the skills and prompt templates.
-    pub fn resources(&self) -> &Arc<dyn PromptExpansion> {
-        &self.0.resources
+    pub fn resources(&self) -> Arc<dyn PromptExpansion> {
+        Arc::clone(&lock(&self.0.material).resources)
+    }
+
+    /// Returns what the system prompt is made of.
+    pub(crate) fn prompt_parts(&self) -> SystemPromptParts {
+        lock(&self.0.material).prompt.clone()
+    }
+
+    /// Lets prompts be made of and expanded with something else from here on.
+    pub(crate) fn set_resources(
+        &self,
+        prompt: SystemPromptParts,
+        resources: Arc<dyn PromptExpansion>,
+    ) {
+        *lock(&self.0.material) = Material { prompt, resources };
     }
 
     /// Returns whoever takes part.

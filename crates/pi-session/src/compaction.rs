@@ -41,6 +41,23 @@ pub struct CompactionPlan {
     turn_prefix: Vec<ProjectedEntry>,
 }
 
+/// Messages that somebody chose to be summarized.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChosenMessages {
+    /// What comes before the cut.
+    pub history: Vec<AgentMessage>,
+    /// The beginning of the turn that the cut splits; none where it splits none.
+    pub turn_prefix: Vec<AgentMessage>,
+    /// The summary that the new one goes on from.
+    pub previous_summary: Option<String>,
+    /// The first entry that stays.
+    pub first_kept_entry_id: EntryId,
+    /// The size of the context.
+    pub tokens_before: u64,
+    /// How it is compacted.
+    pub settings: CompactionSettings,
+}
+
 /// Why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NothingToCompact {
@@ -117,6 +134,26 @@ impl CompactionPlan {
             turn_prefix: part(history_end, cut.first_kept),
         };
         plan.with_files(previous.map(|(_, compaction)| compaction))
+    }
+
+    /// Plans the compaction of messages that somebody else has chosen.
+    pub fn of_messages(chosen: ChosenMessages) -> Self {
+        let mut files = FileOperations::default();
+        let messages = chosen.history.iter().chain(&chosen.turn_prefix);
+        messages.for_each(|message| files.note_message(message));
+        let entries = |messages: Vec<AgentMessage>| {
+            let messages = messages.into_iter();
+            messages.map(ProjectedEntry::of_message).collect()
+        };
+        Self {
+            first_kept_entry_id: chosen.first_kept_entry_id,
+            tokens_before: chosen.tokens_before,
+            previous_summary: chosen.previous_summary,
+            files,
+            settings: chosen.settings,
+            history: entries(chosen.history),
+            turn_prefix: entries(chosen.turn_prefix),
+        }
     }
 
     fn with_files(mut self, previous: Option<&CompactionEntry>) -> Result<Self, NothingToCompact> {

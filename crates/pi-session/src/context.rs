@@ -64,6 +64,20 @@ impl ProjectedEntry {
         }
     }
 
+    /// Returns a message as if an entry of no session had brought it.
+    pub(crate) fn of_message(message: AgentMessage) -> Self {
+        Self {
+            entry: Arc::new(Entry {
+                id: EntryId::from(String::new()),
+                parent_id: None,
+                timestamp: String::new(),
+                body: EntryBody::Message(message),
+                extra: pi_ai::json::JsonObject::new(),
+            }),
+            shown: Shown::Stored,
+        }
+    }
+
     /// Tells whether an edit left out what the entry would have shown.
     pub(crate) fn is_omitted(&self) -> bool {
         self.messages().is_empty() && shows_messages(&self.entry)

@@ -67,7 +67,9 @@ pub use compaction::trigger::{
     AnswerCheck, CheckPoint, CompactionNeed, CompactionReason, Recovery, RecoveryFailure,
     needs_room,
 };
-pub use compaction::{CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor};
+pub use compaction::{
+    ChosenMessages, CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor,
+};
 pub use context::{
     ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, ProjectedEntry,
     Projection, project, project_path,

@@ -39,6 +39,29 @@ pub const EDIT_PROMPT: ToolPrompt = ToolPrompt {
     ],
 };
 
+/// How a text became another, as people and models are shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextChange {
+    /// The lines with numbers and signs.
+    pub display: String,
+    /// A patch in the unified format.
+    pub patch: String,
+    /// The first line that differs, in the new text.
+    pub first_changed_line: Option<usize>,
+}
+
+impl TextChange {
+    /// Compares two texts; `file` is the name in the patch.
+    pub fn between(before: &str, after: &str, file: &str) -> Self {
+        let diff = LineDiff::new(before, after);
+        Self {
+            display: diff.display(),
+            patch: diff.patch(file),
+            first_changed_line: diff.first_changed_line(),
+        }
+    }
+}
+
 /// Replaces parts of a file.
 pub struct EditTool {
     declaration: ToolDeclaration,

@@ -49,7 +49,7 @@ mod write;
 
 pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
 pub use context::{SharedImagePolicy, ToolContext, ToolPrompt};
-pub use edit::{EDIT_PROMPT, EditTool};
+pub use edit::{EDIT_PROMPT, EditTool, TextChange};
 pub use find::{FIND_PROMPT, FindTool};
 pub use grep::{GREP_PROMPT, GrepTool};
 pub use images::{

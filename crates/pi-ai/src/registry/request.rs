@@ -43,6 +43,41 @@ impl Models {
         })
     }
 
+    /// Asks a model by the wire protocol it names, whoever else would answer for its provider: an
+    /// extension that answers for one may itself ask this way.
+    pub fn stream_on_wire(
+        &self,
+        model: &Arc<Model>,
+        messages: impl Into<Arc<[Message]>>,
+        options: StreamOptions,
+    ) -> AssistantStream {
+        let models = self.clone();
+        let request = ModelRequest {
+            model: Arc::clone(model),
+            messages: messages.into(),
+            options,
+            env: self.0.env.clone(),
+        };
+        let now = request.env.now_ms();
+        AssistantStream::produce(model, now, |writer| async move {
+            let cancel = request.options.cancel.clone();
+            // A provider nobody knows asks with what the caller brings.
+            let is_known = models.provider(&request.model.provider).is_some();
+            let prepared = if is_known {
+                let prepared = models.prepare(request);
+                let prepared = cancel.run_until_cancelled(prepared).await;
+                prepared.map(|prepared| prepared.map(|(_, request)| request))
+            } else {
+                Some(Ok(request))
+            };
+            match prepared {
+                Some(Ok(request)) => writer.forward(models.0.wire.stream(request)).await,
+                Some(Err(cause)) => writer.fail(cause).await,
+                None => writer.fail(ProviderError::aborted()).await,
+            }
+        })
+    }
+
     /// Finds the provider of a request, and resolves what the request needs.
     async fn prepare(
         &self,

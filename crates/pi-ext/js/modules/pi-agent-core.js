@@ -1,8 +1,40 @@
 // `@earendil-works/pi-agent-core`: what extensions use of the agent's own package.
 import { call } from "pi:host";
+import { agentLoop, agentLoopContinue } from "pi:pi/agent_loop";
+
+export { Agent } from "pi:pi/agent";
+export { agentLoop, agentLoopContinue };
 export { uuidv7 } from "pi:modules/pi-ai";
-export { formatSize, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
+export {
+  calculateContextTokens,
+  collectEntriesForBranchSummary,
+  compact,
+  estimateTokens,
+  generateBranchSummary,
+  generateSummary,
+  generateSummaryWithUsage,
+  getLastAssistantUsage,
+  shouldCompact,
+} from "pi:pi/summaries";
+export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, GREP_MAX_LINE_LENGTH, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
+
+export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
 
 export function convertToLlm(messages) {
   return call("messages.toModel", { messages });
+}
+export function serializeConversation(messages) {
+  return call("messages.serialize", { messages });
+}
+
+// Runs a loop to its end, telling of every event.
+async function toEnd(events, emit) {
+  for await (const event of events) await emit(event);
+  return events.result();
+}
+export function runAgentLoop(prompts, context, config, emit, signal, streamFn) {
+  return toEnd(agentLoop(prompts, context, config, signal, streamFn), emit);
+}
+export function runAgentLoopContinue(context, config, emit, signal, streamFn) {
+  return toEnd(agentLoopContinue(context, config, signal, streamFn), emit);
 }

@@ -1,10 +1,87 @@
 // `@earendil-works/pi-ai` and its `compat`: messages, schemas and streams.
 import { call } from "pi:host";
+import {
+  complete, completeSimple, getApiProvider, getApiProviders, registerApiProvider, resetApiProviders, stream, streamSimple,
+  unregisterApiProviders,
+} from "pi:pi/api_registry";
 import { AssistantMessageEventStream, EventStream } from "pi:pi/event_stream";
+import { streamOnWire } from "pi:pi/model_streams";
 import { Type } from "pi:pi/schema";
 import { errorsOf } from "pi:pi/schema_check";
 
 export { AssistantMessageEventStream, EventStream, Type };
+export { complete, completeSimple, getApiProvider, getApiProviders, registerApiProvider, resetApiProviders, stream, streamSimple, unregisterApiProviders };
+
+const protocol = () => ({ stream: streamOnWire, streamSimple: streamOnWire });
+export const anthropicMessagesApi = protocol;
+export const azureOpenAIResponsesApi = protocol;
+export const bedrockConverseStreamApi = protocol;
+export const googleGenerativeAIApi = protocol;
+export const googleVertexApi = protocol;
+export const mistralConversationsApi = protocol;
+export const openAICodexResponsesApi = protocol;
+export const openAICompletionsApi = protocol;
+export const openAIResponsesApi = protocol;
+export const piMessagesApi = protocol;
+export const streamAnthropic = streamOnWire;
+export const streamAzureOpenAIResponses = streamOnWire;
+export const streamGoogle = streamOnWire;
+export const streamGoogleVertex = streamOnWire;
+export const streamMistral = streamOnWire;
+export const streamOpenAICodexResponses = streamOnWire;
+export const streamOpenAICompletions = streamOnWire;
+export const streamOpenAIResponses = streamOnWire;
+export const streamSimpleAnthropic = streamOnWire;
+export const streamSimpleAzureOpenAIResponses = streamOnWire;
+export const streamSimpleGoogle = streamOnWire;
+export const streamSimpleGoogleVertex = streamOnWire;
+export const streamSimpleMistral = streamOnWire;
+export const streamSimpleOpenAICodexResponses = streamOnWire;
+export const streamSimpleOpenAICompletions = streamOnWire;
+export const streamSimpleOpenAIResponses = streamOnWire;
+export function registerBuiltInApiProviders() {}
+
+export function isContextOverflow(message, contextWindow) {
+  return call("messages.overflows", { message, contextWindow: contextWindow ?? 0 });
+}
+export function isRecoverableLength(message, model) {
+  return call("messages.recovers", { message, model });
+}
+export function findEnvKeys(provider, env = process.env) {
+  const found = call("models.envKeys", { provider }).filter((name) => env[name]);
+  return found.length > 0 ? found : undefined;
+}
+export function getEnvApiKey(provider, env = process.env) {
+  const [name] = findEnvKeys(provider, env) ?? [];
+  return name && env[name];
+}
+export function parseStreamingJson(text) {
+  return call("messages.partialJson", { text: text ?? "" });
+}
+export function hasApi(model, api) {
+  return model.api === api;
+}
+export function toToolDeclaration({ name, description, parameters, constrainedSampling }) {
+  return constrainedSampling === undefined ? { name, description, parameters } : { name, description, parameters, constrainedSampling };
+}
+
+// Parts of answers that are made up, for tests of extensions.
+export function fauxText(text) {
+  return { type: "text", text };
+}
+export function fauxThinking(thinking) {
+  return { type: "thinking", thinking };
+}
+export function fauxToolCall(name, args, options = {}) {
+  return { type: "toolCall", id: options.id ?? `call_${uuidv7()}`, name, arguments: args };
+}
+export function fauxAssistantMessage(content, options = {}) {
+  const blocks = typeof content === "string" ? [fauxText(content)] : [content].flat();
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost };
+  const { stopReason = "stop", errorMessage, timestamp = Date.now() } = options;
+  return { role: "assistant", content: blocks, api: "faux", provider: "faux", model: "faux", usage, stopReason, errorMessage, timestamp };
+}
 
 export function createAssistantMessageEventStream() {
   return new AssistantMessageEventStream();

@@ -1,10 +1,12 @@
 // `@earendil-works/pi-coding-agent`: what extensions use of the program itself.
-import { homedir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { call } from "pi:host";
 import { createDefinition, createLocalOperations, createTool } from "pi:pi/builtin_tools";
 import { createEventBus } from "pi:pi/event_bus";
+import { getAgentDir } from "pi:pi/places";
 import { Theme } from "pi:pi/theme";
+import { Text } from "pi:tui/text";
 import { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
 import { parseFrontmatter, stripFrontmatter } from "pi:pi/front_matter";
 import { withFileMutationQueue } from "pi:pi/file_queue";
@@ -18,15 +20,39 @@ export { keyHint, keyText, rawKeyHint } from "pi:tui/key_hints";
 export { highlightCode } from "pi:tui/syntax";
 export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail };
 export { parseFrontmatter, stripFrontmatter, withFileMutationQueue };
+export { AgentSession, createAgentSession } from "pi:pi/agent_session";
+export { copyToClipboard } from "pi:pi/clipboard";
+export { ModelRegistry } from "pi:pi/model_registry";
+export { ModelRuntime } from "pi:pi/model_runtime";
+export { detectSupportedImageMimeTypeFromFile, formatDimensionNote, resizeImage } from "pi:pi/pictures";
+export { CONFIG_DIR_NAME, getAgentDir, getDocsPath, getExamplesPath, getPackageDir, getPowerShellConfig, getReadmePath, getShellConfig } from "pi:pi/places";
+export { DefaultResourceLoader, loadProjectContextFiles } from "pi:pi/resource_loader";
+export {
+  buildContextEntries,
+  buildSessionContext,
+  getLatestCompactionEntry,
+  parseSessionEntries,
+  sessionEntryToContextMessages,
+  SessionManager,
+} from "pi:pi/session_manager";
+export { SettingsManager } from "pi:pi/settings_manager";
+export { formatSkillsForPrompt, loadSkills, loadSkillsFromDir, parseSkillBlock } from "pi:pi/skills";
+export {
+  calculateContextTokens,
+  collectEntriesForBranchSummary,
+  compact,
+  estimateTokens,
+  generateBranchSummary,
+  generateSummary,
+  generateSummaryWithUsage,
+  getLastAssistantUsage,
+  shouldCompact,
+} from "pi:pi/summaries";
+export { generateDiffString, generateUnifiedPatch, renderDiff } from "pi:pi/text_change";
 
 export const VERSION = "0.87.1";
-export const CONFIG_DIR_NAME = ".pi";
 export const CURRENT_SESSION_VERSION = 3;
 export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
-
-export function getAgentDir() {
-  return process.env.PI_CODING_AGENT_DIR ?? join(homedir(), CONFIG_DIR_NAME, "agent");
-}
 
 export const createBashTool = (cwd, options) => createTool("bash", cwd, options);
 export const createEditTool = (cwd, options) => createTool("edit", cwd, options);
@@ -60,6 +86,41 @@ export function convertToLlm(messages) {
 }
 export function serializeConversation(messages) {
   return call("messages.serialize", { messages });
+}
+
+export function createSyntheticSourceInfo(path, { source, scope = "temporary", origin = "top-level", baseDir } = {}) {
+  return { path, source, scope, origin, baseDir };
+}
+
+// Returns what is stored for a provider; none where there is nothing or it cannot be read.
+export function readStoredCredential(provider) {
+  try {
+    return JSON.parse(readFileSync(join(getAgentDir(), "auth.json"), "utf8"))[provider];
+  } catch {
+    return undefined;
+  }
+}
+
+// The last lines of a text as it is seen in a width.
+export function truncateToVisualLines(text, maxVisualLines, width, paddingX = 0) {
+  const lines = text ? new Text(text, paddingX, 0).render(width) : [];
+  const skippedCount = Math.max(0, lines.length - maxVisualLines);
+  return { visualLines: skippedCount > 0 ? lines.slice(-maxVisualLines) : lines, skippedCount };
+}
+
+// Colours are the program's own; there is nothing to begin.
+export function initTheme() {}
+
+// What a loader of resources that brings no extensions gives in their place.
+export function createExtensionRuntime() {
+  return { flagValues: new Map(), pendingProviderRegistrations: [] };
+}
+export function wrapRegisteredTool({ definition }, runner) {
+  const context = () => runner?.createContext?.();
+  return { ...definition, execute: (id, args, signal, onUpdate) => definition.execute(id, args, signal, onUpdate, context()) };
+}
+export function wrapRegisteredTools(tools, runner) {
+  return tools.map((tool) => wrapRegisteredTool(tool, runner));
 }
 
 export function isToolCallEventType(name, event) {

@@ -7,10 +7,20 @@ import { forget, signalOf } from "pi:pi/signals";
 import { shellHandlers } from "pi:pi/tool_operations";
 import { keep } from "pi:pi/work";
 
+// Where each dispatch is, so that it can go on behind an extension the engine has stopped.
+const places = new Map();
+const PLACE = Symbol("place");
+
+// The extensions that have not heard of an event, one by one.
+function* remaining(event) {
+  const place = event[PLACE];
+  while (place.next < extensions.length) yield extensions[place.next++];
+}
+
 // Calls every handler of an event; `take` sees each result and ends the round by returning true, as does
 // `failed`, which sees what is thrown before anybody is told.
 async function round(event, context, take, failed = undefined) {
-  for (const extension of extensions) {
+  for (const extension of remaining(event)) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       try {
         const result = await handler(event, context);
@@ -199,12 +209,12 @@ const rules = {
 // Every handler works on a list of its own, so that a failure half-way leaves no trace.
 async function transformMessages(event, context) {
   let messages = event.messages;
-  for (const extension of extensions) {
+  for (const extension of remaining(event)) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       const copy = structuredClone(messages);
       try {
         const result = await handler({ ...event, messages: copy }, context);
-        messages = Array.isArray(result?.messages) ? result.messages : copy;
+        event.messages = messages = Array.isArray(result?.messages) ? result.messages : copy;
       } catch (error) {
         reportError(extension.path, event.type, error);
       }
@@ -213,8 +223,13 @@ async function transformMessages(event, context) {
   return messages;
 }
 
-// Called by the program with an event; returns what the extensions make of it.
-export async function emit(event, signalId) {
+// Called by the program with an event; returns what the extensions make of it. Without an event it goes on with
+// the dispatch of that number, which the engine has stopped.
+export async function emit(given, signalId, dispatchId) {
+  const event = given ?? places.get(dispatchId);
+  if (!event) return undefined;
+  if (given) Object.defineProperty(event, PLACE, { value: { next: 0 } });
+  if (dispatchId !== undefined) places.set(dispatchId, event);
   const context = event.type === "project_trust" ? undefined : createContext(signalId);
   const signal = signalOf(signalId);
   if (signal) event.signal = signal;
@@ -222,6 +237,7 @@ export async function emit(event, signalId) {
     const rule = rules[event.type];
     return rule ? await rule(event, context) : void (await round(event, context));
   } finally {
+    places.delete(dispatchId);
     if (signalId !== undefined && signalId !== null) forget(signalId);
   }
 }

@@ -1,23 +1,104 @@
 // The models and providers as extensions see them.
 import { call, request } from "pi:host";
-import { missing } from "pi:missing";
+import { completeModel, streamModel } from "pi:pi/model_streams";
+import { describeProvider, ownerOfCall } from "pi:pi/registry";
 
-// Makes the view of the models.
+const registered = new Map();
+
+// The view of the program's models; there is one collection, whoever makes a view of it.
+export class ModelRegistry {
+  refresh() {
+    return request("models.refresh");
+  }
+  getError() {
+    return undefined;
+  }
+  getAll() {
+    return call("models.all");
+  }
+  getAvailable() {
+    return call("models.available");
+  }
+  find(provider, id) {
+    return call("models.find", { provider, id }) ?? undefined;
+  }
+  hasConfiguredAuth(model) {
+    return call("models.hasAuth", { provider: model.provider });
+  }
+  async getApiKeyAndHeaders(model) {
+    const { isOAuth, apiKey, headers, baseUrl, env, ...auth } = await request("models.auth", { provider: model.provider, id: model.id });
+    if (!auth.ok) return auth;
+    const present = Object.entries({ apiKey, headers, baseUrl, env }).filter(([, value]) => value !== null && value !== undefined);
+    return { ok: true, ...Object.fromEntries(present) };
+  }
+  async getApiKey(model) {
+    return (await request("models.auth", { provider: model.provider, id: model.id })).apiKey ?? undefined;
+  }
+  async getApiKeyForProvider(provider) {
+    return (await request("models.auth", { provider })).apiKey ?? undefined;
+  }
+  async getProviderAuth(provider) {
+    const { ok, isOAuth, error, ...auth } = await request("models.auth", { provider });
+    return ok ? { auth, source: call("models.status", { provider }).source } : undefined;
+  }
+  getProviderAuthStatus(provider) {
+    const { configured, source } = call("models.status", { provider });
+    return configured ? { configured, source } : { configured };
+  }
+  getProvider(provider) {
+    if (!call("models.providers").includes(provider)) return undefined;
+    return {
+      id: provider,
+      name: this.getProviderDisplayName(provider),
+      getModels: () => this.getAll().filter((model) => model.provider === provider),
+      stream: streamModel,
+      streamSimple: streamModel,
+    };
+  }
+  getProviderDisplayName(provider) {
+    return call("models.providerName", { provider });
+  }
+  isUsingOAuth(model) {
+    return call("models.status", { provider: model.provider }).isOAuth;
+  }
+  stream(model, context, options) {
+    return streamModel(model, context, options);
+  }
+  streamSimple(model, context, options) {
+    return streamModel(model, context, options);
+  }
+  complete(model, context, options) {
+    return completeModel(model, context, options);
+  }
+  completeSimple(model, context, options) {
+    return completeModel(model, context, options);
+  }
+  registerProvider(nameOrProvider, config) {
+    const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config] : [nameOrProvider.id, nameOrProvider];
+    const extension = ownerOfCall();
+    extension.providers = [...extension.providers.filter((known) => known.name !== name), { name, config: settings }];
+    registered.set(name, settings);
+    call("provider.register", { extension: extension.path, provider: describeProvider(name, settings) });
+  }
+  unregisterProvider(name) {
+    registered.delete(name);
+    call("provider.unregister", { name });
+  }
+  getRegisteredProviderConfig(name) {
+    return registered.get(name);
+  }
+  getRegisteredNativeProvider(name) {
+    const settings = registered.get(name);
+    return typeof settings?.getModels === "function" ? settings : undefined;
+  }
+  getRegisteredProviderIds() {
+    return [...registered.keys()];
+  }
+}
+
+const registry = new ModelRegistry();
+
+// Returns the view of the models.
 export function createModelRegistry() {
-  return {
-    refresh: () => request("models.refresh"),
-    getError: () => undefined,
-    getAll: () => call("models.all"),
-    getAvailable: () => call("models.available"),
-    find: (provider, id) => call("models.find", { provider, id }) ?? undefined,
-    hasConfiguredAuth: (model) => call("models.hasAuth", { provider: model.provider }),
-    getApiKeyAndHeaders: (model) => request("models.auth", { provider: model.provider, id: model.id }),
-    getApiKeyForProvider: (provider) => request("models.key", { provider }),
-    getProviderAuthStatus: (provider) => ({ configured: call("models.hasAuth", { provider }) }),
-    getProviderDisplayName: (provider) => call("models.providerName", { provider }),
-    isUsingOAuth: (model) => call("models.usesOAuth", { provider: model.provider }),
-    stream: missing("modelRegistry", "stream"),
-    streamSimple: missing("modelRegistry", "streamSimple"),
-    complete: missing("modelRegistry", "complete"),
-  };
+  return registry;
 }

@@ -1,5 +1,5 @@
 // Runs the providers of extensions: streams in JavaScript, told to the program event by event.
-import { call } from "pi:host";
+import { call, request } from "pi:host";
 import { extensions } from "pi:pi/registry";
 import { forget, signalOf } from "pi:pi/signals";
 
@@ -35,7 +35,44 @@ function withoutPartial({ partial, ...event }) {
   return event;
 }
 
-// Looks up a provider's models anew.
-export async function refreshModels(path, name) {
-  return (await configOf(path, name).refreshModels({})) ?? null;
+// A model as the whole program would see it.
+function whole(name, config, model) {
+  return { ...model, provider: name, api: model.api ?? config.api, baseUrl: model.baseUrl ?? config.baseUrl };
+}
+
+// Looks up a provider's models anew, and lets a sign-in change them.
+export async function refreshModels(path, name, { credential, apiKey, allowNetwork, force }) {
+  const config = configOf(path, name);
+  const signal = new AbortController().signal;
+  const models = await config.refreshModels?.({ credential, apiKey, allowNetwork, force, signal });
+  const change = config.oauth?.modifyModels;
+  if (!credential || !change) return models ?? null;
+  const known = (models ?? config.models ?? []).map((model) => whole(name, config, model));
+  return change.call(config.oauth, known, credential);
+}
+
+// Signs in; what is shown and asked goes to whoever signs the user in.
+export async function signIn(path, name, signalId) {
+  const { oauth } = configOf(path, name);
+  const show = (shown) => void call("signIn.show", { signalId, shown });
+  const ask = (asked) => request("signIn.ask", { signalId, asked });
+  try {
+    return await oauth.login({
+      onAuth: ({ url, instructions }) => show({ kind: "address", url, instructions }),
+      onDeviceCode: (info) => show({ kind: "deviceCode", ...info }),
+      onProgress: (message) => show({ kind: "progress", message }),
+      onPrompt: ({ message, placeholder }) => ask({ kind: "text", message, placeholder }),
+      onManualCodeInput: () => ask({ kind: "manualCode" }),
+      onSelect: ({ message, options }) => ask({ kind: "select", message, options: options.map(({ id, label }) => ({ id, label })) }),
+      signal: signalOf(signalId),
+    });
+  } finally {
+    forget(signalId);
+  }
+}
+
+// Renews what a sign-in gave.
+export async function renewSignIn(path, name, credential) {
+  const renewed = await configOf(path, name).oauth.refreshToken(credential, new AbortController().signal);
+  return { ...credential, ...renewed };
 }

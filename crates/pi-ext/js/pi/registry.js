@@ -73,6 +73,14 @@ export function extensionOf(path) {
   return found;
 }
 
+// The extension whose code runs, where it registers something outside of its own `pi` object.
+export function ownerOfCall() {
+  const path = call("owner");
+  const owner = path ? extensionOf(path) : extensions.at(-1);
+  if (!owner) throw new Error("no extension is loaded");
+  return owner;
+}
+
 // Lists the events anybody hears.
 export function subscribedEvents() {
   const names = new Set();
@@ -119,6 +127,19 @@ export function describeProvider(name, config) {
     config: data,
     streams: typeof config.streamSimple === "function" || typeof config.stream === "function",
     refreshes: typeof config.refreshModels === "function",
-    signIn: config.oauth ? { name: config.oauth.name } : undefined,
+    signIn: config.oauth ? describeSignIn(config.oauth) : undefined,
   };
+}
+
+// The part of a sign-in that is data. How a key is made of a credential is found out by making one of names.
+function describeSignIn(oauth) {
+  const names = new Proxy({}, { get: (_, name) => (typeof name === "string" ? `{{${name}}}` : undefined) });
+  let key = "{{access}}";
+  try {
+    const made = oauth.getApiKey?.(names);
+    if (typeof made === "string" && made !== "") key = made;
+  } catch {
+    // A key that cannot be made of names is taken to be the token itself.
+  }
+  return { name: oauth.name, isSubscription: oauth.isSubscription === true, key, changesModels: typeof oauth.modifyModels === "function" };
 }

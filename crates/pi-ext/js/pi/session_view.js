@@ -1,19 +1,8 @@
 // The session as extensions may read it.
 import { call } from "pi:host";
+import { treeOf } from "pi:pi/session_manager";
 
 const optional = (value) => value ?? undefined;
-
-// Builds the tree of all entries; labels are those in force.
-function treeOf() {
-  const nodes = new Map();
-  const roots = [];
-  for (const entry of call("session.entries")) {
-    const node = { entry, children: [], label: optional(call("session.label", { id: entry.id })) };
-    nodes.set(entry.id, node);
-    (nodes.get(entry.parentId)?.children ?? roots).push(node);
-  }
-  return roots;
-}
 
 // Makes the view; it reads the session of the moment.
 export function createSessionView() {
@@ -32,7 +21,9 @@ export function createSessionView() {
     getBranch: (fromId) => call("session.branch", { fromId }),
     getChildren: (parentId) => call("session.entries").filter((entry) => entry.parentId === parentId),
     getLabel: (id) => optional(call("session.label", { id })),
-    getTree: treeOf,
+    getTree: () => treeOf(call("session.entries"), (id) => optional(call("session.label", { id }))),
     buildSessionContext: () => call("session.context"),
+    buildSessionProjection: () => ({ ...call("session.context"), entries: call("session.projection") }),
+    buildContextEntries: () => call("session.projection").map(({ sourceEntry }) => sourceEntry),
   };
 }

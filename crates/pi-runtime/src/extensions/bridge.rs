@@ -6,21 +6,26 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
 use pi_agent::UpdateSink;
+use pi_ai::Env;
+use pi_config::AgentDir;
 use pi_ext::{ConsoleLevel, ConsoleLine, Fault, Host, HostError, HostFuture};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::agents::Agents;
 use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
 use super::registration::Registry;
 use super::screen::ScreenChange;
+use super::shelf::Shelf;
+use super::sign_in::SignInStep;
 use super::{Extensions, Shared, wire};
 use crate::runtime::{SessionRuntime, WeakRuntime};
 use crate::services::Services;
@@ -53,9 +58,16 @@ pub(super) struct Bridge {
     pub(super) is_trusted: bool,
     program: Handle,
     next_signal: AtomicU64,
+    /// How many dialogs wait for the user.
+    pub(super) dialogs: AtomicUsize,
     pub(super) updates: Mutex<HashMap<u64, UpdateSink>>,
     pub(super) streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
     pub(super) works: Mutex<HashMap<u64, CancellationToken>>,
+    pub(super) shelf: Mutex<Shelf>,
+    pub(super) sign_ins: Mutex<HashMap<u64, mpsc::UnboundedSender<SignInStep>>>,
+    pub(super) agents: Mutex<Agents>,
+    pub(super) agent_dir: AgentDir,
+    pub(super) env: Env,
 }
 
 impl Bridge {
@@ -71,9 +83,15 @@ impl Bridge {
             is_trusted: services.project.is_trusted(),
             program: Handle::current(),
             next_signal: AtomicU64::new(1),
+            dialogs: AtomicUsize::new(0),
             updates: Mutex::default(),
             streams: Mutex::default(),
             works: Mutex::default(),
+            shelf: Mutex::default(),
+            sign_ins: Mutex::default(),
+            agents: Mutex::default(),
+            agent_dir: services.agent_dir.clone(),
+            env: services.env.clone(),
         }
     }
 
@@ -234,10 +252,15 @@ impl Host for Bridge {
     ) -> Result<Value, HostError> {
         let (area, _) = method.split_once('.').unwrap_or((method, ""));
         match area {
+            "owner" => Ok(json!(extension)),
             "session" | "entry" => self.call_session(method, &arguments),
             "ui" => self.call_ui(extension, method, arguments),
             "models" | "model" | "thinking" => self.call_models(method, &arguments),
             "messages" => wire::call(method, &arguments),
+            "convert" => self.call_conversion(method, arguments),
+            "signIn" => self.show_sign_in(&arguments),
+            "shelf" => self.call_shelf(method, arguments),
+            "agent" => self.call_agent(method, &arguments),
             "builtin" => self.call_builtin(method, &arguments),
             "work" => self.call_work(method, arguments),
             "tool" | "command" | "provider" | "shortcut" | "renderer" | "subscriptions" => {

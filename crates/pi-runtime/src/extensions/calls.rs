@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pi_agent::ToolOutput;
-use pi_ai::{Layer, RefreshOptions, ThinkingLevel};
+use pi_ai::{KeySource, Layer, RefreshOptions, ThinkingLevel};
 use pi_ext::HostError;
 use pi_session::EntryId;
 use serde::Deserialize;
@@ -66,7 +66,7 @@ impl Bridge {
             "pending" => return Ok((self.session()?.pending_message_count() > 0).into()),
             "usage" => return spell(self.session()?.context_usage()),
             "systemPrompt" => return Ok(self.session()?.system_prompt().into()),
-            "systemPrompt.options" => return Ok(json!({ "cwd": self.cwd })),
+            "systemPrompt.options" => return Ok(self.prompt_options(&self.session()?)),
             "tools.active" => return Ok(self.session()?.active_tool_names().into()),
             "tools.all" => return Ok(wire::tools(&self.session()?)),
             "tools.setActive" => {
@@ -236,7 +236,12 @@ impl Bridge {
                 let known = self.models.provider(&id);
                 Ok(known.map_or(id, |known| known.name().to_owned()).into())
             }
-            "models.usesOAuth" => Ok(false.into()),
+            "models.status" => Ok(self.auth_status(&provider()?)),
+            "models.envKeys" => Ok(env_keys(&provider()?)),
+            "models.providers" => {
+                let providers = self.models.providers();
+                Ok(providers.iter().map(|provider| provider.id()).collect())
+            }
             _ => Err(unknown(method)),
         }
     }
@@ -376,6 +381,16 @@ fn call_screen(
             ok(screen.completes_path(&question).into())
         }
         _ => Err(unknown(method)),
+    }
+}
+
+/// Names the variables that hold the key of a built-in provider.
+fn env_keys(provider: &str) -> Value {
+    let known = pi_ai::builtin_provider(provider).and_then(|info| info.key.as_ref());
+    match known.map(|key| key.source) {
+        Some(KeySource::Variables(names)) => names.iter().map(|name| Value::from(*name)).collect(),
+        Some(KeySource::Anthropic) => json!(["ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"]),
+        Some(_) | None => json!([]),
     }
 }
 

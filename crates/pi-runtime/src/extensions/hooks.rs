@@ -4,6 +4,9 @@
 //! passed over; the rules of how several results become one are JavaScript's (`js/pi/dispatch.js`).
 
 mod boundary;
+mod calls;
+mod lifetime;
+mod prompting;
 mod request;
 mod results;
 mod steps;
@@ -14,14 +17,11 @@ use std::sync::atomic::AtomicU64;
 
 use futures_util::future::BoxFuture;
 use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
-use pi_ai::transcript::current_system_message;
-use pi_ai::{AgentMessage, RequestHooks, SystemMessage, ThinkingLevel};
+use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_ext::EngineError;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-
-use results::{ResultData, StartData};
 
 use super::Shared;
 use super::front_end::ExtensionFailure;
@@ -29,10 +29,9 @@ use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, Compacted, CompactionFailed,
     CompactionProposal, CompactionVerdict, HookProblem, InputVerdict, ModelSelected, ModelSource,
-    SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, StartReason,
-    TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
+    SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved,
+    TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
-use crate::session::{Delivery, InputSource};
 
 impl Shared {
     /// Waits for something that an extension does, and tells it when the work is cancelled.
@@ -54,29 +53,41 @@ impl Shared {
         running.await
     }
 
-    /// Tells of an event that somebody hears; returns what the extensions make of it.
-    async fn emit(&self, event: Value, cancel: Option<&CancellationToken>) -> Option<Value> {
+    /// Tells of an event that somebody hears; returns what the extensions make of it. Where the
+    /// engine stops one of them, the others still hear of it.
+    pub(super) async fn emit(
+        &self,
+        event: Value,
+        cancel: Option<&CancellationToken>,
+    ) -> Option<Value> {
         let name = event.get("type").and_then(Value::as_str)?.to_owned();
-        let outcome = match cancel {
-            Some(cancel) => {
-                let signal = self.bridge.new_signal();
-                let running = self.engine.emit(event, Some(signal));
-                self.until_cancelled(running, signal, cancel).await
-            }
-            None => self.engine.emit(event, None).await,
-        };
-        match outcome {
-            Ok(Value::Null) => None,
-            Ok(value) => Some(value),
-            Err(error) => {
-                let failure = ExtensionFailure {
-                    extension: None,
-                    event: name,
-                    error: error.to_string(),
-                    stack: None,
-                };
-                self.bridge.ui.fail(failure).await;
-                None
+        let dispatch = self.bridge.new_signal();
+        let mut event = Some(event);
+        loop {
+            let signal = cancel.map(|_| self.bridge.new_signal());
+            let running = self.engine.emit_as(dispatch, event.take(), signal);
+            let outcome = match (cancel, signal) {
+                (Some(cancel), Some(signal)) => self.until_cancelled(running, signal, cancel).await,
+                _ => running.await,
+            };
+            let error = match outcome {
+                Ok(Value::Null) => return None,
+                Ok(value) => return Some(value),
+                Err(error) => error,
+            };
+            let others_can_hear = matches!(
+                error,
+                EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_)
+            );
+            let failure = ExtensionFailure {
+                extension: None,
+                event: name.clone(),
+                error: error.to_string(),
+                stack: None,
+            };
+            self.bridge.ui.fail(failure).await;
+            if !others_can_hear {
+                return None;
             }
         }
     }
@@ -120,38 +131,10 @@ impl ExtensionHooks {
         let (_, command) = commands.find(|(known, _)| known == name)?;
         Some((command.extension.clone(), command.data.name.clone()))
     }
-
-    async fn transform(
-        &self,
-        name: &'static str,
-        messages: &[SharedMessage],
-        cancel: &CancellationToken,
-    ) -> Option<Vec<SharedMessage>> {
-        let spelled = Value::Array(messages.iter().map(|message| json!(message)).collect());
-        let event = || json!({ "messages": spelled });
-        let result = self.emit_cancellable(name, Some(cancel), event).await?;
-        let returned = result.get("messages")?;
-        if *returned == spelled {
-            return None;
-        }
-        match serde_json::from_value::<Vec<AgentMessage>>(returned.clone()) {
-            Ok(messages) => Some(messages.into_iter().map(Arc::new).collect()),
-            Err(error) => {
-                let failure = ExtensionFailure {
-                    extension: None,
-                    event: name.to_owned(),
-                    error: format!("the messages have no sense: {error}"),
-                    stack: None,
-                };
-                self.shared.bridge.ui.fail(failure).await;
-                None
-            }
-        }
-    }
 }
 
 /// Puts the name of an event first.
-fn typed(name: &str, event: Value) -> Value {
+pub(super) fn typed(name: &str, event: Value) -> Value {
     let mut object = Map::new();
     object.insert("type".to_owned(), name.into());
     if let Value::Object(members) = event {
@@ -159,28 +142,6 @@ fn typed(name: &str, event: Value) -> Value {
         object.extend(members.into_iter().filter(|(_, value)| !value.is_null()));
     }
     Value::Object(object)
-}
-
-fn reason_name(reason: StartReason) -> &'static str {
-    match reason {
-        StartReason::Startup => "startup",
-        StartReason::Reload => "reload",
-        StartReason::New => "new",
-        StartReason::Resume => "resume",
-        StartReason::Fork => "fork",
-    }
-}
-
-fn source_name(source: InputSource) -> &'static str {
-    match source {
-        InputSource::Interactive | InputSource::Cli => "interactive",
-        InputSource::Rpc => "rpc",
-        InputSource::Extension => "extension",
-    }
-}
-
-fn is_system(message: &SharedMessage) -> bool {
-    matches!(**message, AgentMessage::System(_))
 }
 
 impl SessionHooks for ExtensionHooks {
@@ -207,68 +168,11 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
-        Box::pin(async move {
-            let result = self.emit("input", || {
-                json!({
-                    "text": input.text,
-                    "images": (!input.images.is_empty()).then_some(&input.images),
-                    "source": source_name(input.source),
-                    "streamingBehavior": input.delivery.map(|delivery| match delivery {
-                        Delivery::Steer => "steer",
-                        Delivery::FollowUp => "followUp",
-                    }),
-                })
-            });
-            let Some(result) = result.await else {
-                return InputVerdict::Continue;
-            };
-            let text = result.get("text").and_then(Value::as_str);
-            match (result.get("action").and_then(Value::as_str), text) {
-                (Some("handled"), _) => InputVerdict::Handled,
-                (Some("transform"), Some(text)) => InputVerdict::Replace {
-                    text: text.to_owned(),
-                    images: result
-                        .get("images")
-                        .and_then(|images| serde_json::from_value(images.clone()).ok()),
-                },
-                _ => InputVerdict::Continue,
-            }
-        })
+        Box::pin(self.at_input(input))
     }
 
     fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
-        Box::pin(async move {
-            let result = self.emit("before_agent_start", || {
-                let prompt = pi_ai::transcript::system_text(&SystemMessage {
-                    sections: Some(start.sections.rendered()),
-                    ..SystemMessage::default()
-                });
-                json!({
-                    "prompt": start.prompt,
-                    "images": (!start.images.is_empty()).then_some(&start.images),
-                    "systemPrompt": prompt,
-                    "systemPromptOptions": { "sections": {}, "selectedTools": start.tools },
-                })
-            });
-            let data = result.await.map(serde_json::from_value::<StartData>);
-            let Some(Ok(data)) = data else {
-                return AgentStartChanges::default();
-            };
-            let options = data.options.unwrap_or_default();
-            let mut sections = start.sections.clone();
-            for (name, text) in &options.sections {
-                let text = text.as_str().unwrap_or_default();
-                if let Err(error) = sections.set_extension(name, text) {
-                    tracing::warn!(%error, "an extension's section is left out");
-                }
-            }
-            AgentStartChanges {
-                messages: data.messages.into_iter().map(Into::into).collect(),
-                sections: (sections != start.sections).then_some(sections),
-                forced_prompt: data.system_prompt,
-                tools: options.selected_tools.filter(|tools| *tools != start.tools),
-            }
-        })
+        Box::pin(self.at_before_agent_start(start))
     }
 
     fn context<'a>(
@@ -276,30 +180,7 @@ impl SessionHooks for ExtensionHooks {
         messages: Vec<SharedMessage>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<SharedMessage>, HookError>> {
-        Box::pin(async move {
-            let mut messages = messages;
-            if self.shared.bridge.hears("context") {
-                let others = messages.iter().filter(|message| !is_system(message));
-                let others: Vec<SharedMessage> = others.cloned().collect();
-                if let Some(changed) = self.transform("context", &others, cancel).await {
-                    // What the system messages add up to, at the head of another conversation.
-                    let systems = messages.iter().filter(|message| is_system(message));
-                    let systems: Vec<_> = systems
-                        .filter_map(|message| pi_agent::model_message(message))
-                        .collect();
-                    let head = current_system_message(&systems).map(AgentMessage::System);
-                    messages = head.map(Arc::new).into_iter().chain(changed).collect();
-                }
-            }
-            if self.shared.bridge.hears("context_with_system")
-                && let Some(changed) = self
-                    .transform("context_with_system", &messages, cancel)
-                    .await
-            {
-                messages = changed;
-            }
-            Ok(messages)
-        })
+        Box::pin(self.at_context(messages, cancel))
     }
 
     fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
@@ -311,32 +192,7 @@ impl SessionHooks for ExtensionHooks {
         call: PendingCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CallVerdict, HookError>> {
-        Box::pin(async move {
-            let result = self.emit_cancellable("tool_call", Some(cancel), || {
-                json!({
-                    "toolName": call.call.name,
-                    "toolCallId": call.call.id,
-                    "input": call.arguments,
-                })
-            });
-            let Some(result) = result.await else {
-                return Ok(CallVerdict::Run(call.arguments));
-            };
-            if let Some(failure) = result.get("failure").and_then(Value::as_str) {
-                return Err(HookError::new(failure));
-            }
-            if result.get("block").is_some() {
-                let reason = result.get("reason").and_then(Value::as_str);
-                return Ok(CallVerdict::Block {
-                    reason: reason.map(str::to_owned),
-                    terminate: result.get("terminate") == Some(&Value::Bool(true)),
-                });
-            }
-            match result.get("input") {
-                Some(Value::Object(input)) => Ok(CallVerdict::Run(input.clone())),
-                _ => Ok(CallVerdict::Run(call.arguments)),
-            }
-        })
+        Box::pin(self.at_tool_call(call, cancel))
     }
 
     fn tool_result<'a>(
@@ -344,41 +200,14 @@ impl SessionHooks for ExtensionHooks {
         call: &'a FinishedCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ResultUpdate, HookError>> {
-        Box::pin(async move {
-            let result = self.emit_cancellable("tool_result", Some(cancel), || {
-                json!({
-                    "toolName": call.pending.call.name,
-                    "toolCallId": call.pending.call.id,
-                    "input": call.pending.arguments,
-                    "content": call.output.content,
-                    "details": call.output.details,
-                    "isError": call.is_error,
-                    "usage": call.output.usage,
-                })
-            });
-            let data = result.await.map(serde_json::from_value::<ResultData>);
-            let Some(Ok(data)) = data else {
-                return Ok(ResultUpdate::default());
-            };
-            Ok(ResultUpdate {
-                content: data.content,
-                details: data.details,
-                is_error: data.is_error,
-                usage: data.usage,
-                terminate: None,
-            })
-        })
+        Box::pin(self.at_tool_result(call, cancel))
     }
 
     fn message_end<'a>(
         &'a self,
         message: &'a SharedMessage,
     ) -> BoxFuture<'a, Option<AgentMessage>> {
-        Box::pin(async move {
-            let event = || json!({ "message": message });
-            let result = self.emit("message_end", event).await?;
-            serde_json::from_value(result.get("message")?.clone()).ok()
-        })
+        Box::pin(self.at_message_end(message))
     }
 
     fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
@@ -498,35 +327,11 @@ impl SessionHooks for ExtensionHooks {
     }
 
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.emit("session_start", || {
-                json!({
-                    "reason": reason_name(start.reason),
-                    "previousSessionFile": start.previous_session_file,
-                })
-            })
-            .await;
-            self.emit("resources_discover", || {
-                let reason = match start.reason {
-                    StartReason::Reload => "reload",
-                    _ => "startup",
-                };
-                json!({ "cwd": self.cwd(), "reason": reason })
-            })
-            .await;
-        })
+        Box::pin(self.at_session_start(start))
     }
 
     fn before_switch(&self, switch: SessionSwitch) -> BoxFuture<'_, bool> {
-        Box::pin(async move {
-            let result = self.emit("session_before_switch", || {
-                json!({
-                    "reason": reason_name(switch.reason),
-                    "targetSessionFile": switch.target_session_file,
-                })
-            });
-            !is_cancelled(result.await.as_ref())
-        })
+        Box::pin(self.at_before_switch(switch))
     }
 
     fn before_fork<'a>(
@@ -534,31 +339,11 @@ impl SessionHooks for ExtensionHooks {
         entry: &'a EntryId,
         position: ForkPosition,
     ) -> BoxFuture<'a, bool> {
-        Box::pin(async move {
-            let result = self.emit("session_before_fork", || {
-                json!({
-                    "entryId": entry.to_string(),
-                    "position": match position {
-                        ForkPosition::Before => "before",
-                        ForkPosition::At => "at",
-                    },
-                })
-            });
-            !is_cancelled(result.await.as_ref())
-        })
+        Box::pin(self.at_before_fork(entry, position))
     }
 
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.emit("session_shutdown", || {
-                json!({
-                    "reason": shutdown.next.map_or("quit", reason_name),
-                    "targetSessionFile": shutdown.target_session_file,
-                })
-            })
-            .await;
-            self.shared.bridge.retire();
-        })
+        Box::pin(self.at_session_shutdown(shutdown))
     }
 
     fn report(&self, problem: HookProblem) {
@@ -574,11 +359,4 @@ impl SessionHooks for ExtensionHooks {
 /// Tells whether a handler refused.
 fn is_cancelled(result: Option<&Value>) -> bool {
     result.and_then(|result| result.get("cancel")) == Some(&Value::Bool(true))
-}
-
-impl ExtensionHooks {
-    fn cwd(&self) -> Option<std::path::PathBuf> {
-        let session = self.shared.bridge.session().ok()?;
-        Some(session.cwd().to_owned())
-    }
 }

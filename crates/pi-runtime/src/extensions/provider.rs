@@ -5,8 +5,9 @@ use std::sync::{Arc, Weak};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_ai::{
-    AssistantMessage, AssistantStream, ErrorClass, MessageBuilder, ModelConfig, ModelRequest,
-    ProviderDriver, ProviderError, RefreshContext, StopReason, StreamWriter, ToolCall,
+    AssistantMessage, AssistantStream, Credential, ErrorClass, MessageBuilder, ModelConfig,
+    ModelRequest, ProviderDriver, ProviderError, RefreshContext, StopReason, StreamWriter,
+    ToolCall,
 };
 use secrecy::ExposeSecret;
 use serde::Deserialize;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::Shared;
 use super::registration::ProviderData;
+use super::sign_in::spell_credential;
 use super::tool::words;
 
 /// The code behind a provider.
@@ -24,6 +26,7 @@ pub(super) struct Driver {
     provider: String,
     streams: bool,
     refreshes: bool,
+    changes_models: bool,
 }
 
 impl Driver {
@@ -34,6 +37,10 @@ impl Driver {
             provider: provider.name.clone(),
             streams: provider.streams,
             refreshes: provider.refreshes,
+            changes_models: provider
+                .sign_in
+                .as_ref()
+                .is_some_and(|sign_in| sign_in.changes_models),
         }
     }
 }
@@ -60,15 +67,24 @@ impl ProviderDriver for Driver {
 
     fn refresh<'a>(
         &'a self,
-        _context: &'a RefreshContext,
+        context: &'a RefreshContext,
     ) -> BoxFuture<'a, Result<Option<Vec<ModelConfig>>, ProviderError>> {
         async move {
-            let Some(shared) = self.shared.upgrade().filter(|_| self.refreshes) else {
+            let credential = context.credential.as_ref().and_then(Credential::as_oauth);
+            // Without a sign-in there is nothing to change the models by.
+            let changes = self.changes_models && credential.is_some();
+            let Some(shared) = self.shared.upgrade().filter(|_| self.refreshes || changes) else {
                 return Ok(None);
             };
-            let models = shared
-                .engine
-                .refresh_models(&self.extension, &self.provider);
+            let key = context.api_key.as_ref().map(ExposeSecret::expose_secret);
+            let seen = json!({
+                "credential": credential.map(spell_credential),
+                "apiKey": key,
+                "allowNetwork": context.network.is_some(),
+                "force": context.force,
+            });
+            let engine = &shared.engine;
+            let models = engine.refresh_models(&self.extension, &self.provider, seen);
             let models = models.await.map_err(|error| failed(words(error)))?;
             serde_json::from_value(models).map_err(|error| failed(error.to_string()))
         }

@@ -7,6 +7,8 @@ use pi_config::SourceInfo;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::sign_in::SignInData;
+
 /// Everything a factory has registered.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -83,6 +85,7 @@ pub(super) struct ProviderData {
     pub config: ProviderConfig,
     pub streams: bool,
     pub refreshes: bool,
+    pub sign_in: Option<SignInData>,
 }
 
 /// A command and whose it is.

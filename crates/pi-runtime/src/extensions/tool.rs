@@ -25,23 +25,27 @@ struct ExtensionTool {
     prepares: bool,
 }
 
-/// Makes a tool of what an extension registered.
-pub(super) fn registered(shared: &Arc<Shared>, extension: &str, data: &ToolData) -> RegisteredTool {
+/// Returns what a model is told of a tool.
+pub(super) fn declaration(data: &ToolData) -> ToolDeclaration {
     let sampling = data.constrained_sampling.clone();
-    let declaration = ToolDeclaration {
+    ToolDeclaration {
         name: data.name.clone(),
         description: data.description.clone(),
         parameters: data.parameters.clone(),
         constrained_sampling: sampling.and_then(|value| serde_json::from_value(value).ok()),
         extra: JsonObject::new(),
-    };
+    }
+}
+
+/// Makes a tool of what an extension registered.
+pub(super) fn registered(shared: &Arc<Shared>, extension: &str, data: &ToolData) -> RegisteredTool {
     let tool = ExtensionTool {
         shared: Arc::downgrade(shared),
         extension: extension.to_owned(),
         label: data.label.clone().unwrap_or_else(|| data.name.clone()),
         mode: data.execution_mode.unwrap_or_default(),
         prepares: data.prepares_arguments,
-        declaration,
+        declaration: declaration(data),
     };
     RegisteredTool {
         tool: Arc::new(tool),

@@ -1,7 +1,8 @@
 //! Sessions, tools and messages as extensions see them: JSON, made when it is asked for.
 
+use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::transcript::{current_system_message, system_text};
-use pi_ai::{AgentMessage, Message};
+use pi_ai::{AgentMessage, AssistantMessage, Message, Model};
 use pi_ext::HostError;
 use pi_session::{EntryId, Session, serialize_conversation, to_model_messages};
 use serde_json::{Value, json};
@@ -21,6 +22,20 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
             let messages: Vec<Message> = field(arguments, "messages")?;
             Ok(serialize_conversation(&messages).into())
         }
+        "messages.overflows" => {
+            let message: AssistantMessage = field(arguments, "message")?;
+            let window = field(arguments, "contextWindow")?;
+            Ok(is_context_overflow(&message, window).into())
+        }
+        "messages.recovers" => {
+            let message: AssistantMessage = field(arguments, "message")?;
+            let model: Model = field(arguments, "model")?;
+            Ok(is_recoverable_length(&message, &model).into())
+        }
+        "messages.partialJson" => {
+            let text: String = field(arguments, "text")?;
+            Ok(Value::Object(pi_ai::partial_json::parse_object(&text)))
+        }
         "messages.system" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
             spell(Ok::<_, HostError>(
@@ -36,47 +51,13 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
     }
 }
 
-/// Answers what is asked about the session.
+/// Answers what is asked about the live session.
 pub(super) fn session(
     session: &AgentSession,
     method: &str,
     arguments: &Value,
 ) -> Result<Value, HostError> {
-    let id = |name: &str| field::<Option<String>>(arguments, name);
     match method {
-        "session.info" => Ok(session.with_session(|session| {
-            json!({
-                "id": session.id(),
-                "file": session.path(),
-                "directory": session.directory(),
-                "leafId": session.leaf_id().map(ToString::to_string),
-            })
-        })),
-        "session.header" => {
-            session.with_session(|session| spell(Ok::<_, HostError>(session.header())))
-        }
-        "session.entry" => {
-            let Some(id) = id("id")? else {
-                return Ok(Value::Null);
-            };
-            session.with_session(|session| {
-                if !session.contains(&id) {
-                    return Ok(Value::Null);
-                }
-                spell(session.entry(&id))
-            })
-        }
-        "session.entries" => {
-            session.with_session(|session| spell(session.entries().collect::<Result<Vec<_>, _>>()))
-        }
-        "session.branch" => {
-            let from = id("fromId")?.map(EntryId::from);
-            session.with_session(|session| spell(branch(session, from.as_ref())))
-        }
-        "session.label" => {
-            let id = EntryId::from(id("id")?.unwrap_or_default());
-            Ok(session.with_session(|session| session.label(&id).map(str::to_owned).into()))
-        }
         "session.context" => {
             let messages = session.messages().map_err(told)?;
             Ok(json!({
@@ -86,6 +67,45 @@ pub(super) fn session(
                     "provider": model.provider, "modelId": model.id,
                 })),
             }))
+        }
+        _ => session.with_session(|session| stored_session(session, method, arguments)),
+    }
+}
+
+/// Answers what is asked about a session.
+pub(super) fn stored_session(
+    session: &Session,
+    method: &str,
+    arguments: &Value,
+) -> Result<Value, HostError> {
+    let id = |name: &str| field::<Option<String>>(arguments, name);
+    match method {
+        "session.info" => Ok(json!({
+            "id": session.id(),
+            "file": session.path(),
+            "directory": session.directory(),
+            "leafId": session.leaf_id().map(ToString::to_string),
+        })),
+        "session.header" => spell(Ok::<_, HostError>(session.header())),
+        "session.entry" => match id("id")? {
+            Some(id) if session.contains(&id) => spell(session.entry(&id)),
+            _ => Ok(Value::Null),
+        },
+        "session.entries" => spell(session.entries().collect::<Result<Vec<_>, _>>()),
+        "session.branch" => {
+            let from = id("fromId")?.map(EntryId::from);
+            spell(branch(session, from.as_ref()))
+        }
+        "session.label" => {
+            let id = EntryId::from(id("id")?.unwrap_or_default());
+            Ok(session.label(&id).map(str::to_owned).into())
+        }
+        "session.projection" => {
+            let projection = session.projection().map_err(told)?;
+            let entries = projection.entries().iter().map(|projected| {
+                json!({ "sourceEntry": projected.entry(), "messages": projected.messages() })
+            });
+            Ok(entries.collect())
         }
         _ => Err(unknown(method)),
     }

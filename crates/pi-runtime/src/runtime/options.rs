@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
 use pi_config::{AgentDir, ResourceFlags, SettingsStore};
 
-use crate::extensions::ExtensionOptions;
+use crate::extensions::{ExtensionOptions, ExtensionVoter};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
 use crate::services::{ServiceOptions, Services, TrustPrompt};
@@ -51,7 +51,7 @@ pub struct RuntimeOptions {
     pub extensions: ExtensionOptions,
     /// Who tells whoever takes part that the first session starts.
     pub session_start: SessionStartTold,
-    /// Who takes part in sessions that no extension takes part in.
+    /// Who takes part in every session, after the extensions.
     pub hooks: Arc<dyn HooksSource>,
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
@@ -105,6 +105,7 @@ impl RuntimeOptions {
         ServiceOptions {
             trust: self.trust,
             trust_prompt: self.trust_prompt.clone(),
+            trust_voter: Some(Arc::new(ExtensionVoter(self.extensions.clone()))),
             resources: self.resources.clone(),
             settings: self.settings.clone(),
             credentials: self.credentials.clone(),

@@ -16,6 +16,7 @@ use crate::hooks::{
 };
 
 /// Shows what the model would see next; nothing is made until somebody looks.
+#[derive(Clone, Copy)]
 pub struct BoundaryView<'a> {
     session: &'a AgentSession,
     point: Point,

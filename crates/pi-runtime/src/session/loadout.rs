@@ -11,8 +11,8 @@ use pi_ai::{AgentMessage, Content, Message, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
 use pi_tools::{ImageLimits, SessionVariables};
 
-use super::AgentSession;
 use super::state::ToolInfo;
+use super::{AgentSession, lock};
 
 impl AgentSession {
     /// Returns the names of the tools the model may call.
@@ -63,7 +63,8 @@ impl AgentSession {
     /// Returns the prompt without what a hook wants for the run.
     pub(super) fn base_sections(&self) -> PromptSections {
         let live = self.live();
-        self.0.prompt.sections(&live.tools, &live.active_tools)
+        let material = lock(&self.0.material);
+        material.prompt.sections(&live.tools, &live.active_tools)
     }
 
     fn sections(&self) -> PromptSections {

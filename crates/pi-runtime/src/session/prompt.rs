@@ -291,7 +291,7 @@ impl AgentSession {
     /// Expands a skill command, then a prompt template. A skill that cannot be read is reported and
     /// the text left as it is.
     pub(super) fn expand(&self, text: String) -> String {
-        let resources = &self.0.resources;
+        let resources = self.resources();
         let text = match resources.expand_skill(&text) {
             Some(Ok(expanded)) => expanded,
             Some(Err(error)) => {

@@ -6,6 +6,7 @@
 )]
 
 mod export;
+mod extensions;
 mod hostile_repository;
 mod replacement;
 mod start;

@@ -1,8 +1,9 @@
 //! What handlers return, as JavaScript gives it.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::extensions::prompt_options::ChangedOptions;
 use crate::hooks::CustomDraft;
 
 #[derive(Deserialize)]
@@ -32,14 +33,7 @@ impl From<DraftData> for CustomDraft {
 pub(super) struct StartData {
     pub(super) messages: Vec<DraftData>,
     pub(super) system_prompt: Option<String>,
-    pub(super) options: Option<StartOptions>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct StartOptions {
-    pub(super) sections: Map<String, Value>,
-    pub(super) selected_tools: Option<Vec<String>>,
+    pub(super) options: Option<ChangedOptions>,
 }
 
 #[derive(Deserialize, Default)]

@@ -1,0 +1,121 @@
+// A loop of turns over any stream of answers, for extensions that run one by themselves.
+import { EventStream } from "pi:pi/event_stream";
+import { streamModel } from "pi:pi/model_streams";
+import { errorsOf } from "pi:pi/schema_check";
+
+const isStop = (reason) => reason === "error" || reason === "aborted";
+const textOf = (text) => [{ type: "text", text }];
+
+// Runs one call and returns its result, whatever happens.
+async function runTool(tools, call, config, context, signal, emit) {
+  const tool = tools.find((one) => one.name === call.name);
+  let result;
+  let isError = false;
+  emit({ type: "tool_execution_start", toolCallId: call.id, toolName: call.name, args: call.arguments });
+  try {
+    if (!tool) throw new Error(`Tool ${call.name} not found`);
+    const args = tool.prepareArguments ? tool.prepareArguments(call.arguments) : structuredClone(call.arguments ?? {});
+    const [problem] = errorsOf(tool.parameters, args);
+    if (problem) throw new Error(`The arguments do not fit: ${problem.path || "root"}: ${problem.message}`);
+    const verdict = await config.beforeToolCall?.({ toolCall: call, args, context }, signal);
+    if (verdict?.block) throw new Error(verdict.reason ?? "The call was blocked");
+    const onUpdate = (partialResult) => emit({ type: "tool_execution_update", toolCallId: call.id, toolName: call.name, args, partialResult });
+    result = await tool.execute(call.id, args, signal, onUpdate);
+  } catch (error) {
+    result = { content: textOf(error instanceof Error ? error.message : String(error)), details: {} };
+    isError = true;
+  }
+  const changed = await config.afterToolCall?.({ toolCall: call, result, isError, context }, signal);
+  if (changed) {
+    isError = changed.isError ?? isError;
+    result = { ...result, ...changed };
+  }
+  emit({ type: "tool_execution_end", toolCallId: call.id, toolName: call.name, result, isError });
+  const { content = [], details } = result ?? {};
+  return { role: "toolResult", toolCallId: call.id, toolName: call.name, content, details, isError, timestamp: Date.now() };
+}
+
+async function runCalls(tools, calls, config, context, signal, emit) {
+  const isSequential = config.toolExecution === "sequential" || calls.some((call) => tools.find((tool) => tool.name === call.name)?.executionMode === "sequential");
+  if (!isSequential) return Promise.all(calls.map((call) => runTool(tools, call, config, context, signal, emit)));
+  const results = [];
+  for (const call of calls) results.push(await runTool(tools, call, config, context, signal, emit));
+  return results;
+}
+
+// Asks for one answer and tells of it as it grows.
+async function answer(context, config, signal, emit, streamFn) {
+  const seen = (await config.transformContext?.(context.messages, signal)) ?? context.messages;
+  const messages = (await config.convertToLlm?.(seen)) ?? seen.filter(({ role }) => ["user", "assistant", "toolResult", "system"].includes(role));
+  const { model, convertToLlm, transformContext, getApiKey, ...options } = config;
+  const apiKey = (await getApiKey?.(model.provider)) ?? options.apiKey;
+  const stream = await streamFn(model, { systemPrompt: context.systemPrompt, messages, tools: context.tools }, { ...options, apiKey, signal });
+  let isStarted = false;
+  const start = (message) => {
+    if (!isStarted) emit({ type: "message_start", message });
+    isStarted = true;
+  };
+  for await (const event of stream) {
+    if (event.type === "done" || event.type === "error") continue;
+    start(event.partial);
+    if (event.type !== "start") emit({ type: "message_update", message: event.partial, assistantMessageEvent: event });
+  }
+  const message = await stream.result();
+  start(message);
+  emit({ type: "message_end", message });
+  return message;
+}
+
+async function run(prompts, context, config, signal, emit, streamFn) {
+  const added = [];
+  const add = (message, isTold) => {
+    context.messages.push(message);
+    added.push(message);
+    if (!isTold) return;
+    emit({ type: "message_start", message });
+    emit({ type: "message_end", message });
+  };
+  emit({ type: "agent_start" });
+  let pending = prompts;
+  for (;;) {
+    emit({ type: "turn_start" });
+    for (const message of pending) add(message, true);
+    const message = await answer(context, config, signal, emit, streamFn);
+    add(message, false);
+    const calls = isStop(message.stopReason) ? [] : message.content.filter((block) => block.type === "toolCall");
+    const toolResults = await runCalls(context.tools ?? [], calls, config, context, signal, emit);
+    for (const result of toolResults) add(result, true);
+    emit({ type: "turn_end", message, toolResults });
+    if (isStop(message.stopReason)) break;
+    pending = (await config.getSteeringMessages?.()) ?? [];
+    if (calls.length === 0 && pending.length === 0) pending = (await config.getFollowUpMessages?.()) ?? [];
+    if (calls.length === 0 && pending.length === 0) break;
+  }
+  emit({ type: "agent_end", messages: added });
+  return added;
+}
+
+function loop(prompts, context, config, signal, streamFn) {
+  const stream = new EventStream((event) => event.type === "agent_end", (event) => event.messages);
+  const copy = { ...context, messages: [...context.messages] };
+  run(prompts, copy, config, signal, (event) => stream.push(event), streamFn).then(
+    (messages) => stream.end(messages),
+    (error) => {
+      const message = { role: "assistant", content: [], stopReason: signal?.aborted ? "aborted" : "error", errorMessage: error.message, timestamp: Date.now() };
+      stream.push({ type: "agent_end", messages: [message] });
+    },
+  );
+  return stream;
+}
+
+// Begins a loop with something new to say.
+export function agentLoop(prompts, context, config, signal, streamFn = streamModel) {
+  return loop(prompts, context, config, signal, streamFn);
+}
+
+// Goes on with a conversation as it is.
+export function agentLoopContinue(context, config, signal, streamFn = streamModel) {
+  if (context.messages.length === 0) throw new Error("there is no conversation to go on with");
+  if (context.messages.at(-1).role === "assistant") throw new Error("the last message is an answer; there is nothing to go on with");
+  return loop([], context, config, signal, streamFn);
+}

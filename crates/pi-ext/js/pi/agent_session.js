@@ -1,0 +1,235 @@
+// Agents that an extension runs by itself, beside the live session.
+import { call, request } from "pi:host";
+import { describeTool } from "pi:pi/registry";
+import { keep, release } from "pi:pi/work";
+
+const optional = (value) => value ?? undefined;
+
+export class AgentSession {
+  #agent;
+  #listeners = new Set();
+  #sessionManager;
+  #resourceLoader;
+
+  constructor(agent, { sessionManager, resourceLoader }) {
+    this.#agent = agent;
+    this.#sessionManager = sessionManager;
+    this.#resourceLoader = resourceLoader;
+  }
+  #get(what, args) {
+    return call(`agent.${what}`, { ...args, agent: this.#agent });
+  }
+  #do(verb, args) {
+    return request(`agent.${verb}`, { ...args, agent: this.#agent });
+  }
+  #state(name) {
+    return optional(this.#get("state")[name]);
+  }
+
+  // Called with every event of the agent.
+  tell(event) {
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+  subscribe(listener) {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  prompt(text, options = {}) {
+    const { images, streamingBehavior, expandPromptTemplates } = options;
+    return this.#do("prompt", { text, images: images ?? [], streamingBehavior, expandPromptTemplates });
+  }
+  steer(text, images) {
+    return this.prompt(text, { images, streamingBehavior: "steer" });
+  }
+  followUp(text, images) {
+    return this.prompt(text, { images, streamingBehavior: "followUp" });
+  }
+  sendUserMessage(content, options = {}) {
+    return this.#do("sendUser", { content, options });
+  }
+  sendCustomMessage(message, options = {}) {
+    return this.#do("send", { message, options });
+  }
+  clearQueue() {
+    return this.#do("clearQueue");
+  }
+  abort() {
+    return this.#do("abort");
+  }
+  waitForIdle() {
+    return this.#do("idle");
+  }
+  compact(customInstructions) {
+    return this.#do("compact", { customInstructions });
+  }
+  setModel(model) {
+    return this.#do("setModel", { provider: model.provider, id: model.id });
+  }
+  setThinkingLevel(level) {
+    return this.#do("setThinking", { level });
+  }
+  setSessionName(name) {
+    return this.#do("setName", { name });
+  }
+  setAutoCompactionEnabled(enabled) {
+    this.#get("setAutoCompaction", { enabled });
+  }
+  executeBash(command, onChunk, options = {}) {
+    return this.#do("bash", { command, exclude: options.excludeFromContext });
+  }
+  abortBash() {
+    this.#get("abortBash");
+  }
+  // Extensions have their part in the live session alone.
+  async bindExtensions() {}
+  dispose() {
+    this.#listeners.clear();
+    release(this.#agent);
+    return this.#do("dispose");
+  }
+
+  get messages() {
+    return this.#get("messages");
+  }
+  get state() {
+    const { model, thinkingLevel, isStreaming } = this.#get("state");
+    return { systemPrompt: this.systemPrompt, model: optional(model), thinkingLevel, tools: this.getAllTools(), messages: this.messages, isStreaming };
+  }
+  get agent() {
+    const session = this;
+    return {
+      get state() {
+        return session.state;
+      },
+      subscribe: (listener) => session.subscribe(listener),
+      abort: () => session.abort(),
+      waitForIdle: () => session.waitForIdle(),
+    };
+  }
+  get systemPrompt() {
+    return this.#get("systemPrompt");
+  }
+  get model() {
+    return this.#state("model");
+  }
+  get thinkingLevel() {
+    return this.#state("thinkingLevel");
+  }
+  get isStreaming() {
+    return this.#state("isStreaming");
+  }
+  get isIdle() {
+    return this.#state("isIdle");
+  }
+  get isCompacting() {
+    return this.#state("isCompacting");
+  }
+  get isRetrying() {
+    return false;
+  }
+  get isBashRunning() {
+    return this.#state("isBashRunning");
+  }
+  get sessionFile() {
+    return this.#state("sessionFile");
+  }
+  get sessionId() {
+    return this.#state("sessionId");
+  }
+  get sessionName() {
+    return this.#state("sessionName");
+  }
+  get pendingMessageCount() {
+    return this.#state("pendingMessageCount");
+  }
+  get scopedModels() {
+    return this.#state("scopedModels");
+  }
+  get sessionManager() {
+    return this.#sessionManager;
+  }
+  get resourceLoader() {
+    return this.#resourceLoader;
+  }
+  getAvailableThinkingLevels() {
+    return this.#state("availableThinkingLevels");
+  }
+  supportsThinking() {
+    return this.#state("supportsThinking");
+  }
+  getActiveToolNames() {
+    return this.#state("activeTools");
+  }
+  getAllTools() {
+    return this.#get("tools");
+  }
+  setActiveToolsByName(names) {
+    this.#get("setTools", { names: [...names] });
+  }
+  getSessionStats() {
+    return this.#get("stats");
+  }
+  getContextUsage() {
+    return optional(this.#get("usage"));
+  }
+  getLastAssistantText() {
+    return optional(this.#get("lastText"));
+  }
+}
+
+// What a loader of resources says that an agent can be started with.
+async function resourcesOf(loader) {
+  if (!loader) return {};
+  const skills = loader.getSkills?.().skills ?? [];
+  const prompts = loader.getPrompts?.().prompts ?? [];
+  const files = loader.getAgentsFiles?.().agentsFiles ?? [];
+  const append = loader.getAppendSystemPrompt?.() ?? [];
+  const contexts = files.map(({ path, content }) => `# ${path}\n\n${content}`);
+  return {
+    noSkills: true,
+    skills: skills.map((skill) => skill.filePath).filter(Boolean),
+    noPromptTemplates: true,
+    promptTemplates: prompts.map((prompt) => prompt.filePath).filter(Boolean),
+    noContextFiles: true,
+    systemPrompt: loader.getSystemPrompt?.(),
+    appendSystemPrompt: [...append, ...contexts],
+  };
+}
+
+// Starts an agent.
+export async function createAgentSession(options = {}) {
+  const { cwd, agentDir, model, thinkingLevel, tools, noTools, excludeTools = [], customTools = [], sessionManager, resourceLoader } = options;
+  let session;
+  const execute = async ({ name, callId, arguments: args }, signal, signalId) => {
+    const tool = customTools.find((one) => one.name === name);
+    const onUpdate = (partial) => void call("tool.update", { signalId, partial });
+    const { content = [], details, usage, terminate } = (await tool.execute(callId, args, signal, onUpdate)) ?? {};
+    return { content, details, usage, terminate };
+  };
+  const number = keep({ event: (event) => session?.tell(event), tool: execute });
+  const wanted = sessionManager?.wanted;
+  try {
+    const started = await request("agent.create", {
+      number,
+      cwd: cwd ?? sessionManager?.getCwd?.(),
+      agentDir,
+      model: model && { provider: model.provider, id: model.id },
+      thinkingLevel,
+      // Tools used to be given as such; their names say the same.
+      tools: tools?.map((tool) => (typeof tool === "string" ? tool : tool.name)),
+      noTools,
+      excludeTools,
+      customTools: customTools.map(describeTool),
+      isInMemory: wanted?.kind === "memory",
+      sessionFile: wanted && wanted.kind !== "memory" && wanted.kind !== "create" ? wanted.file : undefined,
+      sessionDir: wanted?.sessionDir,
+      resources: await resourcesOf(resourceLoader),
+    });
+    session = new AgentSession(number, { sessionManager, resourceLoader });
+    return { session, extensionsResult: { extensions: [], errors: [] }, modelFallbackMessage: optional(started.modelFallbackMessage) };
+  } catch (error) {
+    release(number);
+    throw error;
+  }
+}

@@ -1,0 +1,71 @@
+// The answers of models, as streams of events. What an event adds comes from the program; the message so far is kept here.
+import { AssistantMessageEventStream } from "pi:pi/event_stream";
+import { perform } from "pi:pi/work";
+
+function emptyMessage(model) {
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost };
+  return { role: "assistant", content: [], api: model.api, provider: model.provider, model: model.id, usage, stopReason: "stop", timestamp: Date.now() };
+}
+
+// How each kind of event changes the message so far.
+const growth = {
+  text_start: (content, { contentIndex }) => void (content[contentIndex] = { type: "text", text: "" }),
+  text_delta: (content, { contentIndex, delta }) => void (content[contentIndex].text += delta),
+  text_end: (content, event) => void (content[event.contentIndex].text = event.content),
+  thinking_start: (content, { contentIndex }) => void (content[contentIndex] = { type: "thinking", thinking: "" }),
+  thinking_delta: (content, { contentIndex, delta }) => void (content[contentIndex].thinking += delta),
+  thinking_end: (content, event) => void (content[event.contentIndex].thinking = event.content),
+  toolcall_start: (content, { contentIndex, id, name }) => void (content[contentIndex] = { type: "toolCall", id, name, arguments: {} }),
+  toolcall_end: (content, { contentIndex, toolCall }) => void (content[contentIndex] = { type: "toolCall", ...toolCall }),
+};
+
+// Asks a model and returns its answer as it comes.
+export function streamModel(model, context = {}, options = {}, onWire = false) {
+  const { signal, onPayload, onResponse, ...asking } = options ?? {};
+  const stream = new AssistantMessageEventStream();
+  const partial = emptyMessage(model);
+  let last;
+  const events = (batch) => {
+    for (const event of batch) {
+      if (event.type === "done" || event.type === "error") {
+        last = event;
+        continue;
+      }
+      growth[event.type]?.(partial.content, event);
+      stream.push({ ...event, partial });
+    }
+  };
+  const { systemPrompt, messages = [], tools } = context;
+  const conversation = { systemPrompt, messages, tools: tools?.map(({ name, description, parameters }) => ({ name, description, parameters })) };
+  perform("models.stream", { model, context: conversation, options: asking, onWire }, { events }, signal).then(
+    (message) => {
+      const isFailure = message.stopReason === "error" || message.stopReason === "aborted";
+      const reason = last?.reason ?? message.stopReason;
+      stream.push(isFailure ? { type: "error", reason, error: message } : { type: "done", reason, message });
+      stream.end(message);
+    },
+    (error) => {
+      const message = { ...partial, stopReason: signal?.aborted ? "aborted" : "error", errorMessage: error.message };
+      stream.push({ type: "error", reason: message.stopReason, error: message });
+      stream.end(message);
+    },
+  );
+  return stream;
+}
+
+// The protocols that the program speaks by itself.
+export const WIRE_APIS = [
+  "anthropic-messages", "azure-openai-responses", "bedrock-converse-stream", "google-generative-ai", "google-vertex",
+  "mistral-conversations", "openai-codex-responses", "openai-completions", "openai-responses", "pi-messages",
+];
+
+// Asks a model by the protocol it names, not through its provider: an extension may stand behind that.
+export function streamOnWire(model, context, options) {
+  return streamModel(model, context, options, WIRE_APIS.includes(model.api));
+}
+
+// Asks a model and waits for the whole answer.
+export function completeModel(model, context, options) {
+  return streamModel(model, context, options).result();
+}

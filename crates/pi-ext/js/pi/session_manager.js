@@ -1,0 +1,233 @@
+// Sessions that an extension opens by itself, beside the live one. The program keeps them; this class holds a number.
+import { call, request } from "pi:host";
+import { resolve } from "node:path";
+
+const optional = (value) => value ?? undefined;
+const closed = new FinalizationRegistry((session) => call("shelf.close", { session }));
+
+// Builds the tree of all entries.
+export function treeOf(entries, labelOf) {
+  const nodes = new Map();
+  const roots = [];
+  for (const entry of entries) {
+    const node = { entry, children: [], label: labelOf(entry.id) };
+    nodes.set(entry.id, node);
+    (nodes.get(entry.parentId)?.children ?? roots).push(node);
+  }
+  return roots;
+}
+
+export class SessionManager {
+  #session;
+  #wanted;
+
+  constructor(wanted) {
+    this.#open(wanted);
+  }
+  static create(cwd, sessionDir, options = {}) {
+    return new SessionManager({ kind: "create", cwd, sessionDir, ...options });
+  }
+  static open(path, sessionDir, cwd) {
+    return new SessionManager({ kind: "open", path: resolve(path), sessionDir, cwd });
+  }
+  static continueRecent(cwd, sessionDir) {
+    return new SessionManager({ kind: "recent", cwd, sessionDir });
+  }
+  static inMemory(cwd, options = {}, entries = []) {
+    return new SessionManager({ kind: "memory", cwd, id: options.id, entries });
+  }
+  static forkFrom(path, cwd, sessionDir, options = {}) {
+    return new SessionManager({ kind: "fork", path: resolve(path), cwd, sessionDir, id: options.id });
+  }
+  static findById(cwd, id, sessionDir) {
+    return optional(call("shelf.find", { cwd, id, sessionDir }));
+  }
+  static async list(cwd, sessionDir) {
+    return (await request("shelf.list", { cwd, sessionDir })).map(dated);
+  }
+  static async listAll(sessionDir) {
+    return (await request("shelf.list", { sessionDir: typeof sessionDir === "string" ? sessionDir : undefined })).map(dated);
+  }
+
+  #open(wanted) {
+    const before = this.#session;
+    this.#session = call("shelf.open", wanted);
+    this.#wanted = wanted;
+    if (before !== undefined) {
+      closed.unregister(this);
+      call("shelf.close", { session: before });
+    }
+    closed.register(this, this.#session, this);
+  }
+  #ask(method, args) {
+    return call(`shelf.${method}`, { ...args, session: this.#session });
+  }
+  #append(entry) {
+    return this.#ask("append", { entry }).id;
+  }
+
+  // How an agent goes on with this session.
+  get wanted() {
+    return { kind: this.#wanted.kind, file: this.getSessionFile(), sessionDir: this.#wanted.sessionDir };
+  }
+  setSessionFile(path) {
+    this.#open({ kind: "open", path: resolve(path) });
+  }
+  newSession(options = {}) {
+    const { cwd = this.getCwd(), sessionDir, kind } = this.#wanted;
+    this.#open(kind === "memory" ? { kind, cwd, id: options.id } : { kind: "create", cwd, sessionDir, ...options });
+    return this.getSessionFile();
+  }
+
+  isPersisted() {
+    return this.#ask("info").file !== null;
+  }
+  getCwd() {
+    return this.#ask("cwd");
+  }
+  getSessionDir() {
+    return this.#ask("info").directory;
+  }
+  usesDefaultSessionDir() {
+    return this.#wanted.sessionDir === undefined;
+  }
+  getSessionId() {
+    return this.#ask("info").id;
+  }
+  getSessionFile() {
+    return optional(this.#ask("info").file);
+  }
+  getSessionName() {
+    return optional(this.#ask("name"));
+  }
+  getHeader() {
+    return this.#ask("header");
+  }
+  getLeafId() {
+    return this.#ask("info").leafId;
+  }
+  getLeafEntry() {
+    return this.getEntry(this.getLeafId());
+  }
+  getEntry(id) {
+    return optional(this.#ask("entry", { id }));
+  }
+  getEntries() {
+    return this.#ask("entries");
+  }
+  getChildren(parentId) {
+    return this.getEntries().filter((entry) => entry.parentId === parentId);
+  }
+  getLabel(id) {
+    return optional(this.#ask("label", { id }));
+  }
+  getBranch(fromId) {
+    return this.#ask("branch", { fromId });
+  }
+  getTree() {
+    return treeOf(this.getEntries(), (id) => this.getLabel(id));
+  }
+  buildSessionContext() {
+    const { messages, thinkingLevel, model } = this.#ask("context");
+    return { messages, thinkingLevel, model };
+  }
+  buildSessionProjection() {
+    return this.#ask("context");
+  }
+  buildContextEntries() {
+    return this.#ask("context").entries.map(({ sourceEntry }) => sourceEntry);
+  }
+
+  appendMessage(message) {
+    return this.#ask("appendMessage", { message }).id;
+  }
+  appendThinkingLevelChange(thinkingLevel) {
+    return this.#append({ type: "thinking_level_change", thinkingLevel });
+  }
+  appendModelChange(provider, modelId) {
+    return this.#append({ type: "model_change", provider, modelId });
+  }
+  appendUsage(kind, provider, model, usage, note) {
+    return this.#ask("append", { entry: { type: "usage", kind, provider, model, usage, note } });
+  }
+  appendCompaction(summary, firstKeptEntryId, tokensBefore, details, fromHook, usage) {
+    return this.#append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, details, fromHook, usage });
+  }
+  appendCustomEntry(customType, data) {
+    return this.#append({ type: "custom", customType, data });
+  }
+  appendSessionInfo(name) {
+    return this.#ask("setName", { name }).id;
+  }
+  appendCustomMessageEntry(customType, content, display, details) {
+    return this.#append({ type: "custom_message", customType, content, display, details });
+  }
+  appendContextEdit(targetId, replacement) {
+    return this.#append({ type: "context_edit", targetId, replacement });
+  }
+  appendLabelChange(targetId, label) {
+    return this.#ask("setLabel", { targetId, label }).id;
+  }
+  branch(id) {
+    this.#ask("branchAt", { id });
+  }
+  resetLeaf() {
+    this.#ask("resetLeaf");
+  }
+  branchWithSummary(fromId, summary, details, fromHook, usage) {
+    return this.#ask("branchWithSummary", { fromId, summary, details, fromHook, usage }).id;
+  }
+  createBranchedSession(leafId) {
+    return optional(this.#ask("branched", { leafId }));
+  }
+}
+
+function dated(info) {
+  return { ...info, name: optional(info.name), parentSessionPath: optional(info.parentSessionPath), created: new Date(info.created), modified: new Date(info.modified) };
+}
+
+// The lines of a session file that can be read.
+export function parseSessionEntries(content) {
+  return content.split("\n").flatMap((line) => {
+    try {
+      return line.trim() === "" ? [] : [JSON.parse(line)];
+    } catch {
+      // A torn line is passed over.
+      return [];
+    }
+  });
+}
+
+export function getLatestCompactionEntry(entries) {
+  return entries.findLast((entry) => entry.type === "compaction") ?? null;
+}
+
+// The entries from the root to a leaf; the last entry is the leaf unless one is named.
+function pathTo(entries, leafId) {
+  if (leafId === null) return [];
+  const byId = new Map(entries.filter((entry) => entry.id).map((entry) => [entry.id, entry]));
+  const path = [];
+  let entry = leafId === undefined ? entries.findLast((one) => one.type !== "session") : byId.get(leafId);
+  while (entry) {
+    path.unshift(entry);
+    entry = byId.get(entry.parentId);
+  }
+  return path;
+}
+
+export function buildSessionContext(entries, leafId) {
+  const path = pathTo(entries, leafId);
+  const model = path.findLast((entry) => entry.type === "model_change" || entry.message?.role === "assistant");
+  const thinking = path.findLast((entry) => entry.type === "thinking_level_change");
+  return {
+    messages: call("shelf.context", { entries: path }).messages,
+    thinkingLevel: thinking?.thinkingLevel ?? "off",
+    model: model ? { provider: model.provider ?? model.message.provider, modelId: model.modelId ?? model.message.model } : null,
+  };
+}
+export function buildContextEntries(entries, leafId) {
+  return call("shelf.context", { entries: pathTo(entries, leafId) }).entries;
+}
+export function sessionEntryToContextMessages(entry) {
+  return call("shelf.context", { entries: [{ ...entry, parentId: null }] }).messages;
+}

@@ -1,0 +1,19 @@
+// How a text became another.
+import { call } from "pi:host";
+import { theme } from "pi:pi/theme";
+
+export function generateDiffString(before, after) {
+  const { diff, firstChangedLine } = call("convert.change", { before, after });
+  return { diff, firstChangedLine: firstChangedLine ?? undefined };
+}
+export function generateUnifiedPatch(path, before, after) {
+  return call("convert.change", { before, after, path }).patch;
+}
+
+const SIGNS = { "+": "toolDiffAdded", "-": "toolDiffRemoved" };
+
+// Colours the lines of a difference.
+export function renderDiff(diff) {
+  const lines = diff.split("\n").map((line) => theme.fg(SIGNS[line[0]] ?? "toolDiffContext", line.replaceAll("\t", "   ")));
+  return lines.join("\n");
+}

@@ -1,0 +1,239 @@
+//! Sessions that extensions run by themselves: agents beside the live session.
+//!
+//! `createAgentSession` of JavaScript makes a runtime of its own here, with the models of the
+//! program and without extensions. JavaScript hears of its events and runs the tools it brought.
+
+mod options;
+mod tool;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_ai::ThinkingLevel;
+use pi_ext::{HostError, HostFuture};
+use serde_json::{Value, json};
+
+use super::bridge::{Bridge, field, lock, read, spell, told, unknown};
+use super::sending::{SendMessage, SendUserMessage};
+use super::wire;
+use super::works::Backer;
+use crate::event::{SessionEvent, UpdateForm};
+use crate::runtime::SessionRuntime;
+use crate::session::{
+    AgentSession, BashRequest, Persist, Prompt, SessionListener, SessionSubscription,
+};
+use options::{AgentOptions, PromptOptions};
+
+/// The agents of extensions, by their numbers.
+#[derive(Default)]
+pub(super) struct Agents(HashMap<u64, Agent>);
+
+struct Agent {
+    runtime: SessionRuntime,
+    _subscription: SessionSubscription,
+}
+
+/// Tells JavaScript of events.
+struct Listener(Backer);
+
+impl SessionListener for Listener {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let event = event.to_json(UpdateForm::Full).ok();
+            let event = event.and_then(|event| serde_json::from_str(&event).ok());
+            let Some(event) = event else {
+                return;
+            };
+            if let Err(error) = self.0.ask("event", event, None).await {
+                tracing::debug!(%error, "an extension does not hear of its agent");
+            }
+        })
+    }
+}
+
+impl Bridge {
+    /// Starts an agent and returns what it starts with.
+    pub(super) fn create_agent(
+        &self,
+        extension: Option<&str>,
+        arguments: Value,
+    ) -> Result<HostFuture, HostError> {
+        let options: AgentOptions = read(arguments)?;
+        let number = options.number;
+        let backer = self.backer(extension, number)?;
+        let runtime_options = options.runtime(self, &backer)?;
+        let shared = self.shared()?;
+        Ok(self.on_program(async move {
+            let runtime = SessionRuntime::start(runtime_options).await.map_err(told)?;
+            let session = runtime.session();
+            let fallback = runtime.model_fallback();
+            let agent = Agent {
+                _subscription: session.subscribe(Arc::new(Listener(backer))),
+                runtime,
+            };
+            let Some(shared) = shared.upgrade() else {
+                agent.runtime.shutdown().await;
+                return Err(HostError::new("the extension is gone"));
+            };
+            lock(&shared.bridge.agents).0.insert(number, agent);
+            Ok(json!({ "modelFallbackMessage": fallback }))
+        }))
+    }
+
+    fn agent(&self, arguments: &Value) -> Result<AgentSession, HostError> {
+        let number: u64 = field(arguments, "agent")?;
+        let agents = lock(&self.agents);
+        let agent = agents.0.get(&number);
+        let agent = agent.ok_or_else(|| HostError::new("this session was disposed of"))?;
+        Ok(agent.runtime.session())
+    }
+
+    /// Ends all agents, when the live session does.
+    pub(super) async fn end_agents(&self) {
+        let agents = std::mem::take(&mut lock(&self.agents).0);
+        for agent in agents.into_values() {
+            agent.runtime.shutdown().await;
+        }
+    }
+
+    /// Answers what is asked about an agent.
+    pub(super) fn call_agent(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
+        let session = self.agent(arguments)?;
+        match method {
+            "agent.state" => Ok(state(&session)),
+            "agent.messages" => spell(session.messages()),
+            "agent.systemPrompt" => Ok(session.system_prompt().into()),
+            "agent.stats" => spell(session.stats()),
+            "agent.usage" => spell(session.context_usage()),
+            "agent.lastText" => spell(session.last_assistant_text()),
+            "agent.tools" => Ok(wire::tools(&session)),
+            "agent.setTools" => {
+                let names: Vec<String> = field(arguments, "names")?;
+                session.set_active_tools(&names);
+                Ok(Value::Null)
+            }
+            "agent.abortBash" => {
+                session.abort_bash();
+                Ok(Value::Null)
+            }
+            "agent.setAutoCompaction" => {
+                let enabled = field(arguments, "enabled")?;
+                session.set_auto_compaction(enabled).map_err(told)?;
+                Ok(Value::Null)
+            }
+            _ => {
+                let method = method.strip_prefix("agent.").unwrap_or(method);
+                wire::session(&session, method, arguments)
+            }
+        }
+    }
+
+    /// Does what an agent is asked for.
+    pub(super) fn drive_agent(
+        &self,
+        method: &str,
+        arguments: Value,
+    ) -> Result<HostFuture, HostError> {
+        if method == "agent.dispose" {
+            let number: u64 = field(&arguments, "agent")?;
+            let agent = lock(&self.agents).0.remove(&number);
+            return Ok(self.on_program(async move {
+                if let Some(agent) = agent {
+                    agent.runtime.shutdown().await;
+                }
+                Ok(Value::Null)
+            }));
+        }
+        let session = self.agent(&arguments)?;
+        let method = method.to_owned();
+        let models = self.models.clone();
+        Ok(self.on_program(async move {
+            match method.as_str() {
+                "agent.prompt" => prompt(&session, read(arguments)?).await?,
+                "agent.sendUser" => {
+                    let (content, delivery, expand) =
+                        read::<SendUserMessage>(arguments)?.into_parts();
+                    let sent = session.send_user_message(content, delivery, expand).await;
+                    sent.map_err(told)?;
+                    session.wait_for_idle().await;
+                }
+                "agent.send" => {
+                    let (draft, sending) = read::<SendMessage>(arguments)?.into_parts();
+                    let sent = session.send_custom_message(draft, sending).await;
+                    sent.map_err(told)?;
+                }
+                "agent.abort" => session.abort().await,
+                "agent.idle" => session.wait_for_idle().await,
+                "agent.compact" => {
+                    let instructions = field(&arguments, "customInstructions")?;
+                    return spell(session.compact(instructions).await);
+                }
+                "agent.setModel" => {
+                    let provider: String = field(&arguments, "provider")?;
+                    let id: String = field(&arguments, "id")?;
+                    let model = models.model(&provider, &id).ok_or_else(|| {
+                        HostError::new(format!("there is no model {provider}/{id}"))
+                    })?;
+                    let set = session.set_model(model, Persist::Session).await;
+                    set.map_err(told)?;
+                }
+                "agent.setThinking" => {
+                    let level: ThinkingLevel = field(&arguments, "level")?;
+                    let set = session.set_thinking_level(level, Persist::Session).await;
+                    set.map_err(told)?;
+                }
+                "agent.setName" => {
+                    let name: String = field(&arguments, "name")?;
+                    session.set_session_name(&name).await.map_err(told)?;
+                }
+                "agent.clearQueue" => {
+                    let texts = session.clear_queue().await;
+                    return Ok(json!({ "steering": texts.steering, "followUp": texts.follow_up }));
+                }
+                "agent.bash" => {
+                    let request = BashRequest {
+                        command: field(&arguments, "command")?,
+                        exclude_from_context: field::<Option<bool>>(&arguments, "exclude")?
+                            .unwrap_or_default(),
+                        ..BashRequest::default()
+                    };
+                    return spell(session.bash(request).await);
+                }
+                _ => return Err(unknown(&method)),
+            }
+            Ok(Value::Null)
+        }))
+    }
+}
+
+/// Says something to an agent and waits for the end of what it does about it.
+async fn prompt(session: &AgentSession, options: PromptOptions) -> Result<(), HostError> {
+    let prompt: Prompt = options.into();
+    session.prompt(prompt).await.map_err(told)?;
+    session.wait_for_idle().await;
+    Ok(())
+}
+
+fn state(session: &AgentSession) -> Value {
+    json!({
+        "model": session.model(),
+        "thinkingLevel": session.thinking_level().as_str(),
+        "isStreaming": session.is_streaming(),
+        "isIdle": session.is_idle(),
+        "isCompacting": session.is_compacting(),
+        "isBashRunning": session.is_bash_running(),
+        "sessionFile": session.session_file(),
+        "sessionId": session.session_id(),
+        "sessionName": session.session_name(),
+        "pendingMessageCount": session.pending_message_count(),
+        "activeTools": session.active_tool_names(),
+        "availableThinkingLevels": session
+            .available_thinking_levels()
+            .into_iter()
+            .map(ThinkingLevel::as_str)
+            .collect::<Vec<_>>(),
+        "supportsThinking": session.supports_thinking(),
+        "scopedModels": wire::scoped_models(session),
+    })
+}

@@ -1,0 +1,79 @@
+//! A tool that an extension brings for its own agent.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_agent::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::Tool as ToolDeclaration;
+use pi_ai::json::JsonObject;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::super::registration::ToolData;
+use super::super::tool::{declaration, words};
+use super::super::works::Backer;
+use crate::toolset::{RegisteredTool, ToolOrigin};
+
+struct AgentTool {
+    backer: Backer,
+    declaration: ToolDeclaration,
+    label: String,
+    mode: ExecutionMode,
+}
+
+/// Makes a tool of what an extension described.
+pub(super) fn registered(backer: &Backer, data: &ToolData) -> RegisteredTool {
+    let tool = AgentTool {
+        backer: backer.clone(),
+        declaration: declaration(data),
+        label: data.label.clone().unwrap_or_else(|| data.name.clone()),
+        mode: data.execution_mode.unwrap_or_default(),
+    };
+    RegisteredTool {
+        tool: Arc::new(tool),
+        origin: ToolOrigin::Program,
+        snippet: data.prompt_snippet.clone(),
+        guidelines: data.prompt_guidelines.clone().unwrap_or_default(),
+    }
+}
+
+impl Tool for AgentTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn execution_mode(&self) -> ExecutionMode {
+        self.mode
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call_id: &'a str,
+        arguments: JsonObject,
+        updates: UpdateSink,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let shared = self.backer.shared.upgrade();
+            let shared =
+                shared.ok_or_else(|| ToolError::new("the extension of this tool is gone"))?;
+            let signal = shared.bridge.new_signal();
+            shared.bridge.open_updates(signal, updates);
+            let call = json!({
+                "name": self.declaration.name,
+                "callId": call_id,
+                "arguments": arguments,
+            });
+            let running = self.backer.ask("tool", call, Some(signal));
+            let outcome = shared.until_cancelled(running, signal, &cancel).await;
+            shared.bridge.close_updates(signal);
+            let output = outcome.map_err(|error| ToolError::new(words(error)))?;
+            serde_json::from_value(output)
+                .map_err(|error| ToolError::new(format!("the tool's result has no sense: {error}")))
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Tool calls and messages, shown to extensions.
+
+use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
+use pi_ai::AgentMessage;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::ExtensionHooks;
+use super::results::ResultData;
+
+impl ExtensionHooks {
+    pub(super) async fn at_tool_call(
+        &self,
+        call: PendingCall,
+        cancel: &CancellationToken,
+    ) -> Result<CallVerdict, HookError> {
+        let result = self.emit_cancellable("tool_call", Some(cancel), || {
+            json!({
+                "toolName": call.call.name,
+                "toolCallId": call.call.id,
+                "input": call.arguments,
+            })
+        });
+        let Some(result) = result.await else {
+            return Ok(CallVerdict::Run(call.arguments));
+        };
+        if let Some(failure) = result.get("failure").and_then(Value::as_str) {
+            return Err(HookError::new(failure));
+        }
+        if result.get("block").is_some() {
+            let reason = result.get("reason").and_then(Value::as_str);
+            return Ok(CallVerdict::Block {
+                reason: reason.map(str::to_owned),
+                terminate: result.get("terminate") == Some(&Value::Bool(true)),
+            });
+        }
+        match result.get("input") {
+            Some(Value::Object(input)) => Ok(CallVerdict::Run(input.clone())),
+            _ => Ok(CallVerdict::Run(call.arguments)),
+        }
+    }
+
+    pub(super) async fn at_tool_result(
+        &self,
+        call: &FinishedCall,
+        cancel: &CancellationToken,
+    ) -> Result<ResultUpdate, HookError> {
+        let result = self.emit_cancellable("tool_result", Some(cancel), || {
+            json!({
+                "toolName": call.pending.call.name,
+                "toolCallId": call.pending.call.id,
+                "input": call.pending.arguments,
+                "content": call.output.content,
+                "details": call.output.details,
+                "isError": call.is_error,
+                "usage": call.output.usage,
+            })
+        });
+        let data = result.await.map(serde_json::from_value::<ResultData>);
+        let Some(Ok(data)) = data else {
+            return Ok(ResultUpdate::default());
+        };
+        Ok(ResultUpdate {
+            content: data.content,
+            details: data.details,
+            is_error: data.is_error,
+            usage: data.usage,
+            terminate: None,
+        })
+    }
+
+    pub(super) async fn at_message_end(&self, message: &SharedMessage) -> Option<AgentMessage> {
+        let event = || json!({ "message": message });
+        let result = self.emit("message_end", event).await?;
+        serde_json::from_value(result.get("message")?.clone()).ok()
+    }
+}

@@ -1,0 +1,180 @@
+//! Models for extensions: their answers, and what a request to them authenticates with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use pi_ai::json::JsonObject;
+use pi_ai::transcript::initial_system_message;
+use pi_ai::{
+    AuthKind, AuthOverrides, HeaderOverrides, Message, Model, StreamOptions, ThinkingLevel, Tool,
+};
+use pi_ext::{HostError, HostFuture};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::bridge::{Bridge, field, read, told};
+
+/// Events that reach JavaScript in one go, where they come quicker than it takes them.
+const EVENTS_AT_ONCE: usize = 64;
+
+/// A question to a model.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Question {
+    number: u64,
+    model: Model,
+    #[serde(default)]
+    context: Context,
+    #[serde(default)]
+    options: Asking,
+    /// Whether the wire protocol is asked, and not whoever answers for the provider.
+    #[serde(default)]
+    on_wire: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Context {
+    system_prompt: Option<String>,
+    messages: Vec<Message>,
+    tools: Option<Vec<Tool>>,
+}
+
+impl Context {
+    /// Returns the conversation, prompt and tools in its first message.
+    fn into_messages(self) -> Vec<Message> {
+        let prompt = self.system_prompt.unwrap_or_default();
+        let head = initial_system_message(&prompt, self.tools.unwrap_or_default());
+        let head = head.map(Message::from).into_iter();
+        head.chain(self.messages).collect()
+    }
+}
+
+/// How a model is asked.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Asking {
+    api_key: Option<String>,
+    headers: Option<HeaderOverrides>,
+    env: BTreeMap<String, String>,
+    reasoning: Option<ThinkingLevel>,
+    max_tokens: Option<u64>,
+    temperature: Option<f64>,
+    session_id: Option<String>,
+    metadata: Option<JsonObject>,
+    /// Options of a single API, by its own names.
+    #[serde(flatten)]
+    others: JsonObject,
+}
+
+impl From<Asking> for StreamOptions {
+    fn from(asking: Asking) -> Self {
+        Self {
+            api_key: asking.api_key.map(SecretString::from),
+            headers: asking.headers.unwrap_or_default(),
+            env: asking.env,
+            reasoning: asking.reasoning.unwrap_or(ThinkingLevel::Off),
+            max_tokens: asking.max_tokens,
+            temperature: asking.temperature,
+            session_id: asking.session_id,
+            metadata: asking.metadata,
+            provider_options: asking.others,
+            ..Self::default()
+        }
+    }
+}
+
+impl Bridge {
+    /// Asks a model; its events go to JavaScript as they come, and the whole answer at the end.
+    pub(super) fn ask_model(
+        &self,
+        extension: Option<&str>,
+        arguments: Value,
+    ) -> Result<HostFuture, HostError> {
+        let question: Question = read(arguments)?;
+        let backer = self.backer(extension, question.number)?;
+        let options = StreamOptions {
+            cancel: self.open_work(question.number),
+            ..question.options.into()
+        };
+        let messages = question.context.into_messages();
+        let models = self.models.clone();
+        let shared = self.shared()?;
+        Ok(self.on_program(async move {
+            let model = Arc::new(question.model);
+            let stream = if question.on_wire {
+                models.stream_on_wire(&model, messages, options)
+            } else {
+                models.stream(&model, messages, options)
+            };
+            let live = stream.live();
+            let mut events = stream.ready_chunks(EVENTS_AT_ONCE);
+            while let Some(batch) = events.next().await {
+                let batch = serde_json::to_value(batch).map_err(told)?;
+                if let Err(error) = backer.ask("events", batch, None).await {
+                    tracing::debug!(%error, "an extension does not hear of a model's answer");
+                }
+            }
+            if let Some(shared) = shared.upgrade() {
+                shared.bridge.close_work(question.number);
+            }
+            serde_json::to_value(Message::Assistant(live.snapshot())).map_err(told)
+        }))
+    }
+
+    /// Tells what a request to a model authenticates with.
+    pub(super) fn model_auth(&self, arguments: &Value) -> Result<HostFuture, HostError> {
+        let provider: String = field(arguments, "provider")?;
+        let id: Option<String> = field(arguments, "id")?;
+        let (models, env) = (self.models.clone(), self.env.clone());
+        Ok(self.on_program(async move {
+            let Some(known) = models.provider(&provider) else {
+                return Ok(
+                    json!({ "ok": false, "error": format!("there is no provider {provider}") }),
+                );
+            };
+            let model = id.and_then(|id| models.model(&provider, &id));
+            let own = model.as_ref().and_then(|model| model.headers.clone());
+            let own = own
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| (name, Some(value)));
+            let Some(auth) = known.auth() else {
+                let headers: HeaderOverrides = own.collect();
+                return Ok(json!({ "ok": true, "headers": headers }));
+            };
+            let overrides = AuthOverrides::default();
+            let authenticator = models.authenticator();
+            let found = authenticator.require(&auth, &env, &overrides).await;
+            Ok(match found {
+                Ok(found) => {
+                    let headers: HeaderOverrides = own.chain(found.headers).collect();
+                    let key = found.api_key.as_ref().map(ExposeSecret::expose_secret);
+                    json!({
+                        "ok": true,
+                        "apiKey": key,
+                        "headers": headers,
+                        "baseUrl": found.base_url,
+                        "env": found.env,
+                        "isOAuth": found.kind == AuthKind::OAuth,
+                    })
+                }
+                Err(error) => json!({ "ok": false, "error": error.to_string() }),
+            })
+        }))
+    }
+
+    /// Tells what is known about a provider's credential without using it.
+    pub(super) fn auth_status(&self, provider: &str) -> Value {
+        match self.models.auth_status(provider) {
+            Some(status) => json!({
+                "configured": true,
+                "source": status.source.to_string(),
+                "isOAuth": status.kind == AuthKind::OAuth,
+            }),
+            None => json!({ "configured": false, "isOAuth": false }),
+        }
+    }
+}

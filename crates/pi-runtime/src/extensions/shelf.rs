@@ -1,0 +1,305 @@
+//! Sessions that extensions open by themselves, beside the live one.
+//!
+//! `SessionManager` of JavaScript holds a number; the session is kept here until nobody holds that
+//! any more. What is asked is small and answered at once, on the JavaScript thread.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use pi_ai::AgentMessage;
+use pi_config::AgentDir;
+use pi_ext::{HostError, HostFuture};
+use pi_session::{
+    Access, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session, SessionDirectory,
+    listing, project_path,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::bridge::{Bridge, field, lock, read, spell, told, unknown};
+use super::wire;
+
+/// The sessions that are open, by their numbers.
+#[derive(Default)]
+pub(super) struct Shelf {
+    sessions: HashMap<u64, Session>,
+    last: u64,
+}
+
+impl Shelf {
+    fn put(&mut self, session: Session) -> u64 {
+        self.last += 1;
+        self.sessions.insert(self.last, session);
+        self.last
+    }
+
+    /// Takes a session off the shelf, for an agent to go on with.
+    pub(super) fn take(&mut self, number: u64) -> Option<Session> {
+        self.sessions.remove(&number)
+    }
+}
+
+/// Which session is wanted.
+#[derive(Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+enum Wanted {
+    Create {
+        cwd: PathBuf,
+        session_dir: Option<PathBuf>,
+        id: Option<String>,
+        parent_session: Option<PathBuf>,
+    },
+    Open {
+        path: PathBuf,
+        session_dir: Option<PathBuf>,
+        cwd: Option<PathBuf>,
+    },
+    Recent {
+        cwd: PathBuf,
+        session_dir: Option<PathBuf>,
+    },
+    Memory {
+        cwd: Option<PathBuf>,
+        id: Option<String>,
+        #[serde(default)]
+        entries: Vec<Value>,
+    },
+    Fork {
+        path: PathBuf,
+        cwd: PathBuf,
+        session_dir: Option<PathBuf>,
+        id: Option<String>,
+    },
+}
+
+impl Bridge {
+    fn directory(&self, cwd: &Path, chosen: Option<&Path>) -> SessionDirectory {
+        let agent = self.agent_dir.path();
+        match chosen {
+            Some(chosen) => SessionDirectory::chosen(chosen, agent, cwd),
+            None => SessionDirectory::default_for(agent, cwd),
+        }
+    }
+
+    fn open_wanted(&self, wanted: Wanted) -> Result<Session, HostError> {
+        let new = |id: Option<String>, parent_session: Option<PathBuf>| NewSession {
+            id,
+            parent_session,
+            env: self.env.clone(),
+        };
+        let session = match wanted {
+            Wanted::Create {
+                cwd,
+                session_dir,
+                id,
+                parent_session,
+            } => {
+                let directory = self.directory(&cwd, session_dir.as_deref());
+                Session::create(&directory, new(id, parent_session))
+            }
+            Wanted::Open {
+                path,
+                session_dir,
+                cwd,
+            } => Session::open(
+                &path,
+                OpenSession {
+                    access: Access::Write,
+                    directory: session_dir,
+                    cwd,
+                    env: self.env.clone(),
+                },
+            ),
+            Wanted::Recent { cwd, session_dir } => {
+                let directory = self.directory(&cwd, session_dir.as_deref());
+                Session::continue_recent(&directory, &self.env)
+            }
+            Wanted::Memory { cwd, id, entries } => {
+                let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
+                let entries = entries
+                    .into_iter()
+                    .filter(|entry| entry.get("type") != Some(&"session".into()))
+                    .map(read);
+                let entries: Vec<_> = entries.collect::<Result<_, _>>()?;
+                Session::in_memory_from(&cwd, new(id, None), &entries)
+            }
+            Wanted::Fork {
+                path,
+                cwd,
+                session_dir,
+                id,
+            } => {
+                let directory = self.directory(&cwd, session_dir.as_deref());
+                Session::fork_file(&path, &directory, new(id, None))
+            }
+        };
+        session.map_err(told)
+    }
+
+    pub(super) fn call_shelf(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+        match method {
+            "shelf.open" => {
+                let session = self.open_wanted(read(arguments)?)?;
+                Ok(lock(&self.shelf).put(session).into())
+            }
+            "shelf.close" => {
+                lock(&self.shelf).take(field(&arguments, "session")?);
+                Ok(Value::Null)
+            }
+            "shelf.find" => {
+                let cwd: PathBuf = field(&arguments, "cwd")?;
+                let chosen: Option<PathBuf> = field(&arguments, "sessionDir")?;
+                let directory = self.directory(&cwd, chosen.as_deref());
+                let id: String = field(&arguments, "id")?;
+                Ok(json!(listing::find_by_id(&directory, &id)))
+            }
+            "shelf.context" => context_of(&field::<Vec<Value>>(&arguments, "entries")?),
+            _ => {
+                let number: u64 = field(&arguments, "session")?;
+                let mut shelf = lock(&self.shelf);
+                let session = shelf.sessions.get_mut(&number);
+                let session = session.ok_or_else(|| HostError::new("this session was closed"))?;
+                let method = method.strip_prefix("shelf.").unwrap_or(method);
+                on_session(session, method, &arguments)
+            }
+        }
+    }
+
+    /// Lists sessions, of a directory or of all.
+    pub(super) fn list_sessions(&self, arguments: &Value) -> Result<HostFuture, HostError> {
+        let cwd: Option<PathBuf> = field(arguments, "cwd")?;
+        let chosen: Option<PathBuf> = field(arguments, "sessionDir")?;
+        let agent_dir: AgentDir = self.agent_dir.clone();
+        let directory = cwd.map(|cwd| self.directory(&cwd, chosen.as_deref()));
+        Ok(self.on_program(async move {
+            let listing = tokio::task::spawn_blocking(move || {
+                let text = listing::MessageText::Collect;
+                let token = CancellationToken::new();
+                match directory {
+                    Some(directory) => listing::list(&directory, text, &mut |_| {}, &token),
+                    None => {
+                        let root = pi_session::sessions_root(agent_dir.path());
+                        let root = chosen.unwrap_or(root);
+                        listing::list_all(&root, text, &mut |_| {}, &token)
+                    }
+                }
+            });
+            let found = listing.await.map_err(told)?.map_err(told)?;
+            let infos = found.into_iter().map(|info| {
+                json!({
+                    "path": info.path,
+                    "id": info.id,
+                    "cwd": info.cwd,
+                    "name": info.name,
+                    "parentSessionPath": info.parent_session,
+                    "created": info.created_ms.unwrap_or(info.modified_ms),
+                    "modified": info.modified_ms,
+                    "messageCount": info.message_count,
+                    "firstMessage": info.first_message.as_deref().unwrap_or("(no messages)"),
+                    "allMessagesText": info.text,
+                })
+            });
+            Ok(infos.collect())
+        }))
+    }
+}
+
+/// What the model would see of entries kept elsewhere.
+fn context_of(entries: &[Value]) -> Result<Value, HostError> {
+    let entries = entries.iter().cloned().map(read::<pi_session::Entry>);
+    let entries: Result<Vec<_>, _> = entries
+        .map(|entry| entry.map(std::sync::Arc::new))
+        .collect();
+    let entries = entries?;
+    let projection = project_path(&entries);
+    let messages: Vec<&AgentMessage> = projection.messages().collect();
+    let kept = projection
+        .entries()
+        .iter()
+        .map(|projected| projected.entry());
+    Ok(json!({ "messages": messages, "entries": kept.collect::<Vec<_>>() }))
+}
+
+fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<Value, HostError> {
+    let id = |name: &str| -> Result<EntryId, HostError> {
+        Ok(EntryId::from(field::<String>(arguments, name)?))
+    };
+    match method {
+        "append" => {
+            let body: EntryBody = read_body(arguments)?;
+            let entry = session.append(body).map_err(told)?;
+            Ok(json!(entry))
+        }
+        "appendMessage" => {
+            let message: AgentMessage = field(arguments, "message")?;
+            let entry = session.append_message(message).map_err(told)?;
+            Ok(json!(entry))
+        }
+        "setName" => spell(session.set_name(&field::<String>(arguments, "name")?)),
+        "setLabel" => {
+            let label: Option<String> = field(arguments, "label")?;
+            let set = session.set_label(&id("targetId")?, label.as_deref());
+            spell(set)
+        }
+        "branchAt" => {
+            session.branch(&id("id")?).map_err(told)?;
+            Ok(Value::Null)
+        }
+        "resetLeaf" => {
+            session.reset_leaf();
+            Ok(Value::Null)
+        }
+        "branchWithSummary" => {
+            let from: Option<String> = field(arguments, "fromId")?;
+            let summary = BranchSummary {
+                summary: field(arguments, "summary")?,
+                details: arguments.get("details").filter(|it| !it.is_null()).cloned(),
+                usage: field(arguments, "usage")?,
+                from_hook: field(arguments, "fromHook")?,
+            };
+            let from = from.map(EntryId::from);
+            spell(session.branch_with_summary(from.as_ref(), summary))
+        }
+        "branched" => {
+            *session = session.branched_at(&id("leafId")?).map_err(told)?;
+            Ok(json!(session.path()))
+        }
+        "context" => {
+            let projection = session.projection().map_err(told)?;
+            let settings = session.path_settings().map_err(told)?;
+            let messages: Vec<&AgentMessage> = projection.messages().collect();
+            let entries = projection.entries().iter().map(|projected| {
+                json!({ "sourceEntry": projected.entry(), "messages": projected.messages() })
+            });
+            Ok(json!({
+                "messages": messages,
+                "entries": entries.collect::<Vec<_>>(),
+                "thinkingLevel": settings.thinking_level,
+                "model": settings.model.map(|model| json!({
+                    "provider": model.provider, "modelId": model.model_id,
+                })),
+            }))
+        }
+        "cwd" => Ok(json!(session.cwd())),
+        "name" => Ok(json!(session.name())),
+        _ => wire::stored_session(session, &format!("session.{method}"), arguments),
+    }
+}
+
+/// Reads an entry without what its place in the session decides.
+fn read_body(arguments: &Value) -> Result<EntryBody, HostError> {
+    let body = arguments.get("entry").cloned().unwrap_or_default();
+    let Value::Object(mut fields) = body else {
+        return Err(unknown("an entry that is no object"));
+    };
+    fields.insert("id".to_owned(), "draft".into());
+    fields.insert("parentId".to_owned(), Value::Null);
+    fields.insert("timestamp".to_owned(), "1970-01-01T00:00:00.000Z".into());
+    let entry: pi_session::Entry = read(Value::Object(fields))?;
+    Ok(entry.body)
+}

@@ -1,0 +1,171 @@
+//! Summaries that extensions ask for: of messages they chose, with the program's own prompts.
+
+use std::sync::Arc;
+
+use pi_ai::{AgentMessage, HeaderOverrides, Model, Models, StreamOptions, ThinkingLevel};
+use pi_ext::{HostError, HostFuture};
+use pi_session::{
+    BranchSummaryPlan, ChosenMessages, CompactionPlan, CompactionSettings, EntryId, LeftBranch,
+    Summarizer, Summary, SummaryInstructions, SummaryRequest,
+};
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::bridge::{Bridge, read, told};
+
+/// What is summarized, by whom.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wanted {
+    number: u64,
+    model: Model,
+    api_key: Option<String>,
+    headers: Option<HeaderOverrides>,
+    thinking_level: Option<ThinkingLevel>,
+    custom_instructions: Option<String>,
+    #[serde(default)]
+    replace_instructions: bool,
+    #[serde(default)]
+    messages: Vec<AgentMessage>,
+    #[serde(default)]
+    turn_prefix: Vec<AgentMessage>,
+    #[serde(default)]
+    entries: Vec<pi_session::Entry>,
+    previous_summary: Option<String>,
+    first_kept_entry_id: Option<String>,
+    #[serde(default)]
+    tokens_before: u64,
+    reserve_tokens: Option<u64>,
+}
+
+impl Wanted {
+    fn options(&self, cancel: CancellationToken) -> StreamOptions {
+        StreamOptions {
+            cancel,
+            api_key: self.api_key.clone().map(SecretString::from),
+            headers: self.headers.clone().unwrap_or_default(),
+            ..StreamOptions::default()
+        }
+    }
+
+    fn summarizer(&self, now_ms: i64) -> Summarizer<'_> {
+        Summarizer {
+            model: &self.model,
+            thinking_level: self.thinking_level.unwrap_or(ThinkingLevel::Off),
+            now_ms,
+        }
+    }
+
+    fn plan(&self) -> CompactionPlan {
+        let mut settings = CompactionSettings::default();
+        if let Some(reserve) = self.reserve_tokens {
+            settings.reserve_tokens = reserve;
+        }
+        CompactionPlan::of_messages(ChosenMessages {
+            history: self.messages.clone(),
+            turn_prefix: self.turn_prefix.clone(),
+            previous_summary: self.previous_summary.clone(),
+            first_kept_entry_id: EntryId::from(
+                self.first_kept_entry_id.clone().unwrap_or_default(),
+            ),
+            tokens_before: self.tokens_before,
+            settings,
+        })
+    }
+}
+
+impl Bridge {
+    /// Writes a summary: of a compaction that was prepared, or of a branch.
+    pub(super) fn summarize(
+        &self,
+        method: &str,
+        arguments: Value,
+    ) -> Result<HostFuture, HostError> {
+        let wanted: Wanted = read(arguments)?;
+        let cancel = self.open_work(wanted.number);
+        let (models, now) = (self.models.clone(), self.env.now_ms());
+        let shared = self.shared()?;
+        let is_branch = method == "summary.branch";
+        Ok(self.on_program(async move {
+            let written = if is_branch {
+                branch_summary(&models, &wanted, now, cancel).await
+            } else {
+                compaction(&models, &wanted, now, cancel).await
+            };
+            if let Some(shared) = shared.upgrade() {
+                shared.bridge.close_work(wanted.number);
+            }
+            written
+        }))
+    }
+}
+
+async fn ask(
+    models: &Models,
+    wanted: &Wanted,
+    request: &SummaryRequest,
+    cancel: CancellationToken,
+) -> Result<Summary, HostError> {
+    let options = request.options(wanted.options(cancel));
+    let model = Arc::new(wanted.model.clone());
+    let answer = models.stream(&model, request.messages.clone(), options);
+    request.read(&*answer.result().await).map_err(told)
+}
+
+async fn compaction(
+    models: &Models,
+    wanted: &Wanted,
+    now: i64,
+    cancel: CancellationToken,
+) -> Result<Value, HostError> {
+    let plan = wanted.plan();
+    let focus = wanted.custom_instructions.as_deref();
+    let mut summaries = Vec::new();
+    for request in plan.requests(&wanted.summarizer(now), focus) {
+        summaries.push(ask(models, wanted, &request, cancel.clone()).await?);
+    }
+    let result = plan.finish(&summaries).map_err(told)?;
+    Ok(json!({
+        "summary": result.summary,
+        "firstKeptEntryId": result.first_kept_entry_id.map(|id| id.to_string()),
+        "tokensBefore": result.tokens_before,
+        "details": result.details,
+        "usage": result.usage,
+        "text": summaries.first().map(|summary| summary.text.clone()),
+    }))
+}
+
+async fn branch_summary(
+    models: &Models,
+    wanted: &Wanted,
+    now: i64,
+    cancel: CancellationToken,
+) -> Result<Value, HostError> {
+    let branch = LeftBranch {
+        entries: wanted.entries.iter().cloned().map(Arc::new).collect(),
+        common_ancestor_id: None,
+    };
+    let reserve = wanted.reserve_tokens;
+    let reserve = reserve.unwrap_or_else(|| CompactionSettings::default().reserve_tokens);
+    let Some(plan) = BranchSummaryPlan::new(&branch, &wanted.model, reserve) else {
+        return Ok(json!({ "summary": "No content to summarize" }));
+    };
+    let own = wanted.custom_instructions.as_deref();
+    let instructions = match (own, wanted.replace_instructions) {
+        (Some(own), true) => SummaryInstructions::Instead(own),
+        (Some(own), false) => SummaryInstructions::Focus(own),
+        (None, _) => SummaryInstructions::Usual,
+    };
+    let request = plan.request(&wanted.summarizer(now), instructions);
+    let summary = ask(models, wanted, &request, cancel).await?;
+    let finished = plan.finish(&summary);
+    let details = finished.details.unwrap_or_default();
+    Ok(json!({
+        "summary": finished.summary,
+        "usage": finished.usage,
+        "readFiles": details.get("readFiles"),
+        "modifiedFiles": details.get("modifiedFiles"),
+    }))
+}

@@ -1,0 +1,379 @@
+//! Extensions in a session: what they are given works, and what they say counts.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use pi_ai::{
+    FauxAnswer, HttpClient, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError,
+};
+use pi_config::ResourceFlags;
+use pi_runtime::{
+    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookProblem,
+    InputVerdict, RuntimeOptions, SessionHooks, SessionRuntime, UserInput,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{World, say};
+
+/// A front end that keeps failures.
+#[derive(Default)]
+struct Failures(Mutex<Vec<ExtensionFailure>>);
+
+impl ExtensionUi for Failures {
+    fn mode(&self) -> ExtensionMode {
+        ExtensionMode::Print
+    }
+
+    fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+        self.0.lock().unwrap().push(failure);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A session with extensions, and what they write.
+struct Stage {
+    world: World,
+    runtime: SessionRuntime,
+    failures: Arc<Failures>,
+}
+
+impl Stage {
+    async fn new(files: &[(&str, &str)]) -> Self {
+        Self::with(World::new(), files, |options| options).await
+    }
+
+    async fn with(
+        world: World,
+        files: &[(&str, &str)],
+        change: impl FnOnce(RuntimeOptions) -> RuntimeOptions,
+    ) -> Self {
+        let paths = files.iter().map(|(name, source)| {
+            let file = world.home.write(&format!("extensions/{name}"), source);
+            file.to_string_lossy().into_owned()
+        });
+        let failures = Arc::new(Failures::default());
+        let options = RuntimeOptions {
+            resources: ResourceFlags {
+                extensions: paths.collect(),
+                ..ResourceFlags::default()
+            },
+            extensions: ExtensionOptions {
+                ui: Arc::clone(&failures) as _,
+                ..ExtensionOptions::default()
+            },
+            ..world.options()
+        };
+        let runtime = SessionRuntime::start(change(options)).await.unwrap();
+        assert_eq!(runtime.diagnostics(), []);
+        Self {
+            world,
+            runtime,
+            failures,
+        }
+    }
+
+    /// Runs a command of an extension and returns what it wrote.
+    async fn run(&self, command: &str) -> Value {
+        say(&self.runtime.session(), command).await;
+        assert_eq!(*self.failures.0.lock().unwrap(), []);
+        self.written()
+    }
+
+    fn written(&self) -> Value {
+        let file = self.result_file();
+        let written = std::fs::read(&file).unwrap_or_else(|_| b"null".to_vec());
+        serde_json::from_slice(&written).unwrap()
+    }
+
+    fn result_file(&self) -> PathBuf {
+        self.world.path("project/results.json")
+    }
+}
+
+#[tokio::test]
+async fn tools_made_by_an_extension_run_ours_over_its_operations() {
+    let stage = Stage::new(&[("tools.ts", include_str!("extensions/tools.ts"))]).await;
+    let results = stage.run("/go").await;
+    let expected: Value = serde_json::from_str(include_str!("extensions/tools.json")).unwrap();
+    for (case, expected) in expected.as_object().unwrap() {
+        assert_eq!(results[case], *expected, "{case}");
+    }
+    let request = BashRequest {
+        command: "remote".to_owned(),
+        ..BashRequest::default()
+    };
+    let ran = stage.runtime.session().bash(request).await.unwrap();
+    assert_eq!(
+        (ran.output.as_str(), ran.exit_code),
+        ("far away remote", Some(7))
+    );
+}
+
+#[tokio::test]
+async fn a_tool_mends_its_arguments_before_they_are_checked() {
+    let stage = Stage::new(&[("mends.ts", include_str!("extensions/mends.ts"))]).await;
+    stage.world.faux.extend([
+        FauxAnswer::tool_call("count", json!({"to": "three"})),
+        FauxAnswer::text("done"),
+    ]);
+    say(&stage.runtime.session(), "count").await;
+    assert_eq!(stage.written(), json!({"to": 3}));
+}
+
+#[tokio::test]
+async fn models_answer_extensions_whole_or_as_they_come() {
+    let stage = Stage::new(&[("models.ts", include_str!("extensions/models.ts"))]).await;
+    stage.world.faux.extend([
+        FauxAnswer::text("first answer"),
+        FauxAnswer::text("second answer"),
+        FauxAnswer::text("## Goal\nA summary"),
+    ]);
+    let results = stage.run("/go").await;
+    assert_eq!(results["complete"], json!(["first answer", "stop"]));
+    assert_eq!(results["streamed"], "second answer");
+    assert_eq!(
+        results["types"],
+        json!(["start", "text_start", "text_end", "done"])
+    );
+    assert_eq!(results["partial"], "second answer");
+    assert_eq!(results["found"], "faux/thinks");
+    assert_eq!(results["auth"], json!({"ok": true, "headers": {}}));
+    let summary = results["compacted"].as_str().unwrap();
+    assert!(summary.starts_with("## Goal\nA summary"), "{summary}");
+}
+
+#[tokio::test]
+async fn an_extension_runs_an_agent_of_its_own() {
+    let stage = Stage::new(&[("agent.ts", include_str!("extensions/agent.ts"))]).await;
+    stage.world.faux.extend([
+        FauxAnswer::tool_call("lookup", json!({"what": "x"})),
+        FauxAnswer::text("the answer"),
+        FauxAnswer::text("from the loop"),
+    ]);
+    let results = stage.run("/go").await;
+    assert_eq!(results["text"], "the answer");
+    assert_eq!(results["called"], json!([{"what": "x"}]));
+    assert_eq!(results["tools"], json!(["lookup"]));
+    assert_eq!(
+        results["roles"],
+        json!(["user", "assistant", "toolResult", "assistant"])
+    );
+    let events = results["events"].as_array().unwrap();
+    for event in [
+        "agent_start",
+        "tool_execution_end",
+        "agent_end",
+        "agent_settled",
+    ] {
+        assert!(
+            events.contains(&event.into()),
+            "{event} is not in {events:?}"
+        );
+    }
+    assert_eq!(results["file"], Value::Null);
+    assert_eq!(results["loop"], "from the loop");
+    // The live session knows nothing of it.
+    let session = stage.runtime.session();
+    assert_eq!(session.messages().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn sessions_are_opened_read_and_written_beside_the_live_one() {
+    let stage = Stage::new(&[("sessions.ts", include_str!("extensions/sessions.ts"))]).await;
+    let results = stage.run("/go").await;
+    assert_eq!(results["context"], json!(["hello", "hi"]));
+    assert_eq!(results["name"], "named");
+    assert_eq!(results["label"], "mark");
+    assert_eq!(results["afterBranch"], json!(["hello"]));
+    assert_eq!(results["listed"], json!([["named", 2, "hello"]]));
+    assert_eq!(results["reopened"], json!(["hello", "hi"]));
+    assert_eq!(results["memoryFile"], Value::Null);
+    assert_eq!(results["custom"], json!({"n": 1}));
+}
+
+/// Answers every question with the same word, and keeps what is shown.
+#[derive(Default)]
+struct Person(Mutex<Vec<LoginEvent>>);
+
+impl LoginInteraction for Person {
+    fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
+        let answer = match prompt {
+            LoginPrompt::Select { choices, .. } => choices[1].id.to_owned(),
+            _ => "typed".to_owned(),
+        };
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+
+    fn notify(&self, event: LoginEvent) {
+        self.0.lock().unwrap().push(event);
+    }
+}
+
+#[tokio::test]
+async fn a_provider_of_an_extension_signs_in_like_any_other() {
+    let stage = Stage::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
+    let models = stage.runtime.services().models.clone();
+    let auth = models.provider("corp").unwrap().auth().unwrap();
+    let flow = auth.oauth.unwrap();
+    assert_eq!(flow.name(), "Corporate");
+    let context = OAuthContext {
+        http: HttpClient::new(),
+        env: stage.world.env(),
+    };
+    let person = Person::default();
+    let cancel = CancellationToken::new();
+    let credential = flow.login(&context, &person, &cancel).await.unwrap();
+    let shown = person.0.into_inner().unwrap();
+    assert!(
+        matches!(&shown[0], LoginEvent::AuthUrl { url, .. } if url == "https://corp.example/login")
+    );
+    assert!(matches!(&shown[1], LoginEvent::Progress { message } if message == "typed, second"));
+    use secrecy::ExposeSecret as _;
+    assert_eq!(credential.access.expose_secret(), "a1");
+    let key = |credential: &_| {
+        let auth = flow.request_auth(credential);
+        auth.api_key.unwrap().expose_secret().to_owned()
+    };
+    assert_eq!(key(&credential), r#"{"token":"a1","region":"eu"}"#);
+    let renewed = flow.refresh(&credential, &context).await.unwrap();
+    assert_eq!(key(&renewed), r#"{"token":"a2","region":"eu"}"#);
+}
+
+#[tokio::test]
+async fn the_users_own_extensions_decide_about_a_project() {
+    for (vote, remembered) in [("yes", false), ("no", true)] {
+        let world = World::new();
+        world
+            .home
+            .write("project/.pi/settings.json", r#"{"defaultModel": "plain"}"#);
+        world.home.write(
+            "project/.pi/extensions/evil.ts",
+            "export default () => { throw new Error('obeyed'); }",
+        );
+        let trusts = format!(
+            "export default (pi) => pi.on('project_trust', (event, ctx) => ({{
+                trusted: event.cwd.endsWith('project') && !ctx.sessionManager ? '{vote}' : 'undecided', remember: {remembered} }}));"
+        );
+        let extension = world.home.write("extensions/trusts.js", &trusts);
+        let options = RuntimeOptions {
+            resources: ResourceFlags {
+                extensions: vec![extension.to_string_lossy().into_owned()],
+                ..ResourceFlags::default()
+            },
+            ..world.options()
+        };
+        let runtime = SessionRuntime::start(options).await.unwrap();
+        assert_eq!(runtime.services().project.is_trusted(), vote == "yes");
+        let obeyed = runtime
+            .diagnostics()
+            .iter()
+            .any(|it| it.message.contains("obeyed"));
+        assert_eq!(
+            obeyed,
+            vote == "yes",
+            "what is trusted runs, what is not does not"
+        );
+        assert_eq!(world.path("agent/trust.json").exists(), remembered);
+    }
+}
+
+#[tokio::test]
+async fn resources_that_extensions_find_belong_to_the_session() {
+    let world = World::new();
+    let skill = "---\nname: digging\ndescription: How to dig\n---\nDig.";
+    world.home.write("found/skills/digging/SKILL.md", skill);
+    world
+        .home
+        .write("found/prompts/greet.md", "Say hello to $1");
+    let found = world.path("found").to_string_lossy().into_owned();
+    let source = format!(
+        "export default (pi) => pi.on('resources_discover', () => ({{
+            skillPaths: ['{found}/skills'], promptPaths: ['{found}/prompts'] }}));"
+    );
+    let stage = Stage::with(world, &[("finds.js", &source)], |options| options).await;
+    let session = stage.runtime.session();
+    assert!(session.system_prompt().contains("How to dig"));
+    let commands = stage.runtime.commands();
+    let names: Vec<&str> = commands
+        .iter()
+        .map(|command| command.name.as_str())
+        .collect();
+    assert!(
+        names.contains(&"skill:digging") && names.contains(&"greet"),
+        "{names:?}"
+    );
+    say(&session, "/greet Ann").await;
+    let request = stage.world.faux.last_request().unwrap();
+    let said = serde_json::to_string(&*request.messages).unwrap();
+    assert!(said.contains("Say hello to Ann"), "{said}");
+}
+
+/// Adds a word to what is typed.
+struct Adds;
+
+impl SessionHooks for Adds {
+    fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
+        Box::pin(std::future::ready(InputVerdict::Replace {
+            text: format!("{} program", input.text),
+            images: None,
+        }))
+    }
+
+    fn report(&self, _problem: HookProblem) {}
+}
+
+#[tokio::test]
+async fn hooks_of_the_program_take_part_beside_extensions() {
+    let source = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + ' extension' }));";
+    let stage = Stage::with(World::new(), &[("adds.js", source)], |options| {
+        RuntimeOptions {
+            hooks: Arc::new(Arc::new(Adds) as Arc<dyn SessionHooks>),
+            ..options
+        }
+    })
+    .await;
+    say(&stage.runtime.session(), "typed").await;
+    let request = stage.world.faux.last_request().unwrap();
+    let said = serde_json::to_string(&*request.messages).unwrap();
+    assert!(said.contains("typed extension program"), "{said}");
+}
+
+#[tokio::test]
+async fn an_extension_that_hangs_keeps_nobody_else_from_hearing() {
+    let hangs = "export default (pi) => pi.on('input', () => { for (;;); });";
+    let hears = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + '!' }));";
+    let stage = Stage::new(&[("a.js", hears), ("b.js", hangs), ("c.js", hears)]).await;
+    say(&stage.runtime.session(), "typed").await;
+    let request = stage.world.faux.last_request().unwrap();
+    let said = serde_json::to_string(&*request.messages).unwrap();
+    assert!(said.contains("typed!!"), "{said}");
+    let failures = stage.failures.0.lock().unwrap();
+    assert_eq!(failures.len(), 1);
+    assert!(
+        failures[0].error.contains("without a pause"),
+        "{failures:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_extension_sees_and_changes_what_the_prompt_is_made_of() {
+    let world = World::new();
+    world.home.write("project/AGENTS.md", "Use tabs.");
+    let source = include_str!("extensions/prompt.ts");
+    let stage = Stage::with(world, &[("prompt.ts", source)], |options| options).await;
+    say(&stage.runtime.session(), "go").await;
+    let seen = stage.written();
+    assert_eq!(seen["tools"], json!(["read", "bash", "edit", "write"]));
+    assert_eq!(seen["files"], json!(["Use tabs."]));
+    assert!(seen["snippet"].is_string());
+    let request = stage.world.faux.last_request().unwrap();
+    let said = serde_json::to_string(&*request.messages).unwrap();
+    assert!(
+        said.contains("Use spaces.") && !said.contains("Use tabs."),
+        "{said}"
+    );
+    assert!(said.contains("own words"), "{said}");
+}
