@@ -108,6 +108,9 @@ function createReplacementContext() {
 
 // Makes the context of `project_trust`, when there is no session yet.
 export function createTrustContext() {
-  const { cwd, mode, hasUI } = call("context");
-  return { cwd, mode, hasUI, ui: { select: ui.select, confirm: ui.confirm, input: ui.input, notify: ui.notify } };
+  const { cwd, mode } = call("context");
+  // Only a terminal can ask before the session begins; elsewhere nobody listens yet.
+  const hasUI = mode === "tui";
+  const nobody = { select: async () => undefined, confirm: async () => false, input: async () => undefined, notify: (message) => console.error(message) };
+  return { cwd, mode, hasUI, ui: hasUI ? { select: ui.select, confirm: ui.confirm, input: ui.input, notify: ui.notify } : nobody };
 }

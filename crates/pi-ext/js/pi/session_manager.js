@@ -220,14 +220,14 @@ export function buildSessionContext(entries, leafId) {
   const model = path.findLast((entry) => entry.type === "model_change" || entry.message?.role === "assistant");
   const thinking = path.findLast((entry) => entry.type === "thinking_level_change");
   return {
-    messages: call("shelf.context", { entries: path }).messages,
+    messages: call("shelf.project", { entries: path }).messages,
     thinkingLevel: thinking?.thinkingLevel ?? "off",
     model: model ? { provider: model.provider ?? model.message.provider, modelId: model.modelId ?? model.message.model } : null,
   };
 }
 export function buildContextEntries(entries, leafId) {
-  return call("shelf.context", { entries: pathTo(entries, leafId) }).entries;
+  return call("shelf.project", { entries: pathTo(entries, leafId) }).entries;
 }
 export function sessionEntryToContextMessages(entry) {
-  return call("shelf.context", { entries: [{ ...entry, parentId: null }] }).messages;
+  return call("shelf.project", { entries: [{ ...entry, parentId: null }] }).messages;
 }

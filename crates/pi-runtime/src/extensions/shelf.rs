@@ -158,7 +158,7 @@ impl Bridge {
                 let id: String = field(&arguments, "id")?;
                 Ok(json!(listing::find_by_id(&directory, &id)))
             }
-            "shelf.context" => context_of(&field::<Vec<Value>>(&arguments, "entries")?),
+            "shelf.project" => context_of(&field::<Vec<Value>>(&arguments, "entries")?),
             _ => {
                 let number: u64 = field(&arguments, "session")?;
                 let mut shelf = lock(&self.shelf);

@@ -259,10 +259,37 @@ function markdown() {
   return results;
 }
 
-export function results() {
-  return { drawing: drawing(), selecting: selecting(), settling: settling(), typing: typing(), editing: editing(), text: text(), keys: keys(), bindings: bindings(), markdown: markdown() };
+// What is asked is answered once the queue of the event loop has been gone through.
+const answered = async () => {
+  for (let round = 0; round < 5; round++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+async function completing() {
+  const editor = new tui.Editor(screen, { borderColor: red, selectList: listTheme });
+  const quit = { name: "quit", getArgumentCompletions: () => [{ value: "now", label: "now" }] };
+  editor.setAutocompleteProvider(new tui.CombinedAutocompleteProvider([{ name: "hello", description: "Says hello" }, { name: "help" }, quit], "/"));
+  const type = async (keys) => {
+    for (const key of keys) {
+      editor.handleInput(key);
+      await answered();
+    }
+  };
+  await type("/he");
+  const results = { shown: editor.isShowingAutocomplete(), list: visible(editor.render(50)) };
+  await type([KEYS.down, KEYS.tab]);
+  results.taken = [editor.getText(), editor.isShowingAutocomplete()];
+  editor.setText("");
+  await type("/quit ");
+  results.arguments = visible(editor.render(50));
+  await type([KEYS.escape]);
+  results.left = [editor.getText(), editor.isShowingAutocomplete()];
+  return results;
 }
 
-export default function () {
-  writeFileSync("results.json", JSON.stringify(results(), null, 1));
+export async function results() {
+  return { completing: await completing(), drawing: drawing(), selecting: selecting(), settling: settling(), typing: typing(), editing: editing(), text: text(), keys: keys(), bindings: bindings(), markdown: markdown() };
+}
+
+export default async function () {
+  writeFileSync("results.json", JSON.stringify(await results(), null, 1));
 }
