@@ -28,6 +28,7 @@ pub(crate) use terminal::TerminalModule;
 pub(crate) use values::Reply;
 pub use watchdog::Budgets;
 use watchdog::Pulse;
+pub(crate) use watchdog::Watchdog;
 
 use crate::cache::SourceCache;
 use crate::error::EngineError;

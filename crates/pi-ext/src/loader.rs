@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use crate::cache::SourceCache;
 use crate::embedded;
-use crate::engine::{EngineOptions, NativeModule, TerminalModule};
+use crate::engine::{EngineOptions, NativeModule, TerminalModule, Watchdog};
 use crate::resolver::{ImportKind, Resolver, Target};
 use crate::source_map::SourceMaps;
 use crate::typescript::{PreparedSource, SourceFormat};
@@ -33,6 +33,7 @@ pub(crate) struct ModuleTable {
     pub(crate) resolver: Resolver,
     pub(crate) maps: RefCell<SourceMaps>,
     cache: SourceCache,
+    watchdog: Rc<Watchdog>,
     virtual_modules: HashMap<String, String>,
     prepared: RefCell<HashMap<PathBuf, Rc<PreparedSource>>>,
     /// What a module asks of a specifier.
@@ -44,7 +45,7 @@ pub(crate) struct ModuleTable {
 }
 
 impl ModuleTable {
-    pub(crate) fn new(options: &EngineOptions) -> Self {
+    pub(crate) fn new(options: &EngineOptions, watchdog: Rc<Watchdog>) -> Self {
         let virtual_modules: HashMap<String, String> = options
             .virtual_modules
             .iter()
@@ -54,6 +55,7 @@ impl ModuleTable {
             resolver: Resolver::new(virtual_modules.keys().cloned()),
             maps: RefCell::default(),
             cache: options.cache.clone(),
+            watchdog,
             virtual_modules,
             prepared: RefCell::default(),
             asked: RefCell::default(),
@@ -150,9 +152,10 @@ impl ModuleTable {
             ));
         }
         let preferred = self.resolver.preferred_format(path);
+        // Reading and transforming is our work: a large package must not use up its author's time.
         let prepared = self
-            .cache
-            .prepare(path, &source, preferred)
+            .watchdog
+            .pause(|| self.cache.prepare(path, &source, preferred))
             .map_err(|error| error.to_string())?;
         let prepared = Rc::new(prepared);
         self.remember(path, &prepared);

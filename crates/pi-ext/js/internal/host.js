@@ -1,5 +1,6 @@
 // Where Rust enters: calls of exported functions, results of operations, timers.
 import { finish, hostCall, register, resolve, settle } from "pi:native";
+import { restoreIntrinsics } from "pi:intrinsics";
 import { complete, start } from "pi:operations";
 import { fire } from "pi:timers";
 
@@ -36,16 +37,31 @@ async function importAndRun(module, name, args) {
   return exported(namespace, module, name)(...args);
 }
 
-function invoke(id, module, name, args) {
+// A call that fails may have failed by what an extension did to the language; the next one shall not.
+function failed(id, error) {
+  restoreIntrinsics();
+  settle(id, false, error);
+}
+
+function enter(id, module, name, args) {
   const namespace = modules.get(module);
   const result = namespace ? exported(namespace, module, name)(...args) : importAndRun(module, name, args);
   if (result !== null && typeof result === "object" && typeof result.then === "function") {
     result.then(
       (value) => settle(id, true, value),
-      (error) => settle(id, false, error),
+      (error) => failed(id, error),
     );
   } else {
     settle(id, true, result);
+  }
+}
+
+function invoke(id, module, name, args) {
+  try {
+    enter(id, module, name, args);
+  } catch (error) {
+    restoreIntrinsics();
+    throw error;
   }
 }
 

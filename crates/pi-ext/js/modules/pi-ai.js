@@ -169,10 +169,10 @@ export function getCurrentSystemPrompt(messages) {
 export function getCurrentTools(messages) {
   return getCurrentSystemMessage(messages)?.toolsAdded ?? [];
 }
-export function collapseSystemMessages(messages) {
-  const system = getCurrentSystemMessage(messages);
-  const others = messages.filter((message) => message.role !== "system");
-  return system ? [system, ...others] : others;
+export function collapseSystemMessages(context) {
+  const system = getCurrentSystemMessage(context.messages);
+  const others = context.messages.filter((message) => message.role !== "system");
+  return { ...context, messages: system ? [system, ...others] : others };
 }
 export function withoutInitialSystemMessage(messages) {
   return messages[0]?.role === "system" ? messages.slice(1) : messages;

@@ -1,5 +1,6 @@
 // The extensions that are loaded, what each has registered, and who hears of what.
-import { finish } from "pi:native";
+import { restoreIntrinsics } from "pi:intrinsics";
+import { finish, resolve } from "pi:native";
 import { call } from "pi:host";
 import { createApi } from "pi:pi/api";
 
@@ -27,7 +28,13 @@ class Extension {
 
 // Runs an extension's factory and tells what it has registered. A failure leaves nothing behind.
 export async function loadExtension(path) {
-  const namespace = await import(path);
+  // A folder stands for its index.
+  let namespace;
+  try {
+    namespace = await import(resolve(path, path, "import"));
+  } finally {
+    restoreIntrinsics();
+  }
   finish();
   let factory = namespace.default;
   if (factory !== null && typeof factory === "object" && typeof factory.default === "function") {
@@ -38,6 +45,7 @@ export async function loadExtension(path) {
   }
   const extension = new Extension(path);
   await factory(extension.api);
+  restoreIntrinsics();
   extensions.push(extension);
   return {
     tools: [...extension.tools.values()].map(describeTool),

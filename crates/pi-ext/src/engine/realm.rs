@@ -23,6 +23,10 @@ use crate::host::{ConsoleLevel, ConsoleLine, Fault, FaultKind};
 use crate::loader::{ExtensionLoader, ExtensionResolver, ModuleTable};
 use crate::node::{NativeError, Resources};
 
+/// Bytes on the heap before garbage is first looked for. Loading makes hardly any, and a look costs more
+/// the more has been loaded.
+const FIRST_COLLECTION: usize = 16 * 1024 * 1024;
+
 thread_local! {
     /// The realm of this thread; native functions find it here.
     static CURRENT: RefCell<Weak<Realm>> = const { RefCell::new(Weak::new()) };
@@ -91,10 +95,11 @@ impl Realm {
         let runtime = Runtime::new().map_err(start)?;
         runtime.set_memory_limit(options.budgets.memory);
         runtime.set_max_stack_size(options.budgets.stack);
+        runtime.set_gc_threshold(FIRST_COLLECTION);
         let watchdog = Watchdog::new(Arc::clone(&pulse));
         let guard = Rc::clone(&watchdog);
         runtime.set_interrupt_handler(Some(Box::new(move || guard.should_interrupt())));
-        let modules = Rc::new(ModuleTable::new(&options));
+        let modules = Rc::new(ModuleTable::new(&options, Rc::clone(&watchdog)));
         runtime.set_loader(
             ExtensionResolver::new(Rc::clone(&modules)),
             ExtensionLoader::new(Rc::clone(&modules)),
@@ -208,6 +213,7 @@ impl Realm {
     fn run_jobs(self: &Rc<Self>) {
         let slice = self.budgets().slice;
         let began = Instant::now();
+        let paused = self.watchdog.paused();
         loop {
             self.watchdog.arm(slice);
             match self.runtime.execute_pending_job() {
@@ -230,7 +236,8 @@ impl Realm {
             if self.pulse.is_stopping() {
                 return;
             }
-            if began.elapsed() > slice {
+            let waited = self.watchdog.paused().saturating_sub(paused);
+            if began.elapsed().saturating_sub(waited) > slice {
                 self.continue_later();
                 return;
             }

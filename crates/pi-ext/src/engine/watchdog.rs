@@ -105,6 +105,8 @@ pub(crate) struct Watchdog {
     pulse: Arc<Pulse>,
     deadline: Cell<Option<Instant>>,
     fired: Cell<bool>,
+    /// How long runs have waited on purpose so far.
+    paused: Cell<Duration>,
 }
 
 impl Watchdog {
@@ -113,6 +115,7 @@ impl Watchdog {
             pulse,
             deadline: Cell::new(None),
             fired: Cell::new(false),
+            paused: Cell::default(),
         })
     }
 
@@ -129,17 +132,24 @@ impl Watchdog {
         self.pulse.end();
     }
 
-    /// Runs something that waits on purpose, such as a child process in its synchronous form:
-    /// the time does not count.
+    /// Runs something that waits on purpose, such as a child process in its synchronous form, or
+    /// that is our own work, such as the preparation of a source: the time does not count.
     pub(crate) fn pause<T>(&self, wait: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         self.pulse.end();
         let result = wait();
         self.pulse.begin();
+        let waited = began.elapsed();
+        self.paused.set(self.paused.get().saturating_add(waited));
         let deadline = self.deadline.get();
         self.deadline
-            .set(deadline.and_then(|deadline| deadline.checked_add(began.elapsed())));
+            .set(deadline.and_then(|deadline| deadline.checked_add(waited)));
         result
+    }
+
+    /// Returns how long runs have waited on purpose so far.
+    pub(crate) fn paused(&self) -> Duration {
+        self.paused.get()
     }
 
     /// Tells whether the deadline stopped the current run.
