@@ -67,6 +67,7 @@ pub struct EngineOptions {
     pub(crate) budgets: Budgets,
     pub(crate) cache: SourceCache,
     pub(crate) process: ProcessInfo,
+    pub(crate) proxy: Option<String>,
     pub(crate) virtual_modules: Vec<VirtualModule>,
     pub(crate) terminal_kit: Option<SharedKit>,
 }
@@ -79,6 +80,7 @@ impl EngineOptions {
             budgets: Budgets::default(),
             cache: SourceCache::disabled(),
             process: ProcessInfo::default(),
+            proxy: None,
             virtual_modules: Vec::new(),
             terminal_kit: None,
         }
@@ -109,6 +111,13 @@ impl EngineOptions {
     #[must_use]
     pub fn with_terminal_kit(mut self, kit: Arc<dyn TerminalKit>) -> Self {
         self.terminal_kit = Some(SharedKit(kit));
+        self
+    }
+
+    /// Sets the proxy of requests where the environment names none.
+    #[must_use]
+    pub fn with_proxy(mut self, proxy: Option<&str>) -> Self {
+        self.proxy = proxy.map(str::to_owned);
         self
     }
 

@@ -13,7 +13,9 @@ mod native_error;
 mod network;
 mod operating_system;
 mod resources;
+mod secure;
 mod web_address;
+mod websocket;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -81,6 +83,7 @@ pub(crate) fn start(realm: &Rc<Realm>, module: &str, request: Request) -> Native
         "child" => child_process::start(realm, request),
         "http" => http::start(realm, request),
         "net" => network::start(realm, request),
+        "websocket" => websocket::start(realm, request),
         "watch" => file_watch::start(realm, request),
         "host" => {
             let owner = realm.owner();

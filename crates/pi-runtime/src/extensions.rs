@@ -91,7 +91,8 @@ impl Extensions {
             .with_cache(SourceCache::new(
                 services.agent_dir.path().join(CACHE_FOLDER),
             ))
-            .with_process(process_info(&services.cwd));
+            .with_process(process_info(&services.cwd))
+            .with_proxy(services.settings.settings().http_proxy());
         if let Some(kit) = &options.terminal_kit {
             engine = engine.with_terminal_kit(Arc::clone(kit));
         }

@@ -65,7 +65,8 @@ lazy("pi:web/performance", "performance");
 lazy("pi:web/intl", "Intl");
 lazy("node:buffer", "Buffer");
 lazy("node:process", "process");
-lazy("pi:missing", "WebSocket", "WebAssembly", "Worker", "MessageChannel", "BroadcastChannel");
+lazy("pi:web/websocket", "WebSocket", "MessageEvent", "CloseEvent", "ErrorEvent");
+lazy("pi:missing", "WebAssembly", "Worker", "MessageChannel", "BroadcastChannel");
 
 // Number and date formatting of the locale is `Intl`'s work, wherever it is asked for.
 function localized(prototype, name, format) {

@@ -30,7 +30,6 @@ export function missing(module, member) {
   });
 }
 
-export const WebSocket = missing("WebSocket");
 export const WebAssembly = missing("WebAssembly");
 export const Worker = missing("Worker");
 export const MessageChannel = missing("MessageChannel");

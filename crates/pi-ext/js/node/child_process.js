@@ -174,7 +174,17 @@ export function execFile(file, ...rest) {
   const [list, settings] = spread(rest[0], rest[1]);
   const encoding = settings.encoding === undefined ? "utf8" : settings.encoding;
   const limit = settings.maxBuffer ?? DEFAULT_MAX_BUFFER;
-  const child = spawn(file, list, { ...settings, stdio: "pipe" });
+  const child = spawn(file, list, { ...settings, stdio: "pipe", timeout: 0 });
+  // What the child started may hold its output open for long; nobody waits for that.
+  const giveUp = () => {
+    child.kill(settings.killSignal ?? "SIGTERM");
+    child.stdout.destroy();
+    child.stderr.destroy();
+  };
+  if (settings.timeout > 0) {
+    const timer = setTimeout(giveUp, settings.timeout);
+    child.once("exit", () => clearTimeout(timer));
+  }
   const output = { stdout: [], stderr: [] };
   const sizes = { stdout: 0, stderr: 0 };
   let failure;
@@ -186,7 +196,7 @@ export function execFile(file, ...rest) {
         const kept = limit - (sizes[name] - chunk.length);
         if (kept > 0) output[name].push(chunk.subarray(0, kept));
         failure ??= Object.assign(new RangeError(`${name} maxBuffer length exceeded`), { code: "ERR_CHILD_PROCESS_STDIO_MAXBUFFER" });
-        child.kill(settings.killSignal ?? "SIGTERM");
+        giveUp();
       } else {
         output[name].push(chunk);
       }
@@ -211,7 +221,7 @@ export function execFile(file, ...rest) {
   child.on("error", (error) => {
     failure ??= error;
     if (error.code !== "ABORT_ERR") return finish(null, null);
-    child.once("close", finish);
+    giveUp();
   });
   child.on("close", finish);
   return child;

@@ -1,20 +1,10 @@
-// crypto: hashes, keyed hashes, randomness, key derivation.
+// crypto: hashes, keyed hashes, randomness, key derivation, signatures; keys and ciphers beside it.
 import { perform, start } from "pi:operations";
 import { Buffer } from "node:buffer";
-import { Transform } from "node:stream";
+import { Transform, Writable } from "node:stream";
+import { Cipheriv, Decipheriv, createCipheriv, createDecipheriv, getCipherInfo, getCiphers } from "pi:ciphers";
+import { KeyObject, createPrivateKey, createPublicKey, createSecretKey, cryptoError, generateKeyPairSync, joined, native, schemeOf, toBytes } from "pi:keys";
 import { crypto } from "pi:web/crypto";
-
-function toBytes(data, encoding) {
-  if (typeof data === "string") return Buffer.from(data, encoding);
-  if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  if (data instanceof ArrayBuffer) return Buffer.from(data);
-  if (data instanceof KeyObject) return data.export();
-  throw Object.assign(new TypeError('The "data" argument must be of type string or an instance of Buffer, TypedArray, or DataView'), { code: "ERR_INVALID_ARG_TYPE" });
-}
-
-function native(buffer) {
-  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-}
 
 function given(bytes, encoding) {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -32,12 +22,12 @@ class Digest extends Transform {
     this.#finish = finish;
   }
   update(data, encoding) {
-    if (this.#isDone) throw Object.assign(new Error("Digest already called"), { code: "ERR_CRYPTO_HASH_FINALIZED" });
+    if (this.#isDone) throw cryptoError("Digest already called", "ERR_CRYPTO_HASH_FINALIZED");
     this.#chunks.push(typeof data === "string" ? Buffer.from(data, encoding) : Buffer.from(toBytes(data)));
     return this;
   }
   digest(encoding) {
-    if (this.#isDone) throw Object.assign(new Error("Digest already called"), { code: "ERR_CRYPTO_HASH_FINALIZED" });
+    if (this.#isDone) throw cryptoError("Digest already called", "ERR_CRYPTO_HASH_FINALIZED");
     this.#isDone = true;
     return given(this.#finish(Buffer.concat(this.#chunks)), encoding);
   }
@@ -128,33 +118,115 @@ export function pbkdf2(...args) {
   start("crypto", "pbkdf2", ...derivation(...args)).then((bytes) => done(null, given(bytes)), done);
 }
 
-export class KeyObject {
-  #bytes;
-  type = "secret";
-  constructor(bytes) {
-    this.#bytes = bytes;
+// Hands the outcome of something quick to a callback, later.
+function later(done, work) {
+  let outcome;
+  try {
+    outcome = [null, work()];
+  } catch (error) {
+    outcome = [error];
   }
-  get symmetricKeySize() {
-    return this.#bytes.length;
+  queueMicrotask(() => done(...outcome));
+}
+
+function scryptArguments(password, salt, length, options = {}) {
+  const cost = options.N ?? options.cost ?? 16384;
+  const blockSize = options.r ?? options.blockSize ?? 8;
+  const parallelization = options.p ?? options.parallelization ?? 1;
+  const { parts, bytes } = joined(password, salt);
+  return [{ cost, blockSize, parallelization, memory: options.maxmem ?? 32 * 1024 * 1024, length, parts }, bytes];
+}
+
+export function scryptSync(...args) {
+  return given(perform("crypto", "scrypt", ...scryptArguments(...args)));
+}
+
+export function scrypt(...args) {
+  const done = args.pop();
+  start("crypto", "scrypt", ...scryptArguments(...args)).then((bytes) => done(null, given(bytes)), done);
+}
+
+export function hkdfSync(algorithm, secret, salt, info, length) {
+  const { parts, bytes } = joined(secret, salt, info);
+  return given(perform("crypto", "hkdf", { algorithm, length, parts }, bytes)).buffer;
+}
+
+export function hkdf(...args) {
+  const done = args.pop();
+  later(done, () => hkdfSync(...args));
+}
+
+export function generateKeyPair(kind, options, done) {
+  later((error, pair) => done(error, pair?.publicKey, pair?.privateKey), () => generateKeyPairSync(kind, options));
+}
+
+export function generateKeySync(kind, { length }) {
+  return createSecretKey(randomBytes(length / 8));
+}
+
+export function generateKey(kind, options, done) {
+  later(done, () => generateKeySync(kind, options));
+}
+
+export function sign(algorithm, data, key, done) {
+  if (done) return later(done, () => sign(algorithm, data, key));
+  const { parts, bytes } = joined(createPrivateKey(key), data);
+  return given(perform("crypto", "sign", { ...schemeOf(algorithm, key), parts }, bytes));
+}
+
+export function verify(algorithm, data, key, signature, done) {
+  if (done) return later(done, () => verify(algorithm, data, key, signature));
+  const { parts, bytes } = joined(createPublicKey(key), signature, data);
+  return perform("crypto", "verify", { ...schemeOf(algorithm, key), parts }, bytes);
+}
+
+// The data is kept until there is a key.
+class Collected extends Writable {
+  #algorithm;
+  #chunks = [];
+  constructor(algorithm) {
+    super();
+    this.#algorithm = algorithm;
   }
-  export() {
-    return Buffer.from(this.#bytes);
+  update(data, encoding) {
+    this.#chunks.push(Buffer.from(toBytes(data, encoding)));
+    return this;
+  }
+  _write(chunk, encoding, done) {
+    this.update(chunk, encoding);
+    done();
+  }
+  collected(use) {
+    return use(this.#algorithm, Buffer.concat(this.#chunks));
   }
 }
 
-export function createSecretKey(key, encoding) {
-  return new KeyObject(toBytes(key, encoding));
+export class Sign extends Collected {
+  sign(key, encoding) {
+    return given(this.collected((algorithm, data) => sign(algorithm, data, key)), encoding);
+  }
+}
+
+export class Verify extends Collected {
+  verify(key, signature, encoding) {
+    return this.collected((algorithm, data) => verify(algorithm, data, key, toBytes(signature, encoding)));
+  }
+}
+
+export function createSign(algorithm) {
+  return new Sign(algorithm);
+}
+
+export function createVerify(algorithm) {
+  return new Verify(algorithm);
 }
 
 export function getHashes() {
-  return perform("crypto", "hashes");
-}
-
-export function getCiphers() {
-  return [];
+  return perform("crypto", "hashes", {});
 }
 
 export const webcrypto = crypto;
 export const { subtle, getRandomValues } = crypto;
-export const constants = {};
-export default { Hash: Digest, Hmac: Digest, createHash, hash, createHmac, randomBytes, randomFillSync, randomFill, randomInt, randomUUID, timingSafeEqual, pbkdf2Sync, pbkdf2, KeyObject, createSecretKey, getHashes, getCiphers, webcrypto, subtle, getRandomValues, constants };
+export const constants = { RSA_PKCS1_PADDING: 1, RSA_NO_PADDING: 3, RSA_PKCS1_OAEP_PADDING: 4, RSA_PKCS1_PSS_PADDING: 6, RSA_PSS_SALTLEN_DIGEST: -1, RSA_PSS_SALTLEN_MAX_SIGN: -2, RSA_PSS_SALTLEN_AUTO: -2 };
+export { Cipheriv, Decipheriv, KeyObject, createCipheriv, createDecipheriv, createPrivateKey, createPublicKey, createSecretKey, generateKeyPairSync, getCipherInfo, getCiphers };
+export default { Cipheriv, Decipheriv, Hash: Digest, Hmac: Digest, KeyObject, Sign, Verify, constants, createCipheriv, createDecipheriv, createHash, createHmac, createPrivateKey, createPublicKey, createSecretKey, createSign, createVerify, generateKey, generateKeyPair, generateKeyPairSync, generateKeySync, getCipherInfo, getCiphers, getHashes, getRandomValues, hash, hkdf, hkdfSync, pbkdf2, pbkdf2Sync, randomBytes, randomFill, randomFillSync, randomInt, randomUUID, scrypt, scryptSync, sign, subtle, timingSafeEqual, verify, webcrypto };

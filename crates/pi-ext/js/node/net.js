@@ -84,8 +84,10 @@ export class Socket extends Duplex {
     if (options?._accepted) this.#attach(options._accepted);
   }
 
-  #attach({ id, local, remote }) {
+  #attach(socket) {
+    const { id, local, remote } = socket;
     this.#id = id;
+    this._connected?.(socket);
     [this.localAddress, this.localPort] = local ?? [];
     [this.remoteAddress, this.remotePort] = remote ?? [];
     this.remoteFamily = remote ? (isIPv6(remote[0]) ? "IPv6" : "IPv4") : undefined;
@@ -105,7 +107,8 @@ export class Socket extends Duplex {
     const options = typeof first === "object" && first !== null ? first : typeof first === "string" && Number.isNaN(Number(first)) ? { path: first } : { port: Number(first), host };
     if (listener) this.once("connect", listener);
     this.connecting = true;
-    start("net", "connect", options.path ? { path: options.path } : { host: options.host ?? "localhost", port: Number(options.port) }).then(
+    const place = options.path ? { path: options.path } : { host: options.host ?? options.hostname ?? "localhost", port: Number(options.port) };
+    start("net", "connect", { ...place, ...this._secured?.(options) }).then(
       (socket) => {
         if (this.destroyed) {
           start("net", "destroy", { id: socket.id });

@@ -1,4 +1,4 @@
-// Web Crypto: random values, digests, HMAC.
+// Web Crypto: random values, digests, HMAC, AES, key derivation, and signatures with RSA, ECDSA and Ed25519.
 import { perform, start } from "pi:operations";
 import { bytesOf } from "pi:web/encoding";
 import { DOMException } from "pi:web/events";
@@ -7,15 +7,24 @@ function plain(bytes) {
   return bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes);
 }
 
-function concat(first, second) {
-  const joined = new Uint8Array(first.length + second.length);
-  joined.set(first);
-  joined.set(second, first.length);
-  return joined;
+// Puts the parts of an operation's bytes together; the last one needs no length.
+function joined(...given) {
+  const parts = given.map((part) => plain(bytesOf(part)));
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    bytes.set(part, offset);
+    offset += part.length;
+  }
+  return { parts: parts.slice(0, -1).map((part) => part.length), bytes };
 }
 
+const NAMES = ["HMAC", "PBKDF2", "HKDF", "AES-GCM", "AES-CBC", "AES-CTR", "RSASSA-PKCS1-v1_5", "RSA-PSS", "ECDSA", "Ed25519"];
+const NONE = new Uint8Array(0);
+
 function nameOf(algorithm) {
-  return String(typeof algorithm === "string" ? algorithm : algorithm?.name).toUpperCase();
+  const name = String(typeof algorithm === "string" ? algorithm : algorithm?.name);
+  return NAMES.find((known) => known.toLowerCase() === name.toLowerCase()) ?? name.toUpperCase();
 }
 
 const hashName = (algorithm) => nameOf(algorithm.hash ?? algorithm).replace("SHA-", "sha");
@@ -34,11 +43,75 @@ export class CryptoKey {
   }
 }
 
-async function sign(key, data) {
-  const secret = key.secret;
-  const bytes = await start("crypto", "hmac", { algorithm: hashName(key.algorithm), keyLength: secret.length }, concat(secret, plain(bytesOf(data))));
-  return bytes.buffer;
+function demand(key, usage) {
+  if (!key.usages.includes(usage)) throw new DOMException(`the key cannot be used to ${usage}`, "InvalidAccessError");
 }
+
+// The algorithm as a key carries it.
+function described(algorithm, bytes) {
+  const name = nameOf(algorithm);
+  const hash = algorithm.hash === undefined ? undefined : { name: nameOf(algorithm.hash) };
+  const details = { name, ...(hash ? { hash } : {}) };
+  if (name.startsWith("AES-") && bytes) details.length = bytes.length * 8;
+  if (name === "HMAC" && bytes) details.length = algorithm.length ?? bytes.length * 8;
+  if (algorithm.namedCurve) details.namedCurve = algorithm.namedCurve;
+  if (algorithm.modulusLength) Object.assign(details, { modulusLength: algorithm.modulusLength, publicExponent: algorithm.publicExponent });
+  return details;
+}
+
+function fromBase64Url(text) {
+  const binary = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
+}
+
+function toBase64Url(bytes) {
+  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+}
+
+// What a signature is made with, in the words of the native side.
+function schemeOf(algorithm, key) {
+  const name = nameOf(algorithm);
+  if (name !== key.algorithm.name) throw new DOMException(`the key is for ${key.algorithm.name}`, "InvalidAccessError");
+  const hash = name === "ECDSA" ? hashName(algorithm) : key.algorithm.hash ? hashName(key.algorithm) : "";
+  return { algorithm: hash, isProbabilistic: name === "RSA-PSS", isFixed: name === "ECDSA" };
+}
+
+async function authenticated(key, data) {
+  const secret = key.secret;
+  const { bytes } = joined(secret, data);
+  const tag = await start("crypto", "hmac", { algorithm: hashName(key.algorithm), keyLength: secret.length }, bytes);
+  return tag.buffer;
+}
+
+function equal(expected, given) {
+  let difference = expected.length ^ given.length;
+  for (let index = 0; index < expected.length; index++) difference |= expected[index] ^ (given[index] ?? 0);
+  return difference === 0;
+}
+
+async function ciphered(algorithm, key, data, decrypts) {
+  const name = nameOf(algorithm);
+  const mode = { "AES-GCM": "gcm", "AES-CBC": "cbc", "AES-CTR": "ctr" }[name];
+  if (!mode) throw unsupported(`${decrypts ? "decrypt" : "encrypt"}(${name})`);
+  if ((algorithm.tagLength ?? 128) !== 128) throw unsupported(`encrypt(${name}) with a tag of ${algorithm.tagLength} bits`);
+  const { parts, bytes } = joined(key.secret, mode === "ctr" ? algorithm.counter : algorithm.iv, algorithm.additionalData ?? NONE, data);
+  try {
+    const result = await start("crypto", "cipher", { algorithm: `aes-${key.secret.length * 8}-${mode}`, decrypts, parts }, bytes);
+    return result.buffer;
+  } catch (error) {
+    throw new DOMException(error.message, "OperationError");
+  }
+}
+
+function pair(privateBytes, algorithm, extractable, usages) {
+  const publicBytes = perform("crypto", "publicKey", {}, privateBytes);
+  return {
+    publicKey: new CryptoKey("public", algorithm, true, usages.filter((usage) => usage === "verify"), publicBytes),
+    privateKey: new CryptoKey("private", algorithm, extractable, usages.filter((usage) => usage === "sign"), privateBytes),
+  };
+}
+
+const SIGNING = { "RSASSA-PKCS1-v1_5": "rsa", "RSA-PSS": "rsa", ECDSA: "ec", Ed25519: "ed25519" };
 
 const subtle = {
   async digest(algorithm, data) {
@@ -47,39 +120,76 @@ const subtle = {
   },
   async importKey(format, data, algorithm, extractable, usages) {
     const name = nameOf(algorithm);
-    if (format !== "raw" || (name !== "HMAC" && name !== "PBKDF2")) throw unsupported(`importKey(${format}, ${name})`);
-    const hash = algorithm.hash === undefined ? undefined : { name: nameOf(algorithm.hash) };
-    return new CryptoKey("secret", { name, ...(hash ? { hash } : {}) }, extractable, [...usages], Uint8Array.from(bytesOf(data)));
+    const isSecret = ["HMAC", "PBKDF2", "HKDF", "AES-GCM", "AES-CBC", "AES-CTR"].includes(name);
+    const isOct = format === "jwk" && data?.kty === "oct";
+    if (isSecret && (format === "raw" || isOct)) {
+      const secret = isOct ? fromBase64Url(data.k) : Uint8Array.from(bytesOf(data));
+      return new CryptoKey("secret", described(algorithm, secret), extractable, [...usages], secret);
+    }
+    if (name in SIGNING && (format === "pkcs8" || format === "spki")) {
+      const type = format === "pkcs8" ? "private" : "public";
+      return new CryptoKey(type, described(algorithm), extractable, [...usages], Uint8Array.from(bytesOf(data)));
+    }
+    throw unsupported(`importKey(${format}, ${name})`);
   },
   async exportKey(format, key) {
-    if (format !== "raw" || !key.extractable) throw unsupported(`exportKey(${format})`);
-    return key.secret.slice().buffer;
+    if (!key.extractable) throw new DOMException("the key is not extractable", "InvalidAccessError");
+    const natural = { secret: "raw", private: "pkcs8", public: "spki" }[key.type];
+    if (format === natural) return key.secret.slice().buffer;
+    if (format === "jwk" && key.type === "secret") return { kty: "oct", k: toBase64Url(key.secret), ext: true, key_ops: [...key.usages] };
+    throw unsupported(`exportKey(${format})`);
   },
   async generateKey(algorithm, extractable, usages) {
-    if (nameOf(algorithm) !== "HMAC") throw unsupported(`generateKey(${nameOf(algorithm)})`);
-    const secret = perform("crypto", "random", { length: (algorithm.length ?? 512) / 8 });
-    return new CryptoKey("secret", { name: "HMAC", hash: { name: nameOf(algorithm.hash) } }, extractable, [...usages], secret);
+    const name = nameOf(algorithm);
+    if (name === "HMAC" || name.startsWith("AES-")) {
+      const secret = perform("crypto", "random", { length: (algorithm.length ?? 512) / 8 });
+      return new CryptoKey("secret", described(algorithm, secret), extractable, [...usages], secret);
+    }
+    const kind = SIGNING[name];
+    if (!kind) throw unsupported(`generateKey(${name})`);
+    const bytes = await start("crypto", "generateKey", { kind, curve: algorithm.namedCurve ?? "", length: algorithm.modulusLength ?? 0 });
+    return pair(bytes, described(algorithm), extractable, [...usages]);
   },
   async sign(algorithm, key, data) {
-    if (nameOf(algorithm) !== "HMAC") throw unsupported(`sign(${nameOf(algorithm)})`);
-    return sign(key, data);
+    demand(key, "sign");
+    if (nameOf(algorithm) === "HMAC") return authenticated(key, data);
+    const { parts, bytes } = joined(key.secret, data);
+    const signature = await start("crypto", "sign", { ...schemeOf(algorithm, key), parts }, bytes);
+    return signature.buffer;
   },
   async verify(algorithm, key, signature, data) {
-    if (nameOf(algorithm) !== "HMAC") throw unsupported(`verify(${nameOf(algorithm)})`);
-    const expected = new Uint8Array(await sign(key, data));
-    const given = bytesOf(signature);
-    let difference = expected.length ^ given.length;
-    for (let index = 0; index < expected.length; index++) difference |= expected[index] ^ (given[index] ?? 0);
-    return difference === 0;
+    demand(key, "verify");
+    if (nameOf(algorithm) === "HMAC") return equal(new Uint8Array(await authenticated(key, data)), bytesOf(signature));
+    const { parts, bytes } = joined(key.secret, signature, data);
+    return start("crypto", "verify", { ...schemeOf(algorithm, key), parts }, bytes);
+  },
+  async encrypt(algorithm, key, data) {
+    demand(key, "encrypt");
+    return ciphered(algorithm, key, data, false);
+  },
+  async decrypt(algorithm, key, data) {
+    demand(key, "decrypt");
+    return ciphered(algorithm, key, data, true);
   },
   async deriveBits(algorithm, key, length) {
-    if (nameOf(algorithm) !== "PBKDF2") throw unsupported(`deriveBits(${nameOf(algorithm)})`);
-    const options = { algorithm: hashName(algorithm), iterations: algorithm.iterations, length: length / 8, keyLength: key.secret.length };
-    const bytes = await start("crypto", "pbkdf2", options, concat(key.secret, plain(bytesOf(algorithm.salt))));
-    return bytes.buffer;
+    const name = nameOf(algorithm);
+    if (name === "PBKDF2") {
+      const { bytes } = joined(key.secret, algorithm.salt);
+      const options = { algorithm: hashName(algorithm), iterations: algorithm.iterations, length: length / 8, keyLength: key.secret.length };
+      return (await start("crypto", "pbkdf2", options, bytes)).buffer;
+    }
+    if (name === "HKDF") {
+      const { parts, bytes } = joined(key.secret, algorithm.salt, algorithm.info);
+      return (await start("crypto", "hkdf", { algorithm: hashName(algorithm), length: length / 8, parts }, bytes)).buffer;
+    }
+    throw unsupported(`deriveBits(${name})`);
+  },
+  async deriveKey(algorithm, key, derived, extractable, usages) {
+    const bits = await subtle.deriveBits(algorithm, key, derived.length ?? 512);
+    return subtle.importKey("raw", bits, derived, extractable, usages);
   },
 };
-for (const name of ["encrypt", "decrypt", "deriveKey", "wrapKey", "unwrapKey"]) {
+for (const name of ["wrapKey", "unwrapKey"]) {
   subtle[name] = async () => {
     throw unsupported(name);
   };

@@ -1,4 +1,6 @@
 // Intl as far as extensions use it, in English: numbers, dates, lists, comparison, segments.
+import { perform } from "pi:operations";
+
 const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const pad = (value, length = 2) => String(value).padStart(length, "0");
@@ -44,7 +46,9 @@ export function formatNumber(value, locale, options = {}) {
   if (options.maximumSignificantDigits !== undefined) {
     text = String(Number(Math.abs(number).toPrecision(options.maximumSignificantDigits)));
   } else {
-    text = Math.abs(number).toFixed(Math.min(most, 20));
+    const size = Math.abs(number);
+    // Beyond this, toFixed gives an exponent.
+    text = size < 1e21 ? size.toFixed(Math.min(most, 20)) : String(BigInt(size));
     if (most > least && text.includes(".")) {
       let end = text.length;
       const shortest = text.indexOf(".") + 1 + least;
@@ -65,7 +69,25 @@ export function formatNumber(value, locale, options = {}) {
 // Moves a date so that its UTC fields show the wanted zone.
 function inZone(date, zone) {
   if (zone === "UTC" || zone === "GMT" || zone === "Etc/UTC") return date;
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60000);
+  const minutes = zone === undefined ? -date.getTimezoneOffset() : perform("os", "zoneOffset", { zone: String(zone), time: date.getTime() });
+  return new Date(date.getTime() + minutes * 60000);
+}
+
+// Marks a field of a date, where its parts are asked for.
+const BEGIN = "\uE000";
+const MIDDLE = "\uE001";
+const END = "\uE002";
+function field(options, type, text) {
+  return options.marked ? `${BEGIN}${type}${MIDDLE}${text}${END}` : text;
+}
+
+function markedParts(text) {
+  return text.split(BEGIN).flatMap((piece, index) => {
+    if (index === 0) return piece ? [{ type: "literal", value: piece }] : [];
+    const [type, rest] = piece.split(MIDDLE);
+    const [value, literal] = rest.split(END);
+    return literal ? [{ type, value }, { type: "literal", value: literal }] : [{ type, value }];
+  });
 }
 
 function timeText(shown, options, defaults) {
@@ -75,28 +97,36 @@ function timeText(shown, options, defaults) {
   const hours = shown.getUTCHours();
   const value = is24 ? hours : hours % 12 || 12;
   const parts = [];
-  if (hour) parts.push(is24 || hour === "2-digit" ? pad(value) : String(value));
-  if (minute) parts.push(parts.length > 0 || minute === "2-digit" ? pad(shown.getUTCMinutes()) : String(shown.getUTCMinutes()));
-  if (second) parts.push(parts.length > 0 || second === "2-digit" ? pad(shown.getUTCSeconds()) : String(shown.getUTCSeconds()));
+  const add = (type, value, isPadded) => parts.push(field(options, type, isPadded ? pad(value) : String(value)));
+  if (hour) add("hour", value, is24 || hour === "2-digit");
+  if (minute) add("minute", shown.getUTCMinutes(), parts.length > 0 || minute === "2-digit");
+  if (second) add("second", shown.getUTCSeconds(), parts.length > 0 || second === "2-digit");
   let text = parts.join(":");
-  if (options.fractionalSecondDigits) text += `.${pad(shown.getUTCMilliseconds(), 3).slice(0, options.fractionalSecondDigits)}`;
-  return hour && !is24 ? `${text} ${hours < 12 ? "AM" : "PM"}` : text;
+  if (options.fractionalSecondDigits) text += `.${field(options, "fractionalSecond", pad(shown.getUTCMilliseconds(), 3).slice(0, options.fractionalSecondDigits))}`;
+  return hour && !is24 ? `${text} ${field(options, "dayPeriod", hours < 12 ? "AM" : "PM")}` : text;
 }
 
-function dateText(shown, options, defaults) {
-  const { weekday, year, month, day } = defaults ? { year: "numeric", month: "numeric", day: "numeric" } : options;
-  const y = year === "2-digit" ? pad(shown.getUTCFullYear() % 100) : String(shown.getUTCFullYear());
-  const d = day === "2-digit" ? pad(shown.getUTCDate()) : String(shown.getUTCDate());
+// The locales of Europe write the day first.
+const SEPARATORS = { "en-GB": "/", "fr-FR": "/", "es-ES": "/", "it-IT": "/", "de-DE": "." };
+
+function dateText(shown, options, defaults, locale) {
+  const separator = SEPARATORS[locale];
+  const isPadded = separator === "/" && locale !== "es-ES" && locale !== "it-IT";
+  const plain = { year: "numeric", month: isPadded ? "2-digit" : "numeric", day: isPadded ? "2-digit" : "numeric" };
+  const { weekday, year, month, day } = defaults ? plain : options;
+  const y = field(options, "year", year === "2-digit" ? pad(shown.getUTCFullYear() % 100) : String(shown.getUTCFullYear()));
+  const d = field(options, "day", day === "2-digit" ? pad(shown.getUTCDate()) : String(shown.getUTCDate()));
   const name = DAYS[shown.getUTCDay()];
-  const dayName = weekday ? (weekday === "long" ? name : weekday === "narrow" ? name[0] : name.slice(0, 3)) : "";
+  const dayName = weekday ? field(options, "weekday", weekday === "long" ? name : weekday === "narrow" ? name[0] : name.slice(0, 3)) : "";
   if (month === "long" || month === "short") {
-    const monthName = month === "long" ? MONTHS[shown.getUTCMonth()] : MONTHS[shown.getUTCMonth()].slice(0, 3);
+    const full = MONTHS[shown.getUTCMonth()];
+    const monthName = field(options, "month", month === "long" ? full : full.slice(0, 3));
     const date = [monthName, day ? d : ""].filter(Boolean).join(" ");
     return [dayName, date, year ? y : ""].filter(Boolean).join(day || dayName ? ", " : " ");
   }
-  const m = month === "2-digit" ? pad(shown.getUTCMonth() + 1) : String(shown.getUTCMonth() + 1);
-  const date = [month ? m : "", day ? d : "", year ? y : ""].filter(Boolean).join("/");
-  return [dayName, date].filter(Boolean).join(", ");
+  const m = field(options, "month", month === "2-digit" ? pad(shown.getUTCMonth() + 1) : String(shown.getUTCMonth() + 1));
+  const fields = separator ? [day ? d : "", month ? m : "", year ? y : ""] : [month ? m : "", day ? d : "", year ? y : ""];
+  return [dayName, fields.filter(Boolean).join(separator ?? "/")].filter(Boolean).join(", ");
 }
 
 const STYLES = {
@@ -124,7 +154,7 @@ export function formatDate(value, kind, locale, given = {}) {
   const dates = asksDate || none || (kind === "date" && !asksDate) ? kind !== "time" || asksDate : false;
   const times = asksTime || (none && kind !== "date") || (kind === "time" && !asksTime);
   const parts = [];
-  if (dates) parts.push(dateText(shown, options, !asksDate));
+  if (dates) parts.push(dateText(shown, options, !asksDate, first));
   if (times) parts.push(timeText(shown, options, !asksTime));
   const zone = options.timeZoneName ? ` ${options.timeZone ?? "UTC"}` : "";
   return parts.filter(Boolean).join(", ") + zone;
@@ -134,6 +164,9 @@ export function formatDate(value, kind, locale, given = {}) {
 export function compare(left, right, locale, options = {}) {
   const a = String(left);
   const b = String(right);
+  // Marks come before digits, which come before letters.
+  const byMark = Number(startsWithMark(b)) - Number(startsWithMark(a));
+  if (byMark !== 0 && a !== "" && b !== "") return byMark;
   if (options.numeric) {
     const split = (text) => text.split(/(\d+)/);
     const x = split(a);
@@ -150,6 +183,7 @@ export function compare(left, right, locale, options = {}) {
 const base = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const rank = (text) => text.replace(/[\p{P}\p{S}\s]/gu, (mark) => `\u0001${mark}`);
+const startsWithMark = (text) => /^[\p{P}\p{S}\s]/u.test(text);
 
 function compareText(a, b, options) {
   if (a === b) return 0;
@@ -233,7 +267,7 @@ function service(name, extra, format) {
         return [locales].flat();
       }
       resolvedOptions() {
-        return { locale: "en-US", timeZone: this.options.timeZone ?? "UTC", calendar: "gregory", numberingSystem: "latn", ...this.options };
+        return { locale: "en-US", timeZone: this.options.timeZone ?? perform("os", "zone"), calendar: "gregory", numberingSystem: "latn", ...this.options };
       }
       formatToParts(...values) {
         return [{ type: "literal", value: this.format(...values) }];
@@ -247,10 +281,26 @@ function service(name, extra, format) {
 
 const UNITS = { second: 1, minute: 1, hour: 1, day: 1, week: 1, month: 1, quarter: 1, year: 1 };
 
+function kindOf(options) {
+  return options.timeStyle || options.hour || options.minute || options.second ? "any" : "date";
+}
+
+// What is said of the nearest days, weeks and so on.
+const NEAREST = { day: ["yesterday", "today", "tomorrow"], hour: [undefined, "this hour"], minute: [undefined, "this minute"], second: [undefined, "now"] };
+for (const unit of ["week", "month", "quarter", "year"]) NEAREST[unit] = [`last ${unit}`, `this ${unit}`, `next ${unit}`];
+
 const Collator = service("Collator", {});
 export const Intl = {
   NumberFormat: service("NumberFormat", {}, (self, value) => formatNumber(value, self.locale, self.options)),
-  DateTimeFormat: service("DateTimeFormat", {}, (self, value = Date.now()) => formatDate(value, self.options.timeStyle || self.options.hour ? "any" : "date", self.locale, self.options)),
+  DateTimeFormat: service(
+    "DateTimeFormat",
+    {
+      formatToParts(value = Date.now()) {
+        return markedParts(formatDate(value, kindOf(this.options), this.locale, { ...this.options, marked: true }));
+      },
+    },
+    (self, value = Date.now()) => formatDate(value, kindOf(self.options), self.locale, self.options),
+  ),
   Collator: new Proxy(Collator, {
     construct(target, args) {
       const collator = new target(...args);
@@ -261,6 +311,7 @@ export const Intl = {
   }),
   ListFormat: service("ListFormat", {}, (self, list) => {
     const items = [...list];
+    if (self.options.type === "unit") return items.join(self.options.style === "narrow" ? " " : ", ");
     const word = self.options.type === "disjunction" ? "or" : "and";
     if (items.length < 2) return items.join("");
     return items.length === 2 ? items.join(` ${word} `) : `${items.slice(0, -1).join(", ")}, ${word} ${items.at(-1)}`;
@@ -276,7 +327,8 @@ export const Intl = {
   RelativeTimeFormat: service("RelativeTimeFormat", {}, (self, value, unit) => {
     const name = String(unit).replace(/s$/, "");
     if (!(name in UNITS)) throw new RangeError(`Invalid unit argument for format() '${unit}'`);
-    if (self.options.numeric === "auto" && name === "day" && [-1, 0, 1].includes(value)) return ["yesterday", "today", "tomorrow"][value + 1];
+    const nearest = self.options.numeric === "auto" ? NEAREST[name][value + 1] : undefined;
+    if (nearest) return nearest;
     const amount = Math.abs(value);
     const text = `${formatNumber(amount)} ${name}${amount === 1 ? "" : "s"}`;
     return value < 0 || Object.is(value, -0) ? `${text} ago` : `in ${text}`;

@@ -1,10 +1,14 @@
-//! Hashes, keyed hashes, key derivation and randomness: the Rust half of `crypto`.
+//! Hashes, keyed hashes, key derivation and randomness, and the way to ciphers and signatures: the Rust
+//! half of `crypto`.
 
+mod cipher;
 mod md5;
+mod scrypt;
+mod signature;
 
 use std::num::NonZeroU32;
 
-use aws_lc_rs::{digest, hmac, pbkdf2};
+use aws_lc_rs::{digest, hkdf, hmac, pbkdf2};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -14,14 +18,33 @@ use crate::engine::Reply;
 /// Most random bytes one call gives, as in Web Crypto's spirit of a sane limit.
 const MOST_RANDOM: usize = 64 * 1024 * 1024;
 
+/// Most memory one derivation of a key may take.
+const MOST_DERIVATION_MEMORY: usize = 512 * 1024 * 1024;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the options of the operations, as JavaScript names them"
+)]
 struct Arguments {
     algorithm: String,
     length: usize,
     /// Where the key ends in the bytes, the rest being the message.
     key_length: usize,
     iterations: u32,
+    /// How long the parts are that the bytes are made of; what is left is the last one.
+    parts: Vec<usize>,
+    decrypts: bool,
+    has_no_padding: bool,
+    is_probabilistic: bool,
+    is_fixed: bool,
+    kind: String,
+    curve: String,
+    cost: usize,
+    block_size: usize,
+    parallelization: usize,
+    memory: usize,
 }
 
 /// Performs an operation.
@@ -40,11 +63,125 @@ pub(super) fn run(request: &Request) -> Result<Reply, NativeError> {
             derive(&algorithm, password, salt, &arguments).map(Reply::Bytes)
         }
         "random" => random(arguments.length).map(Reply::Bytes),
+        "ciphers" => Ok(Reply::Json(json!(cipher::NAMES))),
+        "cipher" | "scrypt" | "hkdf" | "sign" | "verify" | "keyKind" | "publicKey"
+        | "generateKey" => with_keys(request, &arguments, &algorithm, bytes),
         "hashes" => Ok(Reply::Json(json!([
             "md5", "sha1", "sha224", "sha256", "sha384", "sha512"
         ]))),
         _ => Err(request.unknown("crypto")),
     }
+}
+
+/// Performs an operation whose bytes are of several parts.
+fn with_keys(
+    request: &Request,
+    arguments: &Arguments,
+    algorithm: &str,
+    bytes: &[u8],
+) -> Result<Reply, NativeError> {
+    let scheme = signature::Scheme {
+        digest: algorithm,
+        is_probabilistic: arguments.is_probabilistic,
+        is_fixed: arguments.is_fixed,
+    };
+    match request.operation.as_str() {
+        "cipher" => {
+            let [key, vector, additional, message] = parts(bytes, &arguments.parts)?;
+            let job = cipher::Job {
+                direction: match arguments.decrypts {
+                    true => cipher::Direction::Decrypt,
+                    false => cipher::Direction::Encrypt,
+                },
+                padding: match arguments.has_no_padding {
+                    true => cipher::Padding::None,
+                    false => cipher::Padding::Pkcs7,
+                },
+                key,
+                vector,
+                additional,
+                message,
+            };
+            cipher::run(&arguments.algorithm, &job).map(Reply::Bytes)
+        }
+        "scrypt" => {
+            let [password, salt] = parts(bytes, &arguments.parts)?;
+            let cost = scrypt::Cost {
+                rounds: arguments.cost,
+                block_size: arguments.block_size,
+                parallelization: arguments.parallelization,
+                memory: arguments.memory.min(MOST_DERIVATION_MEMORY),
+            };
+            let length = arguments.length.min(MOST_RANDOM);
+            scrypt::derive(password, salt, cost, length).map(Reply::Bytes)
+        }
+        "hkdf" => {
+            let [secret, salt, info] = parts(bytes, &arguments.parts)?;
+            expand(algorithm, secret, salt, info, arguments.length).map(Reply::Bytes)
+        }
+        "sign" => {
+            let [key, message] = parts(bytes, &arguments.parts)?;
+            signature::sign(key, &scheme, message).map(Reply::Bytes)
+        }
+        "verify" => {
+            let [key, signature, message] = parts(bytes, &arguments.parts)?;
+            let is_valid = signature::verify(key, &scheme, message, signature)?;
+            Ok(Reply::Json(json!(is_valid)))
+        }
+        "keyKind" => Ok(Reply::Json(json!(signature::Kind::of(bytes).names()))),
+        "publicKey" => signature::public_half(bytes).map(Reply::Bytes),
+        _ => {
+            let Arguments { kind, curve, .. } = arguments;
+            signature::generate(kind, curve, arguments.length).map(Reply::Bytes)
+        }
+    }
+}
+
+/// Takes the bytes apart; the lengths are of all parts but the last.
+fn parts<'bytes, const COUNT: usize>(
+    bytes: &'bytes [u8],
+    lengths: &[usize],
+) -> Result<[&'bytes [u8]; COUNT], NativeError> {
+    let mut found: [&[u8]; COUNT] = [&[]; COUNT];
+    let mut rest = bytes;
+    let mut lengths = lengths.iter();
+    for part in &mut found {
+        let length = lengths.next().copied().unwrap_or(rest.len());
+        (*part, rest) = split(rest, length)?;
+    }
+    Ok(found)
+}
+
+fn expand(
+    algorithm: &str,
+    secret: &[u8],
+    salt: &[u8],
+    info: &[u8],
+    length: usize,
+) -> Result<Vec<u8>, NativeError> {
+    struct Length(usize);
+    impl hkdf::KeyType for Length {
+        fn len(&self) -> usize {
+            self.0
+        }
+    }
+    let algorithm = match algorithm {
+        "sha1" => hkdf::HKDF_SHA1_FOR_LEGACY_USE_ONLY,
+        "sha256" => hkdf::HKDF_SHA256,
+        "sha384" => hkdf::HKDF_SHA384,
+        "sha512" => hkdf::HKDF_SHA512,
+        other => return Err(unsupported(other)),
+    };
+    let too_long = |_unspecified| {
+        NativeError::new("Invalid key length").with_code("ERR_CRYPTO_INVALID_KEYLEN")
+    };
+    let mut key = vec![0; length.min(MOST_RANDOM)];
+    hkdf::Salt::new(algorithm, salt)
+        .extract(secret)
+        .expand(&[info], Length(key.len()))
+        .and_then(|okm| okm.fill(&mut key))
+        .map_err(too_long)?;
+    Ok(key)
 }
 
 fn split(bytes: &[u8], position: usize) -> Result<(&[u8], &[u8]), NativeError> {

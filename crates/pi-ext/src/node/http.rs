@@ -69,7 +69,7 @@ async fn fetch(
     fetch: Fetch,
     body: Option<Vec<u8>>,
 ) -> Result<Reply, NativeError> {
-    let client = client(&fetch.redirect)?;
+    let client = client(realm, &fetch.redirect)?;
     let method = reqwest::Method::from_bytes(fetch.method.as_bytes())
         .map_err(|error| NativeError::new(error.to_string()))?;
     let mut headers = HeaderMap::new();
@@ -119,7 +119,7 @@ async fn fetch(
     })))
 }
 
-fn client(redirect: &str) -> Result<reqwest::Client, NativeError> {
+fn client(realm: &Realm, redirect: &str) -> Result<reqwest::Client, NativeError> {
     CLIENTS.with(|clients| {
         let (slot, policy) = match redirect {
             "follow" => (
@@ -131,14 +131,28 @@ fn client(redirect: &str) -> Result<reqwest::Client, NativeError> {
         if let Some(client) = &*slot.borrow() {
             return Ok(client.clone());
         }
-        let client = reqwest::Client::builder()
+        let mut builder = reqwest::Client::builder()
             .redirect(policy)
             .referer(false)
-            .user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| network_error(&error))?;
+            .user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")));
+        // The environment wins over the setting, as for the program's own requests.
+        if let Some(proxy) = &realm.options.proxy
+            && !names_a_proxy(&realm.options.process.environment)
+        {
+            let exceptions = reqwest::NoProxy::from_env();
+            let proxy = reqwest::Proxy::all(proxy).map_err(|error| network_error(&error))?;
+            builder = builder.proxy(proxy.no_proxy(exceptions));
+        }
+        let client = builder.build().map_err(|error| network_error(&error))?;
         *slot.borrow_mut() = Some(client.clone());
         Ok(client)
+    })
+}
+
+fn names_a_proxy(environment: &[(String, String)]) -> bool {
+    let names = ["http_proxy", "https_proxy", "all_proxy"];
+    environment.iter().any(|(name, value)| {
+        !value.is_empty() && names.iter().any(|it| it.eq_ignore_ascii_case(name))
     })
 }
 

@@ -22,6 +22,10 @@ struct Arguments {
     host: String,
     port: u16,
     path: Option<String>,
+    /// Speaks TLS with a server of this name.
+    secure: Option<String>,
+    /// What TLS offers to speak.
+    protocols: Vec<String>,
 }
 
 type Reader = Box<dyn AsyncRead + Unpin>;
@@ -110,6 +114,32 @@ fn keep_tcp(realm: &Rc<Realm>, stream: TcpStream) -> Value {
     json!({ "id": id, "local": local, "remote": remote })
 }
 
+async fn keep_secure(
+    realm: &Rc<Realm>,
+    stream: TcpStream,
+    server: &str,
+    protocols: &[String],
+) -> Result<Reply, NativeError> {
+    let remote = stream
+        .peer_addr()
+        .map(|address| (address.ip().to_string(), address.port()))
+        .ok();
+    let stream = super::secure::handshake(stream, server, protocols).await?;
+    let (_, session) = stream.get_ref();
+    let protocol = session
+        .alpn_protocol()
+        .map(|it| String::from_utf8_lossy(it).into_owned());
+    let version = match session.protocol_version() {
+        Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
+        _ => "TLSv1.2",
+    };
+    let (reader, writer) = tokio::io::split(stream);
+    let id = keep(realm, Box::new(reader), Box::new(writer));
+    Ok(Reply::Json(
+        json!({ "id": id, "remote": remote, "protocol": protocol, "version": version }),
+    ))
+}
+
 #[cfg(unix)]
 fn keep_unix(realm: &Rc<Realm>, stream: tokio::net::UnixStream) -> Value {
     let (reader, writer) = stream.into_split();
@@ -129,6 +159,9 @@ async fn connect(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, Nati
         let place = format!("{}:{}", arguments.host, arguments.port);
         NativeError::from_io(&error, "connect", Some(&place))
     })?;
+    if let Some(server) = &arguments.secure {
+        return keep_secure(realm, stream, server, &arguments.protocols).await;
+    }
     Ok(Reply::Json(keep_tcp(realm, stream)))
 }
 

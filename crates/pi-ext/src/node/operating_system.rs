@@ -1,5 +1,6 @@
 //! The machine: the Rust half of `os`.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{NativeError, Request};
@@ -44,6 +45,29 @@ pub(super) fn user_ids() -> Value {
     Value::Null
 }
 
+#[derive(Debug, Deserialize)]
+struct Moment {
+    zone: String,
+    /// Milliseconds since 1970.
+    time: f64,
+}
+
+/// Returns by how many minutes a zone is ahead of UTC at a time.
+fn zone_offset(moment: &Moment) -> Result<Reply, NativeError> {
+    let unknown = |_error| {
+        NativeError::new(format!("Invalid time zone specified: {}", moment.zone))
+            .with_code("ERR_INVALID_ARG_VALUE")
+    };
+    let zone = jiff::tz::TimeZone::get(&moment.zone).map_err(unknown)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a date has whole milliseconds, and too large a number saturates"
+    )]
+    let time = jiff::Timestamp::from_millisecond(moment.time as i64).map_err(unknown)?;
+    let seconds = zone.to_offset(time).seconds();
+    Ok(Reply::Json(json!(f64::from(seconds) / 60.0)))
+}
+
 /// Performs an operation.
 pub(super) fn run(process: &ProcessInfo, request: &Request) -> Result<Reply, NativeError> {
     let variable = |name: &str| {
@@ -53,6 +77,11 @@ pub(super) fn run(process: &ProcessInfo, request: &Request) -> Result<Reply, Nat
             .filter(|value| !value.is_empty())
     };
     match request.operation.as_str() {
+        "zone" => {
+            let zone = jiff::tz::TimeZone::system();
+            Ok(Reply::Text(zone.iana_name().unwrap_or("UTC").to_owned()))
+        }
+        "zoneOffset" => zone_offset(&request.read()?),
         "info" => {
             let home = variable("HOME").or_else(|| variable("USERPROFILE"));
             let home = home

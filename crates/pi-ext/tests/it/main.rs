@@ -7,6 +7,7 @@ mod engine;
 mod examples;
 mod globals;
 mod modules;
+mod node_fixtures;
 mod node_modules;
 mod support;
 

@@ -1,0 +1,135 @@
+// Keys of `crypto`: secret ones as bytes, the others in DER, read from and written as PEM.
+import { perform } from "pi:operations";
+import { Buffer } from "node:buffer";
+
+export function cryptoError(message, code, Type = Error) {
+  return Object.assign(new Type(message), { code });
+}
+
+export function toBytes(data, encoding) {
+  if (typeof data === "string") return Buffer.from(data, encoding);
+  if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  if (data instanceof ArrayBuffer) return Buffer.from(data);
+  if (data instanceof KeyObject) return data.bytes();
+  throw cryptoError('The "data" argument must be of type string or an instance of Buffer, TypedArray, or DataView', "ERR_INVALID_ARG_TYPE", TypeError);
+}
+
+export function native(buffer) {
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+}
+
+// Puts the parts of an operation's bytes together; the last one needs no length.
+export function joined(...parts) {
+  const buffers = parts.map((part) => toBytes(part));
+  return { parts: buffers.slice(0, -1).map((buffer) => buffer.length), bytes: native(Buffer.concat(buffers)) };
+}
+
+const PEM = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/;
+
+// Returns what a PEM text holds, and under which label.
+function fromPem(text) {
+  const found = PEM.exec(text);
+  if (!found) throw cryptoError("the key is not in PEM", "ERR_OSSL_UNSUPPORTED");
+  const [, label, body] = found;
+  if (label.startsWith("ENCRYPTED") || body.includes("ENCRYPTED")) {
+    throw cryptoError("keys with a passphrase are not available to extensions in this program", "ERR_OSSL_UNSUPPORTED");
+  }
+  return { label, der: Buffer.from(body.replace(/\s+/g, ""), "base64") };
+}
+
+function toPem(label, der) {
+  const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
+}
+
+export class KeyObject {
+  #bytes;
+  constructor(type, bytes) {
+    this.type = type;
+    this.#bytes = bytes;
+    if (type !== "secret") {
+      const [kind, curve] = perform("crypto", "keyKind", {}, native(bytes));
+      this.asymmetricKeyType = kind;
+      this.asymmetricKeyDetails = curve ? { namedCurve: curve } : {};
+    }
+  }
+  static from(key) {
+    return key.keyObject;
+  }
+  get symmetricKeySize() {
+    return this.type === "secret" ? this.#bytes.length : undefined;
+  }
+  bytes() {
+    return Buffer.from(this.#bytes);
+  }
+  equals(other) {
+    return other instanceof KeyObject && other.type === this.type && other.#bytes.equals(this.#bytes);
+  }
+  export(options = {}) {
+    if (options.format === "jwk") {
+      if (this.type !== "secret") throw cryptoError("the JWK form of this key is not available to extensions in this program", "ERR_CRYPTO_UNSUPPORTED_OPERATION");
+      return { kty: "oct", k: this.#bytes.toString("base64url") };
+    }
+    if (this.type === "secret" || options.format === "der") return this.bytes();
+    if (options.format !== "pem") throw cryptoError(`The property 'options.format' is invalid. Received ${options.format}`, "ERR_INVALID_ARG_VALUE", TypeError);
+    return toPem(this.type === "public" ? "PUBLIC KEY" : "PRIVATE KEY", this.#bytes);
+  }
+}
+
+function described(key) {
+  if (key instanceof KeyObject) return { object: key };
+  const isOptions = typeof key === "object" && !ArrayBuffer.isView(key) && !(key instanceof ArrayBuffer);
+  const options = isOptions ? key : { key };
+  if (options.key instanceof KeyObject) return { object: options.key, options };
+  if (options.format === "jwk") throw cryptoError("keys in the JWK form are not available to extensions in this program", "ERR_CRYPTO_UNSUPPORTED_OPERATION");
+  if (options.format === "der") return { der: toBytes(options.key), label: options.type === "spki" ? "PUBLIC KEY" : undefined, options };
+  const text = typeof options.key === "string" ? options.key : toBytes(options.key).toString();
+  return { ...fromPem(text), options };
+}
+
+export function createSecretKey(key, encoding) {
+  return new KeyObject("secret", Buffer.from(toBytes(key, encoding)));
+}
+
+export function createPrivateKey(key) {
+  const { object, der } = described(key);
+  if (object?.type === "private") return object;
+  if (object) throw cryptoError("Invalid key object type", "ERR_CRYPTO_INVALID_KEY_OBJECT_TYPE", TypeError);
+  return new KeyObject("private", der);
+}
+
+export function createPublicKey(key) {
+  const { object, der, label } = described(key);
+  if (object?.type === "public") return object;
+  if (object) return publicHalf(object.bytes());
+  if (label === "CERTIFICATE") throw cryptoError("keys of certificates are not available to extensions in this program", "ERR_CRYPTO_UNSUPPORTED_OPERATION");
+  if (label?.includes("PRIVATE")) return publicHalf(der);
+  return new KeyObject("public", der);
+}
+
+function publicHalf(der) {
+  const bytes = perform("crypto", "publicKey", {}, native(der));
+  return new KeyObject("public", Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+}
+
+// What a signature is made with: the options beside a key, in the words of the native side.
+export function schemeOf(algorithm, key) {
+  const options = typeof key === "object" && key !== null ? key : {};
+  return {
+    algorithm: String(algorithm ?? "").replace(/^RSA-/i, ""),
+    isProbabilistic: options.padding === 6,
+    isFixed: options.dsaEncoding === "ieee-p1363",
+  };
+}
+
+const ENCODED = (key, encoding) => (encoding ? key.export(encoding) : key);
+
+export function generateKeyPairSync(kind, options = {}) {
+  const arguments_ = { kind, curve: options.namedCurve ?? "", length: options.modulusLength ?? 2048 };
+  const bytes = perform("crypto", "generateKey", arguments_);
+  const privateKey = new KeyObject("private", Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  return {
+    publicKey: ENCODED(createPublicKey(privateKey), options.publicKeyEncoding),
+    privateKey: ENCODED(privateKey, options.privateKeyEncoding),
+  };
+}
