@@ -108,7 +108,7 @@ impl Server {
                     self.listen_to(&session);
                 }
                 Some(()) = commands.next(), if !commands.is_empty() => {}
-                () = self.extensions.shutdown_wanted(), if commands.is_empty() => {
+                () = self.end_wanted(), if commands.is_empty() => {
                     break ServeEnd::InputEnded;
                 }
                 frame = lines.next(), if commands.len() < PENDING_COMMANDS => match frame {
@@ -134,6 +134,12 @@ impl Server {
         }
         while let Some(Some(())) = commands.next().now_or_never() {}
         end
+    }
+
+    /// Waits until an extension wants the program to end and what is under way is over.
+    async fn end_wanted(&self) {
+        self.extensions.shutdown_wanted().await;
+        self.runtime.session().wait_for_idle().await;
     }
 
     /// Hears the events of a session instead of those of the last one.
