@@ -9,6 +9,8 @@
 mod bad_input;
 mod command_line;
 mod component_table;
+mod example_extensions;
+mod extension_driver;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;

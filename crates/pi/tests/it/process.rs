@@ -142,11 +142,23 @@ pub(crate) fn shell_call(command: &str) -> Reply {
 
 /// An answer that calls a tool.
 pub(crate) fn tool_call(tool: &str, arguments: &Value) -> Reply {
-    let call = json!({"role": "assistant", "tool_calls": [{
-        "index": 0, "id": "call_1", "type": "function",
-        "function": {"name": tool, "arguments": arguments.to_string()},
-    }]});
-    finish(Reply::events().chunk(delta(&call, None)), "tool_calls")
+    tool_calls(&[(tool, arguments)])
+}
+
+/// An answer that calls these tools with these arguments.
+pub(crate) fn tool_calls(calls: &[(&str, &Value)]) -> Reply {
+    let calls: Vec<Value> = calls
+        .iter()
+        .enumerate()
+        .map(|(index, (name, arguments))| {
+            json!({
+                "index": index, "id": format!("call_{}", index + 1), "type": "function",
+                "function": {"name": name, "arguments": arguments.to_string()},
+            })
+        })
+        .collect();
+    let message = json!({"role": "assistant", "tool_calls": calls});
+    finish(Reply::events().chunk(delta(&message, None)), "tool_calls")
 }
 
 /// More text of an answer.
