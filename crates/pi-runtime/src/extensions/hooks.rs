@@ -14,6 +14,7 @@ mod steps;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_agent::{CallVerdict, FinishedCall, HookError, PendingCall, ResultUpdate, SharedMessage};
@@ -33,6 +34,10 @@ use crate::hooks::{
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 
+/// How long an extension has to end work that was cancelled; a promise that never settles would hold the session
+/// for ever.
+const CANCELLED_WORK: Duration = Duration::from_secs(5);
+
 impl Shared {
     /// Waits for something that an extension does, and tells it when the work is cancelled.
     pub(super) async fn until_cancelled(
@@ -50,7 +55,10 @@ impl Shared {
         if let Err(error) = self.engine.abort(signal).await {
             tracing::debug!(%error, "an extension cannot be told that its work is cancelled");
         }
-        running.await
+        let late = |_elapsed| EngineError::TimedOut(CANCELLED_WORK);
+        tokio::time::timeout(CANCELLED_WORK, running)
+            .await
+            .map_err(late)?
     }
 
     /// Tells of an event that somebody hears; returns what the extensions make of it. Where the
