@@ -161,6 +161,11 @@ impl<'world> Driver<'world> {
         }
     }
 
+    /// Returns the number of the program's process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     /// Takes the steps of a row.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod bad_input;
 mod command_line;
 mod component_table;
 mod example_extensions;
+mod extension_abuse;
 mod extension_driver;
 mod hostile_repository;
 #[cfg(unix)]

@@ -1,0 +1,10 @@
+// Half of a circle of imports.
+import { second } from "./cycle_other.ts";
+
+export const first = () => "first";
+
+export default function (pi: any) {
+  pi.registerCommand("bad", {
+    handler: async (_args: string, ctx: any) => ctx.ui.notify(second()),
+  });
+}
