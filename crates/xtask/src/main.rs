@@ -1,5 +1,6 @@
 //! Development tasks that need more than a line of shell: `cargo xtask <task>`.
 
+mod extension_packages;
 mod layers;
 mod models;
 
@@ -12,6 +13,9 @@ const USAGE: &str = "\
 Usage: cargo xtask <task>
 
 Tasks:
+  extension-packages [--ours PROGRAM] [--reference PROGRAM] [--work FOLDER] [--only NAME]
+          Installs extension packages of others with npm, loads each in PROGRAM (target/debug/pi)
+          and in the TypeScript pi, and writes docs/extensions-compatibility.md.
   models --from PATH [--generated-at TIME]
           Writes the model catalogue of pi-ai. PATH is a folder of provider files
           (<provider>.json: API -> id -> record) or a models.dev document, whose
@@ -42,6 +46,9 @@ fn run(arguments: &[String]) -> Result<String> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         [] | ["help" | "-h" | "--help", ..] => Ok(USAGE.to_owned()),
+        ["extension-packages", options @ ..] => {
+            extension_packages::run(&extension_packages::Options::parse(options)?)
+        }
         ["layers"] => layers::run(),
         ["models", options @ ..] => models::run(&models::Options::parse(options)?),
         ["layers", extra, ..] => bail!("`layers` takes no argument, got `{extra}`"),
