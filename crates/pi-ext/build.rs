@@ -6,6 +6,9 @@
 //! `js/modules/x.js` is what extensions import under a package's name. `data/exports/x.txt` lists
 //! every name such a package exports; those the file does not bring itself are added as stand-ins
 //! that throw when used, since one missing name would keep a whole extension from linking.
+//!
+//! What such a file only passes on is listed by its origin, and what it brings itself becomes a module
+//! of its own (`pi:modules/x/own`): an extension that asks for some names loads what those need.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,14 +29,19 @@ fn main() {
         println!("cargo::error=reading js/: {error}");
         return;
     }
-    for (name, source) in &mut sources {
-        if let Some(package) = name.strip_prefix("pi:modules/") {
+    let mut passed_on = BTreeMap::new();
+    for (name, own, origins) in split_packages(&sources) {
+        if let Some(whole) = sources.get_mut(&name) {
+            *whole = whole_package(&name, &origins);
+            let package = name.trim_start_matches("pi:modules/");
             let list = exports.join(package).with_extension("txt");
             match std::fs::read_to_string(list) {
-                Ok(list) => add_stand_ins(package, &list, source),
+                Ok(list) => add_stand_ins(package, &list, &exported_names(&own), whole),
                 Err(error) => println!("cargo::error=data/exports/{package}.txt: {error}"),
             }
         }
+        sources.insert(format!("{name}/own"), own);
+        passed_on.insert(name, origins);
     }
     let mut table = String::from("&[\n");
     for (name, source) in &sources {
@@ -46,10 +54,11 @@ fn main() {
                     println!("cargo::error=writing {file}: {error}");
                 }
                 let exports = exported_names(source);
+                let origins = passed_on.get(name).map(Vec::as_slice).unwrap_or_default();
                 writeln!(
                     table,
-                    "Embedded {{ name: {name:?}, exports: &{exports:?}, bytecode: \
-                     include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")) }},"
+                    "Embedded {{ name: {name:?}, exports: &{exports:?}, origins: &{origins:?}, \
+                     bytecode: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")) }},"
                 )
                 .unwrap_or_default();
             }
@@ -90,9 +99,69 @@ fn collect(
     Ok(())
 }
 
-/// Adds what a package exports and its file does not bring.
-fn add_stand_ins(package: &str, list: &str, source: &mut String) {
-    let known = exported_names(source);
+/// What a package passes on: the name, the module it comes from, and its name there.
+type Origin = (String, String, String);
+
+/// Takes the files of packages apart: what each brings itself, and what it passes on.
+fn split_packages(sources: &BTreeMap<String, String>) -> Vec<(String, String, Vec<Origin>)> {
+    let packages = sources
+        .iter()
+        .filter(|(name, _)| name.starts_with("pi:modules/"));
+    packages
+        .map(|(name, source)| {
+            let mut own = String::new();
+            let mut origins = Vec::new();
+            let mut rest = source.as_str();
+            while let Some((before, list, module, after)) = next_passed_on(rest) {
+                own.push_str(before);
+                for item in list.split(',').map(str::trim).filter(|it| !it.is_empty()) {
+                    let (there, here) = item.split_once(" as ").unwrap_or((item, item));
+                    origins.push((here.to_owned(), module.to_owned(), there.to_owned()));
+                }
+                rest = after;
+            }
+            own.push_str(rest);
+            (name.clone(), own, origins)
+        })
+        .collect()
+}
+
+/// Finds the next `export { … } from "…";`: what stands before it, its names, its module, and what follows.
+fn next_passed_on(source: &str) -> Option<(&str, &str, &str, &str)> {
+    let mut from = 0;
+    loop {
+        let start = source.get(from..)?.find("\nexport {")? + from + 1;
+        let (before, statement) = source.split_at_checked(start)?;
+        let (list, tail) = statement.strip_prefix("export {")?.split_once('}')?;
+        if let Some(origin) = tail.strip_prefix(" from \"") {
+            let (module, after) = origin.split_once("\";")?;
+            return Some((before, list, module, after));
+        }
+        from = start;
+    }
+}
+
+/// The module of a whole package: its own part and what it passes on.
+fn whole_package(name: &str, origins: &[Origin]) -> String {
+    let mut source = format!("// {name}\nexport * from \"{name}/own\";\n");
+    for (here, module, there) in origins {
+        writeln!(source, "export {{ {there} as {here} }} from {module:?};").unwrap_or_default();
+    }
+    source
+}
+
+/// Adds what a package exports and neither its own part nor what it passes on brings.
+fn add_stand_ins(package: &str, list: &str, own: &[String], source: &mut String) {
+    let mut known = exported_names(source);
+    known.extend_from_slice(own);
+    // `export *` leaves the default out.
+    if own.iter().any(|name| name == "default") {
+        writeln!(
+            source,
+            "export {{ default }} from \"pi:modules/{package}/own\";"
+        )
+        .unwrap_or_default();
+    }
     source.push_str("\nimport { missing as standIn } from \"pi:missing\";\n");
     for name in list
         .lines()

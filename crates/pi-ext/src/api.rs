@@ -46,16 +46,11 @@ impl Extensions {
     pub fn new(options: EngineOptions) -> Self {
         let mut options = options;
         for (name, module) in packages() {
-            let source = match module {
-                Some(module) => format!(
-                    "export * from \"pi:modules/{module}\";\n\
-                     import * as all from \"pi:modules/{module}\";\n\
-                     export default all.default ?? all;\n"
-                ),
+            options = match module {
+                Some(module) => options.with_package(name, format!("pi:modules/{module}")),
                 // It has types alone.
-                None => "export {};\n".to_owned(),
+                None => options.with_virtual_module(name, "export {};\n"),
             };
-            options = options.with_virtual_module(name, source);
         }
         Self {
             engine: Engine::new(options),

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};
 
 /// Raised when the preparation changes, so that entries of older programs are not read.
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 
 /// Tells files of one process apart while they are written.
 static TEMPORARY: AtomicU64 = AtomicU64::new(0);

@@ -10,6 +10,8 @@ pub(crate) struct Embedded {
     pub(crate) name: &'static str,
     /// What it exports.
     pub(crate) exports: &'static [&'static str],
+    /// What a package passes on: the name, the module it comes from, and its name there.
+    pub(crate) origins: &'static [(&'static str, &'static str, &'static str)],
     bytecode: &'static [u8],
 }
 

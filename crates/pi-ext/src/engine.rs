@@ -69,6 +69,8 @@ pub struct EngineOptions {
     pub(crate) process: ProcessInfo,
     pub(crate) proxy: Option<String>,
     pub(crate) virtual_modules: Vec<VirtualModule>,
+    /// Packages of ours by the name they are imported under.
+    pub(crate) packages: Vec<(String, String)>,
     pub(crate) terminal_kit: Option<SharedKit>,
 }
 
@@ -82,6 +84,7 @@ impl EngineOptions {
             process: ProcessInfo::default(),
             proxy: None,
             virtual_modules: Vec::new(),
+            packages: Vec::new(),
             terminal_kit: None,
         }
     }
@@ -118,6 +121,13 @@ impl EngineOptions {
     #[must_use]
     pub fn with_proxy(mut self, proxy: Option<&str>) -> Self {
         self.proxy = proxy.map(str::to_owned);
+        self
+    }
+
+    /// Adds a package for which one of our own modules stands.
+    #[must_use]
+    pub(crate) fn with_package(mut self, name: String, module: String) -> Self {
+        self.packages.push((name, module));
         self
     }
 

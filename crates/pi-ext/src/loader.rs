@@ -5,6 +5,8 @@
 //! builtin that lacks it gets a stand-in that throws an error naming itself when it is used.
 //! A table belongs to one realm, so nothing survives a reload.
 
+mod package;
+
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -20,7 +22,7 @@ use crate::embedded;
 use crate::engine::{EngineOptions, NativeModule, TerminalModule, Watchdog};
 use crate::resolver::{ImportKind, Resolver, Target};
 use crate::source_map::SourceMaps;
-use crate::typescript::{PreparedSource, SourceFormat};
+use crate::typescript::{EVERYTHING, PreparedSource, SourceFormat};
 
 /// A module with this prefix stands in for names a builtin lacks.
 const STAND_IN: &str = "stand-in:";
@@ -35,6 +37,7 @@ pub(crate) struct ModuleTable {
     cache: SourceCache,
     watchdog: Rc<Watchdog>,
     virtual_modules: HashMap<String, String>,
+    packages: HashMap<String, String>,
     prepared: RefCell<HashMap<PathBuf, Rc<PreparedSource>>>,
     /// What a module asks of a specifier.
     asked: RefCell<HashMap<(String, String), Vec<String>>>,
@@ -51,12 +54,15 @@ impl ModuleTable {
             .iter()
             .map(|module| (module.name.clone(), module.source.clone()))
             .collect();
+        let packages: HashMap<String, String> = options.packages.iter().cloned().collect();
+        let names = virtual_modules.keys().chain(packages.keys());
         Self {
-            resolver: Resolver::new(virtual_modules.keys().cloned()),
+            resolver: Resolver::new(names.cloned()),
             maps: RefCell::default(),
             cache: options.cache.clone(),
             watchdog,
             virtual_modules,
+            packages,
             prepared: RefCell::default(),
             asked: RefCell::default(),
             requested: RefCell::default(),
@@ -112,12 +118,22 @@ impl ModuleTable {
             .resolver
             .resolve(specifier, importer, kind)
             .map_err(|error| error.to_string())?;
-        let asked = self
+        let mut asked = self
             .asked
             .borrow()
             .get(&(importer.to_owned(), specifier.to_owned()))
             .cloned()
             .unwrap_or_default();
+        if let Target::Virtual(name) = &target
+            && let Some(module) = self.packages.get(name)
+        {
+            return Ok(match kind {
+                ImportKind::Import => package::part(module, asked),
+                ImportKind::Require => package::part(module, Vec::new()),
+            });
+        }
+        // What every module has is not asked for by name.
+        asked.retain(|name| name != EVERYTHING && name != "default");
         Ok(match target {
             Target::Virtual(name) => name,
             Target::Builtin(name) => stand_in_for(&name, asked),
@@ -212,6 +228,9 @@ impl ModuleTable {
         if let Some(source) = self.virtual_modules.get(name) {
             return Module::declare(ctx.clone(), name, source.as_str());
         }
+        if let Some(rest) = name.strip_prefix(package::PREFIX) {
+            return Module::declare(ctx.clone(), name, package::source(rest));
+        }
         if let Some(rest) = name.strip_prefix(STAND_IN) {
             return Module::declare(ctx.clone(), name, stand_in_source(rest));
         }
@@ -247,7 +266,7 @@ impl ModuleTable {
 
 /// Our own modules import by full name.
 fn is_internal(importer: &str) -> bool {
-    ["pi:", "node:", "bridge:", STAND_IN]
+    ["pi:", "node:", "bridge:", package::PREFIX, STAND_IN]
         .iter()
         .any(|prefix| importer.starts_with(prefix))
 }

@@ -13,6 +13,7 @@ use oxc_codegen::{Codegen, CodegenOptions};
 use oxc_parser::{Parser, ParserReturn};
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::SourceType;
+use oxc_syntax::module_record::{ExportImportName, ImportImportName};
 use oxc_transformer::{TransformOptions, Transformer};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,9 @@ use crate::commonjs_exports::{self, CommonJsExports};
 
 /// Names a CommonJS function has as parameters and an ES module may use all the same.
 const COMMONJS_NAMES: [&str; 5] = ["require", "module", "exports", "__filename", "__dirname"];
+
+/// Stands for all names of a module among those that are asked for.
+pub(crate) const EVERYTHING: &str = "*";
 
 /// Whether a file is an ES module or a CommonJS one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -192,7 +196,7 @@ fn syntax_error(
 }
 
 /// Returns what each `import` and `export … from` asks for, so that a CommonJS target can be
-/// linked even when its text does not show the name.
+/// linked even when its text does not show the name. [`EVERYTHING`] stands for all of a module.
 fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
     let record = &parsed.module_record;
     let mut requested: Vec<(String, Vec<String>)> = Vec::new();
@@ -202,25 +206,42 @@ fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
         }
     }
     requested.sort_unstable();
+    // What `import()` takes is known only when it runs.
+    if !record.dynamic_imports.is_empty() {
+        for (_, names) in &mut requested {
+            names.push(EVERYTHING.to_owned());
+        }
+    }
     let mut add = |specifier: &str, name: &str| {
         let position = requested.iter().position(|(known, _)| known == specifier);
         if let Some((_, names)) = position.and_then(|position| requested.get_mut(position)) {
             names.push(name.to_owned());
         }
     };
-    for entry in &record.import_entries {
-        if let oxc_syntax::module_record::ImportImportName::Name(name) = &entry.import_name
-            && !entry.is_type
-        {
-            add(&entry.module_request.name, &name.name);
+    for entry in record.import_entries.iter().filter(|it| !it.is_type) {
+        let name = match &entry.import_name {
+            ImportImportName::Name(name) => name.name.as_str(),
+            ImportImportName::NamespaceObject => EVERYTHING,
+            ImportImportName::Default(_) => "default",
+        };
+        add(&entry.module_request.name, name);
+    }
+    for entry in &record.star_export_entries {
+        if let Some(request) = &entry.module_request {
+            add(&request.name, EVERYTHING);
         }
     }
     for entry in &record.indirect_export_entries {
         if let Some(request) = &entry.module_request
-            && let oxc_syntax::module_record::ExportImportName::Name(name) = &entry.import_name
             && !entry.is_type
         {
-            add(&request.name, &name.name);
+            match &entry.import_name {
+                ExportImportName::Name(name) => add(&request.name, &name.name),
+                ExportImportName::All | ExportImportName::AllButDefault => {
+                    add(&request.name, EVERYTHING);
+                }
+                ExportImportName::Null => {}
+            }
         }
     }
     requested

@@ -84,10 +84,13 @@ fn requested_names_are_listed() {
         "a.mjs",
         "import d, { a, b as c } from 'x'; export { e } from 'x'; import * as n from 'y';",
     );
-    let names = ["a", "b", "e"].map(str::to_owned).to_vec();
+    let names = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
     assert_eq!(
         prepared.imports,
-        [("x".to_owned(), names), ("y".to_owned(), Vec::new())]
+        [
+            ("x".to_owned(), names(&["default", "a", "b", "e"])),
+            ("y".to_owned(), names(&["*"]))
+        ]
     );
 }
 

@@ -245,3 +245,23 @@ async fn what_is_not_there_says_its_name_when_used() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn a_name_is_the_same_however_it_is_asked_for() {
+    let world = World::new();
+    let one = "import { Text } from '@earendil-works/pi-tui';\n\
+        import { VERSION, truncateHead } from '@earendil-works/pi-coding-agent';\n\
+        export default (pi) => { pi.events.on('compare', (all) => pi.sendMessage({\n\
+          same: [all.tui.Text === Text, all.agent.truncateHead === truncateHead, all.old.VERSION === VERSION] })); };";
+    world.load("one.js", one).await.unwrap();
+    let all = "import * as tui from '@mariozechner/pi-tui';\n\
+        import agent from '@earendil-works/pi-coding-agent';\n\
+        export default async (pi) => {\n\
+          const old = await import('@mariozechner/pi-coding-agent');\n\
+          pi.on('turn_start', () => pi.events.emit('compare', { tui, agent, old })); };";
+    world.load("all.js", all).await.unwrap();
+    world.extensions.bind(json!({})).await.unwrap();
+    world.emit(json!({"type": "turn_start"})).await;
+    let sent = serde_json::to_string(&*world.host.told.lock().unwrap()).unwrap();
+    assert!(sent.contains("[true,true,true]"), "{sent}");
+}

@@ -54,7 +54,7 @@ fn stand_in(sources: &[String], module: &str) -> String {
                 .filter(|(name, _)| name == module)
                 .flat_map(|(_, names)| names)
         })
-        .filter(|name| name != "default")
+        .filter(|name| name != "default" && name != "*")
         .collect();
     names.sort();
     names.dedup();
