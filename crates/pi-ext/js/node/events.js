@@ -18,21 +18,23 @@ function tableOf(emitter) {
   return table;
 }
 
-function add(emitter, type, listener, prepend, once) {
+function add(emitter, type, listener, prepend) {
   checkListener(listener);
   const table = tableOf(emitter);
-  if (table.has("newListener")) emitter.emit("newListener", type, listener);
-  let entry = listener;
-  if (once) {
-    entry = function (...args) {
-      emitter.removeListener(type, entry);
-      return listener.apply(this, args);
-    };
-    entry.listener = listener;
-  }
+  if (table.has("newListener")) emitter.emit("newListener", type, listener.listener ?? listener);
   const list = table.get(type) ?? [];
-  table.set(type, prepend ? [entry, ...list] : [...list, entry]);
+  table.set(type, prepend ? [listener, ...list] : [...list, listener]);
   return emitter;
+}
+
+function wrapOnce(emitter, type, listener) {
+  checkListener(listener);
+  function entry(...args) {
+    emitter.removeListener(type, entry);
+    return listener.apply(this, args);
+  }
+  entry.listener = listener;
+  return entry;
 }
 
 export function EventEmitter(options) {
@@ -42,19 +44,20 @@ EventEmitter.prototype.constructor = EventEmitter;
 
 const methods = {
   on(type, listener) {
-    return add(this, type, listener, false, false);
+    return add(this, type, listener, false);
   },
   addListener(type, listener) {
-    return add(this, type, listener, false, false);
+    return add(this, type, listener, false);
   },
   prependListener(type, listener) {
-    return add(this, type, listener, true, false);
+    return add(this, type, listener, true);
   },
+  // Through `on`, which streams extend: a listener for once starts them, too.
   once(type, listener) {
-    return add(this, type, listener, false, true);
+    return this.on(type, wrapOnce(this, type, listener));
   },
   prependOnceListener(type, listener) {
-    return add(this, type, listener, true, true);
+    return this.prependListener(type, wrapOnce(this, type, listener));
   },
   removeListener(type, listener) {
     const table = tableOf(this);
