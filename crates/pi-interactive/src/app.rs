@@ -4,9 +4,11 @@
 //! function the loop calls with the application. What single events mean is in the files below.
 
 mod activity;
+mod asking;
 mod bash;
 mod extension_dialogs;
 mod extensions;
+mod bug_report;
 mod facts;
 mod header;
 mod input;
@@ -22,6 +24,7 @@ mod replacement;
 mod sessions;
 mod setting_changes;
 mod shortcuts;
+mod share;
 mod sign_in;
 mod submit;
 

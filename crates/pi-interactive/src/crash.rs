@@ -56,6 +56,12 @@ fn write_record(directory: &Path, text: &str) {
     }
 }
 
+/// Returns where the record of the last crash is, mentioned or not.
+pub(crate) fn last_record(directory: &Path) -> Option<PathBuf> {
+    let records = [RECORD, MENTIONED].map(|name| directory.join(name));
+    records.into_iter().find(|path| path.is_file())
+}
+
 /// Returns where the record of the last crash is, once.
 pub(crate) fn take_record(directory: &Path) -> Option<PathBuf> {
     let mentioned = directory.join(MENTIONED);

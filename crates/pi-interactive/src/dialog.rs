@@ -65,6 +65,8 @@ pub(crate) enum DialogNews {
     SignInEnded(Result<(), String>),
     /// The models that can be chosen are now these.
     Models(Vec<Arc<pi_ai::Model>>),
+    /// Work under way is this far.
+    Progress(crate::dialogs::Progress),
     /// The external editor was closed with this text.
     Edited(String),
     /// What was asked for could not be done.

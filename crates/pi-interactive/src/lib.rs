@@ -35,6 +35,7 @@ mod scratch;
 mod screen;
 mod session_link;
 mod session_report;
+mod size_text;
 mod slash;
 mod startup;
 mod terminal_setup;

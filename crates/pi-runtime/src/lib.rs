@@ -32,21 +32,26 @@
 //! ```
 
 mod attachments;
+mod bug_report;
 mod commands;
 mod event;
 mod export;
 mod extensions;
 mod hooks;
 mod model_choice;
+mod private_directory;
 mod redaction;
+mod replay;
 mod runtime;
 mod services;
 mod session;
 mod session_choice;
+mod share;
 mod system_prompt;
 mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use bug_report::{BugReport, BugReportError, WrittenReport};
 pub use commands::{CommandInfo, CommandSource, resource_commands};
 pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
 pub use export::{
@@ -72,6 +77,7 @@ pub use model_choice::{
 };
 pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
 pub use redaction::{Redaction, environment_secrets, secrets_in_use, stored_secrets};
+pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
 pub use runtime::{
     HooksSource, ReplaceError, Replacement, RuntimeOptions, SessionRuntime, SessionStartTold,
     StartError, no_model_hints,
@@ -88,6 +94,7 @@ pub use session::{
     SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
+pub use share::{Gist, GistProgram, ShareError, SharePage};
 pub use system_prompt::{DocsPlaces, Instructions, SystemPromptParts};
 pub use toolset::{
     DEFAULT_TOOLS, DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset,

@@ -22,6 +22,7 @@ Commands (each has its own --help):
   auth                              Check credentials, or print one for another program
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
   config                            Turn resources of packages on and off
+  replay                            Run a recorded conversation again, offline
 ";
 
 const REST: &str = "

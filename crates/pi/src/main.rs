@@ -19,6 +19,7 @@ mod output;
 mod package_command;
 mod print_mode;
 mod prompt_input;
+mod replay_command;
 mod rpc_mode;
 mod signals;
 mod startup;
@@ -51,6 +52,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return block_on(auth_command::run(words, Env::process()));
+        }
+        Some("replay") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return block_on(replay_command::run(words, Env::process()));
         }
         Some(word) if package_command::is_command(word) => return serve_packages(&words),
         _ => {}

@@ -125,6 +125,19 @@ impl App {
         );
     }
 
+    /// Opens a file with the program the system has for it.
+    pub(crate) fn open_file(&mut self, path: PathBuf) {
+        self.spawn_blocking(
+            move || open::that_detached(&path).map_err(|error| (path, error)),
+            |app, opened| {
+                if let Err((path, error)) = opened {
+                    let text = format!("{} could not be opened: {error}", path.display());
+                    app.tell(NoticeLevel::Warning, text);
+                }
+            },
+        );
+    }
+
     /// Tells the user, who may look elsewhere, that long work is done.
     pub(super) fn notify_done(&mut self) {
         let since = self.run_began.take();

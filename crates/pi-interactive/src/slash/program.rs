@@ -78,12 +78,12 @@ pub(super) fn import(app: &mut App, argument: &str) {
 
 /// `/share`
 pub(super) fn share(app: &mut App, _argument: &str) {
-    app.error("Sharing is not part of this build; /export writes a page you can send");
+    app.share();
 }
 
 /// `/bug [what happened]`
-pub(super) fn bug(app: &mut App, _argument: &str) {
-    app.error("Reports are not part of this build; /export writes the session to a file");
+pub(super) fn bug(app: &mut App, argument: &str) {
+    app.report_problem(argument);
 }
 
 /// `/debug`

@@ -1,0 +1,114 @@
+//! `/bug`: a report on the user's own disk. Nothing is sent.
+
+use pi_runtime::{BugReport, WrittenReport, secrets_in_use};
+use serde_json::json;
+
+use super::App;
+use crate::crash;
+use crate::dialogs::Question;
+use crate::size_text::size_text;
+use crate::transcript::NoticeLevel;
+
+/// The file that is logged to.
+const LOG: &str = "PI_LOG";
+
+impl App {
+    /// Asks what went wrong, unless that was said, and what the report may hold.
+    pub(crate) fn report_problem(&mut self, description: &str) {
+        let description = description.trim();
+        if !description.is_empty() {
+            return self.ask_report(Some(description.to_owned()));
+        }
+        let question = Question {
+            title: "What went wrong?".to_owned(),
+            details: Some(
+                "A report is written to an archive in this folder. Nothing is sent.".to_owned(),
+            ),
+            ..Question::default()
+        };
+        self.ask_line(
+            question,
+            "in a few words, or nothing",
+            |app, text| match text {
+                Some(text) => {
+                    let text = text.trim().to_owned();
+                    app.ask_report(Some(text).filter(|text| !text.is_empty()));
+                }
+                None => app.status("No report was written"),
+            },
+        );
+    }
+
+    fn ask_report(&mut self, description: Option<String>) {
+        let question = Question {
+            title: "Include the conversation?".to_owned(),
+            details: Some(
+                "The report holds the versions, the terminal, the model, the settings, the end of the \
+                 log and the last crash, without keys and tokens. With the conversation it can be \
+                 run again: your messages, the answers, and what tools read and returned are in it."
+                    .to_owned(),
+            ),
+            ..Question::default()
+        };
+        let choices = ["With the conversation", "Without it", "No report"];
+        self.ask(question, &choices, move |app, chosen| match chosen {
+            Some(place @ (0 | 1)) => app.write_report(description, place == 0),
+            _ => app.status("No report was written"),
+        });
+    }
+
+    fn write_report(&mut self, description: Option<String>, with_conversation: bool) {
+        let services = self.runtime.services();
+        let size = self.screen.peek().size();
+        let capabilities = self.look.appearance().capabilities;
+        let report = BugReport {
+            description,
+            with_conversation,
+            version: self.options.version.clone(),
+            terminal: json!({
+                "columns": size.columns,
+                "rows": size.rows,
+                "capabilities": format!("{capabilities:?}"),
+            }),
+            log: services.env.var(LOG).map(Into::into),
+            crash: crash::last_record(services.agent_dir.path()),
+        };
+        let session = self.session.clone();
+        let work = async move {
+            let redaction = secrets_in_use(session.models(), &services.env).await;
+            let writing = (session.clone(), report.clone(), services.clone());
+            let written = tokio::task::spawn_blocking(move || {
+                let (session, report, services) = writing;
+                report.write(&session, &services, &redaction, &services.cwd)
+            });
+            let written = written.await.map_err(|error| error.to_string())?;
+            let written = written.map_err(|error| crate::failure::describe(&error))?;
+            let (kind, data) = report.entry(&written, &services.env);
+            let remembered = session.append_custom_entry(kind, Some(data)).await;
+            if let Err(error) = remembered {
+                tracing::warn!(%error, "the session does not remember its report");
+            }
+            Ok::<_, String>(written)
+        };
+        self.spawn(work, |app, written| match written {
+            Ok(written) => app.reported(&written),
+            Err(told) => app.error(told),
+        });
+    }
+
+    fn reported(&mut self, written: &WrittenReport) {
+        let redacted = match written.redacted {
+            0 => "no secrets were found".to_owned(),
+            1 => "one secret was left out".to_owned(),
+            count => format!("{count} secrets were left out"),
+        };
+        let text = format!(
+            "The report is in {} ({}, {redacted}).\nIt holds {}. Nothing was sent; look through it \
+             before you pass it on.",
+            written.path.display(),
+            size_text(written.bytes),
+            written.files.join(", "),
+        );
+        self.tell(NoticeLevel::Info, text);
+    }
+}

@@ -1,0 +1,223 @@
+//! The model and the tools of a replay: they say what the record says, and do nothing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use futures_util::future::{BoxFuture, FutureExt};
+use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_ai::json::JsonObject;
+use pi_ai::{
+    AgentMessage, AssistantBlock, AssistantMessage, AssistantStream, ErrorClass, FauxModel,
+    FauxProvider, ModelList, ModelRequest, Provider, ProviderError, StopReason, ToolResultMessage,
+    join_text,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::session::{AgentSession, InputSource};
+use crate::toolset::{RegisteredTool, ToolOrigin};
+
+/// The provider's id.
+pub(super) const PROVIDER: &str = "replay";
+
+/// What the model says when the record has no further answer.
+pub(super) const END_OF_RECORD: &str = "the record ends here";
+
+/// A model that gives the answers of a record.
+pub(super) struct RecordedModel {
+    messages: Arc<[AgentMessage]>,
+    models: ModelList,
+    /// The first message that has not been said yet.
+    position: Mutex<usize>,
+    session: OnceLock<AgentSession>,
+}
+
+/// An answer, and what the user said while it was given.
+struct Cue {
+    answer: AssistantMessage,
+    steering: Vec<AgentMessage>,
+}
+
+impl RecordedModel {
+    pub(super) fn new(messages: Arc<[AgentMessage]>) -> Self {
+        let faux = FauxProvider::new()
+            .with_id(PROVIDER)
+            .with_models([FauxModel::new("recorded")]);
+        Self {
+            messages,
+            models: faux.models().into_iter().map(Arc::new).collect(),
+            position: Mutex::new(0),
+            session: OnceLock::new(),
+        }
+    }
+
+    /// Says where the user's remarks during a run go.
+    pub(super) fn use_session(&self, session: AgentSession) {
+        self.session.get_or_init(|| session);
+    }
+
+    /// Returns the number of messages that have been said.
+    pub(super) fn position(&self) -> usize {
+        *self.position.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes over the message at the position.
+    pub(super) fn advance(&self) {
+        *self.position.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    /// Takes the answer at the position, its results, and what was said before the next answer.
+    fn next(&self) -> Option<Cue> {
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(AgentMessage::Assistant(answer)) = self.messages.get(*position) else {
+            return None;
+        };
+        *position += 1;
+        let results = |message: &AgentMessage| matches!(message, AgentMessage::ToolResult(_));
+        let rest = |position: usize| self.messages.get(position..).unwrap_or_default();
+        let count = rest(*position).iter().take_while(|it| results(it)).count();
+        *position += count;
+        let mut steering = Vec::new();
+        if count > 0 {
+            let remarks = rest(*position).iter();
+            let remarks = remarks.take_while(|message| matches!(message, AgentMessage::User(_)));
+            steering.extend(remarks.cloned());
+            // Without an answer to them they are prompts of their own.
+            let is_answered = matches!(
+                self.messages.get(*position + steering.len()),
+                Some(AgentMessage::Assistant(_))
+            );
+            if is_answered {
+                *position += steering.len();
+            } else {
+                steering.clear();
+            }
+        }
+        Some(Cue {
+            answer: answer.clone(),
+            steering,
+        })
+    }
+}
+
+impl Provider for RecordedModel {
+    fn id(&self) -> &str {
+        PROVIDER
+    }
+
+    fn models(&self) -> Result<ModelList, ProviderError> {
+        Ok(Arc::clone(&self.models))
+    }
+
+    fn stream(&self, request: ModelRequest) -> AssistantStream {
+        let now = request.env.now_ms();
+        let Some(cue) = self.next() else {
+            let end = ProviderError::new(ErrorClass::Aborted, END_OF_RECORD);
+            return AssistantStream::failed(&request.model, now, end);
+        };
+        let session = self.session.get().cloned();
+        AssistantStream::produce(&request.model, now, |mut writer| async move {
+            if let Some(session) = session {
+                for remark in &cue.steering {
+                    steer(&session, remark).await;
+                }
+            }
+            writer.message().start();
+            let answer = cue.answer;
+            let (reason, failure) = (answer.stop_reason, answer.error_message.clone());
+            writer.message().update(|message| *message = answer);
+            let class = match reason {
+                StopReason::Error => ErrorClass::Protocol,
+                StopReason::Aborted => ErrorClass::Aborted,
+                _ => {
+                    writer.message().stop(reason, None);
+                    writer.complete().await;
+                    return;
+                }
+            };
+            let cause = ProviderError::new(class, failure.unwrap_or_default());
+            writer.fail(cause).await;
+        })
+    }
+}
+
+async fn steer(session: &AgentSession, remark: &AgentMessage) {
+    let AgentMessage::User(message) = remark else {
+        return;
+    };
+    let (text, images) = super::said(message);
+    if let Err(error) = session.steer(&text, images, InputSource::Cli).await {
+        tracing::warn!(%error, "a remark of the record was refused");
+    }
+}
+
+/// Returns a tool for every name the record calls.
+pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
+    let mut names = BTreeSet::new();
+    let mut results: HashMap<String, ToolResultMessage> = HashMap::new();
+    for message in messages {
+        match message {
+            AgentMessage::Assistant(answer) => {
+                names.extend(answer.content.iter().filter_map(|block| match block {
+                    AssistantBlock::ToolCall(call) => Some(call.name.clone()),
+                    _ => None,
+                }));
+            }
+            AgentMessage::ToolResult(result) => {
+                results.insert(result.tool_call_id.clone(), result.clone());
+            }
+            _ => {}
+        }
+    }
+    let results = Arc::new(results);
+    let tools = names.into_iter().map(|name| RegisteredTool {
+        tool: Arc::new(RecordedTool {
+            declaration: pi_ai::Tool {
+                name,
+                description: "Returns what the record says.".to_owned(),
+                parameters: json!({"type": "object"}),
+                constrained_sampling: None,
+                extra: JsonObject::new(),
+            },
+            results: Arc::clone(&results),
+        }),
+        origin: ToolOrigin::Program,
+        snippet: None,
+        guidelines: Vec::new(),
+    });
+    tools.collect()
+}
+
+/// A tool that returns the results of a record and runs nothing.
+struct RecordedTool {
+    declaration: pi_ai::Tool,
+    results: Arc<HashMap<String, ToolResultMessage>>,
+}
+
+impl Tool for RecordedTool {
+    fn declaration(&self) -> &pi_ai::Tool {
+        &self.declaration
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call_id: &'a str,
+        _arguments: JsonObject,
+        _updates: UpdateSink,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let outcome = match self.results.get(call_id) {
+            Some(result) if result.is_error => Err(ToolError(join_text(&result.content))),
+            Some(result) => Ok(ToolOutput {
+                content: result.content.clone(),
+                details: result.details.clone(),
+                usage: result.usage.clone(),
+                terminate: None,
+            }),
+            None => Err(ToolError(
+                "the record has no result for this call".to_owned(),
+            )),
+        };
+        std::future::ready(outcome).boxed()
+    }
+}

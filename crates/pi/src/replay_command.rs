@@ -1,0 +1,63 @@
+//! `pi replay FILE`: a recorded conversation, run again offline.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use pi_ai::Env;
+use pi_runtime::{ReplayReport, replay};
+
+use crate::output::{Exit, Failure, print, print_foreign};
+
+const HELP: &str = "\
+Usage:
+  pi replay FILE   Run a recorded conversation again and tell where it differs
+
+FILE is a session file, or the archive that /bug writes. The answers of the model and the results of the
+tools come from the record: nothing is sent, and no tool runs. The exit code is 0 if everything happens as
+it did, 1 if something differs.
+";
+
+/// Serves the command; `words` follow its name.
+pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
+    let path = match words.as_slice() {
+        [word] if word == "--help" || word == "-h" => return print(HELP),
+        [path] => Path::new(path),
+        _ => {
+            return Failure::new("pi replay needs one file")
+                .hint("pi replay FILE; FILE is a session file, or the archive that /bug writes")
+                .report();
+        }
+    };
+    match replay(path, &env).await {
+        Ok(report) => tell(&report),
+        Err(error) => Failure::from_chain(&error).report(),
+    }
+}
+
+fn tell(report: &ReplayReport) -> Exit {
+    let mut text = format!(
+        "{} messages, {} of them answers, were run again\n",
+        report.messages, report.answers
+    );
+    if report.left_out > 0 {
+        text.push_str(&format!(
+            "{} more were left out: an extension began what led to them\n",
+            report.left_out
+        ));
+    }
+    let Some(difference) = &report.difference else {
+        text.push_str("no difference\n");
+        return print(&text);
+    };
+    let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
+    text.push_str(&format!(
+        "message {} differs\nrecorded: {}\nreplayed: {}\n",
+        difference.position,
+        said(&difference.recorded),
+        said(&difference.replayed)
+    ));
+    match print_foreign(&text) {
+        Exit::Success => Exit::Failure,
+        other => other,
+    }
+}
