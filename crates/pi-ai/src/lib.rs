@@ -88,9 +88,10 @@ pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
 pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use registry::{
     ConfigError, ConfiguredSignIn, CostOverride, ExtensionProvider, HeaderTemplates,
-    InMemoryModels, Layer, ModelConfig, ModelList, ModelOverride, Models, ModelsOptions,
-    ModelsStore, ModelsStoreError, NetworkUse, Provider, ProviderConfig, ProviderDriver,
-    RefreshContext, RefreshOptions, RefreshReport, Registration, StoredModels, Telemetry,
+    InMemoryModels, Layer, LlamaModel, LlamaProgress, LlamaRouter, LlamaState, ModelConfig,
+    ModelList, ModelOverride, Models, ModelsOptions, ModelsStore, ModelsStoreError, NetworkUse,
+    Provider, ProviderConfig, ProviderDriver, RefreshContext, RefreshOptions, RefreshReport,
+    Registration, StoredModels, Telemetry,
 };
 pub use stop_reason::StopReason;
 pub use stream::{AssistantStream, StreamPhase, StreamWriter};

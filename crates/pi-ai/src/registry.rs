@@ -62,6 +62,7 @@ use builtin::BuiltinProvider;
 use dispatch::WireApis;
 use layered::LayeredProvider;
 use llama::LlamaProvider;
+pub use llama::router::{LlamaModel, LlamaProgress, LlamaRouter, LlamaState};
 use radius::RadiusProvider;
 
 /// What a collection works with; every field has a sensible default.
@@ -195,6 +196,11 @@ impl Models {
             telemetry: options.telemetry,
             refreshes: refresh::Turns::default(),
         }))
+    }
+
+    /// Returns what providers reach their services with.
+    fn connections(&self) -> (&HttpClient, &Env) {
+        (&self.0.http, &self.0.env)
     }
 
     /// Returns all providers: the built-in ones by id, then the others as they came.

@@ -13,6 +13,7 @@ mod facts;
 mod header;
 mod input;
 mod intents;
+mod llama;
 mod login_options;
 mod mailbox;
 mod navigation;

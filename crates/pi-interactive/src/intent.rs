@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{Model, ScopedModel, ThinkingLevel, TransportPreference};
+use pi_ai::{AuthKind, Model, ScopedModel, ThinkingLevel, TransportPreference};
 use pi_config::{
     CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
     MermaidMode, ProjectTrustDefault, QuietStartup, TreeFilterMode, TrustChoice, TuiMode,
@@ -72,10 +72,12 @@ pub(crate) enum Intent {
     Import(PathBuf),
     /// Keep what the user decided about the project.
     Trust(TrustChoice),
-    /// Sign in to a provider in the browser or with a code.
+    /// Sign in to a provider: in the browser, with a code, or with a key and what goes with it.
     SignIn {
         /// The provider.
         provider: String,
+        /// Whether it is an account or a key.
+        kind: AuthKind,
     },
     /// Answer a question of the sign-in under way.
     AnswerSignIn(String),

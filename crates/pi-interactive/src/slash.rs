@@ -96,6 +96,11 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         dialogs::login,
     ),
     plain("logout", "Delete a stored sign-in or key", dialogs::logout),
+    plain(
+        "llama",
+        "Load and unload models of a llama.cpp server",
+        dialogs::llama,
+    ),
     plain("new", "Start a new session", conversation::new),
     with(
         "compact",

@@ -10,7 +10,15 @@ use crate::env_vars;
 use crate::json::JsonObject;
 use crate::oauth::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError};
 
+/// Where llama.cpp serves unless it is told otherwise.
+const LOCAL_SERVER: &str = "http://127.0.0.1:8080";
+
 impl ApiKeyAuth {
+    /// Returns whether more than a key is asked for.
+    pub fn asks_for_more(&self) -> bool {
+        !matches!(self.source, KeySource::Variables(_) | KeySource::Anthropic)
+    }
+
     /// Asks for the credential. Nothing is checked with the provider.
     pub async fn ask(
         &self,
@@ -38,7 +46,16 @@ impl ApiKeyAuth {
                 ))
             }
             KeySource::Llama => {
-                let address = ask_text(interaction, "Address of the server").await?;
+                let address = interaction
+                    .prompt(LoginPrompt::Text {
+                        message: "Address of the server:".to_owned(),
+                        placeholder: Some(LOCAL_SERVER.to_owned()),
+                    })
+                    .await?;
+                let address = match address.trim() {
+                    "" => LOCAL_SERVER.to_owned(),
+                    address => address.to_owned(),
+                };
                 let key = interaction
                     .prompt(LoginPrompt::Secret {
                         message: "API key, if the server wants one:".to_owned(),

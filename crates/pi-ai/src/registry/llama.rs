@@ -4,6 +4,8 @@
 //! The list comes from the server alone and is kept between runs. llama.cpp's router says more than
 //! others: which models are loaded, and how they were made.
 
+pub(super) mod router;
+
 use futures_util::future::{BoxFuture, FutureExt};
 use reqwest::Url;
 use secrecy::ExposeSecret;

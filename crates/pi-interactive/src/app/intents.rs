@@ -52,7 +52,7 @@ impl App {
             Intent::ListSessions(scope) => self.list_sessions(scope),
             Intent::Import(path) => self.import_session(path),
             Intent::Trust(choice) => self.decide_trust(choice),
-            Intent::SignIn { provider } => self.sign_in(provider),
+            Intent::SignIn { provider, kind } => self.sign_in(provider, kind),
             Intent::AnswerSignIn(answer) => self.answer_sign_in(answer),
             Intent::CancelSignIn => self.cancel_sign_in(),
             Intent::StoreKey { provider, key } => self.store_key(provider, key),

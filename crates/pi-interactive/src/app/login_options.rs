@@ -1,6 +1,6 @@
 //! The ways to authenticate there are, and those that are stored.
 
-use pi_ai::{AuthError, AuthKind, KeySource, Models};
+use pi_ai::{AuthError, AuthKind, Models};
 
 use crate::dialogs::LoginOption;
 
@@ -12,20 +12,22 @@ pub(super) fn login_options(models: &Models) -> Vec<LoginOption> {
             continue;
         };
         let status = models.auth_status(provider.id());
-        let option = |name: &str, kind: AuthKind, instead: Option<String>| LoginOption {
+        let option = |name: &str, kind: AuthKind, is_guided: bool| LoginOption {
             provider: provider.id().to_owned(),
             name: name.to_owned(),
             kind,
             status: status.clone().filter(|status| status.kind == kind),
-            instead,
+            is_guided,
         };
         if let Some(flow) = &auth.oauth {
-            options.push(option(flow.name(), AuthKind::OAuth, None));
+            options.push(option(flow.name(), AuthKind::OAuth, true));
         }
         if let Some(key) = &auth.api_key {
-            let instead =
-                matches!(key.source, KeySource::Bedrock | KeySource::Vertex).then(|| auth.remedy());
-            options.push(option(provider.name(), AuthKind::ApiKey, instead));
+            options.push(option(
+                provider.name(),
+                AuthKind::ApiKey,
+                key.asks_for_more(),
+            ));
         }
     }
     options
@@ -44,7 +46,7 @@ pub(super) async fn stored_logins(models: &Models) -> Result<Vec<LoginOption>, A
             status: models.auth_status(&info.provider),
             provider: info.provider,
             kind: info.kind,
-            instead: None,
+            is_guided: false,
         }
     });
     Ok(named.collect())

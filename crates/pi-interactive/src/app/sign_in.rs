@@ -23,7 +23,7 @@ pub(super) struct SignIn {
 
 impl App {
     /// Begins to sign in to a provider.
-    pub(super) fn sign_in(&mut self, provider: String) {
+    pub(super) fn sign_in(&mut self, provider: String, kind: AuthKind) {
         let models = self.session.models().clone();
         let env = self.runtime.services().env.clone();
         let Some(auth) = models.provider(&provider).and_then(|found| found.auth()) else {
@@ -38,7 +38,6 @@ impl App {
         });
         let desk = Desk(self.mail());
         let work = async move {
-            let kind = AuthKind::OAuth;
             let authenticator = models.authenticator();
             let signed_in = authenticator.sign_in(&auth, kind, &env, &desk, &cancel);
             (signed_in.await, provider)
@@ -127,7 +126,8 @@ impl App {
     }
 }
 
-fn only(provider: &str) -> RefreshOptions {
+/// Asks one provider for its models.
+pub(super) fn only(provider: &str) -> RefreshOptions {
     RefreshOptions {
         providers: Some(vec![provider.to_owned()]),
         network: NetworkUse::Allowed,

@@ -6,7 +6,7 @@ use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, act
 use super::hint::Hint;
 use super::outbox::Outbox;
 use super::picker::Picked;
-use super::plain::{lines_of, one_line};
+use super::plain::one_line;
 use super::question::{Question, QuestionDialog};
 use super::secret_field::SecretField;
 use super::sheet::{Hit, Sheet, Weight};
@@ -34,8 +34,8 @@ pub(crate) struct LoginOption {
     pub(crate) kind: AuthKind,
     /// What is there already.
     pub(crate) status: Option<AuthStatus>,
-    /// What to do where no key can be kept, such as for clouds with credentials of their own.
-    pub(crate) instead: Option<String>,
+    /// Whether questions lead through it: a sign-in, or a key that needs more than itself.
+    pub(crate) is_guided: bool,
 }
 
 /// What the dialog is doing.
@@ -48,8 +48,6 @@ enum Stage {
     Key(LoginOption, SecretField),
     /// The sign-in takes its course.
     SignIn(SignIn),
-    /// There is nothing to type.
-    Advice(LoginOption),
 }
 
 /// The dialog of signing in.
@@ -135,21 +133,13 @@ impl LoginDialog {
     }
 
     fn start(&mut self, option: LoginOption) -> Option<Intent> {
-        match (option.kind, &option.instead) {
-            (_, Some(_)) => {
-                self.stage = Stage::Advice(option);
-                None
-            }
-            (AuthKind::ApiKey, None) => {
-                self.stage = Stage::Key(option, SecretField::default());
-                None
-            }
-            (AuthKind::OAuth, None) => {
-                let provider = option.provider.clone();
-                self.stage = Stage::SignIn(SignIn::new(&option.name));
-                Some(Intent::SignIn { provider })
-            }
+        if !option.is_guided {
+            self.stage = Stage::Key(option, SecretField::default());
+            return None;
         }
+        let (provider, kind) = (option.provider.clone(), option.kind);
+        self.stage = Stage::SignIn(SignIn::new(&option.name));
+        Some(Intent::SignIn { provider, kind })
     }
 
     fn choose_method(&mut self, chosen: usize, outbox: &mut Outbox) {
@@ -255,14 +245,6 @@ impl Pane for LoginDialog {
                 ]);
             }
             Stage::SignIn(sign_in) => sign_in.paint(sheet),
-            Stage::Advice(option) => {
-                sheet.blank();
-                sheet.title(&one_line(&option.name));
-                let text = lines_of(option.instead.as_deref().unwrap_or_default());
-                sheet.text(Weight::Content, ColorToken::Text, &text);
-                sheet.blank();
-                sheet.hints(&[Hint::leave("close")]);
-            }
         }
     }
 
@@ -288,19 +270,6 @@ impl Pane for LoginDialog {
             },
             Stage::Key(..) => self.handle_key_stage(event, context, outbox),
             Stage::SignIn(sign_in) => sign_in.handle(event, context, outbox),
-            Stage::Advice(_) => {
-                let InputEvent::Key(key) = event else {
-                    return InputOutcome::Ignored;
-                };
-                let leaves = [action::SELECT_CANCEL, action::SELECT_CONFIRM];
-                if leaves
-                    .iter()
-                    .any(|action| context.keybindings.matches(key, action))
-                {
-                    outbox.close();
-                }
-                InputOutcome::Consumed
-            }
         }
     }
 
@@ -326,7 +295,7 @@ impl Pane for LoginDialog {
                 Err(used) => used,
             },
             Stage::SignIn(sign_in) => sign_in.mouse(event, hit, context, outbox),
-            Stage::Key(..) | Stage::Advice(_) => false,
+            Stage::Key(..) => false,
         }
     }
 
@@ -335,7 +304,7 @@ impl Pane for LoginDialog {
             Stage::Providers(list) => list.set_focused(focused),
             Stage::Key(_, field) => field.set_focused(focused),
             Stage::SignIn(sign_in) => sign_in.set_focused(focused),
-            Stage::Method(_) | Stage::Advice(_) => {}
+            Stage::Method(_) => {}
         }
     }
 

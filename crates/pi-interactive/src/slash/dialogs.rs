@@ -74,3 +74,8 @@ pub(super) fn logout(app: &mut App, _argument: &str) {
 pub(super) fn resume(app: &mut App, _argument: &str) {
     app.open_resume();
 }
+
+/// `/llama`
+pub(super) fn llama(app: &mut App, _argument: &str) {
+    app.open_llama();
+}

@@ -166,10 +166,8 @@ impl SignIn {
         let answer = match &self.asked {
             Asked::Nothing | Asked::Choice { .. } => return,
             Asked::Text { field, .. } => field.value().to_owned(),
-            Asked::Secret { field, .. } => match field.value() {
-                Some(secret) => secret.0,
-                None => return,
-            },
+            // Some secrets may be left out; who asked says so if this one may not.
+            Asked::Secret { field, .. } => field.value().map_or_else(String::new, |it| it.0),
         };
         self.asked = Asked::Nothing;
         outbox.send(Intent::AnswerSignIn(answer));

@@ -13,13 +13,13 @@ fn option(provider: &str, name: &str, kind: AuthKind, source: Option<AuthSource>
         name: name.to_owned(),
         kind,
         status: source.map(|source| AuthStatus { kind, source }),
-        instead: None,
+        is_guided: kind == AuthKind::OAuth,
     }
 }
 
 fn options() -> Vec<LoginOption> {
     let mut bedrock = option("amazon-bedrock", "Amazon Bedrock", AuthKind::ApiKey, None);
-    bedrock.instead = Some("Sign in with the AWS tools.".to_owned());
+    bedrock.is_guided = true;
     vec![
         option(
             "anthropic",
@@ -96,7 +96,8 @@ fn a_named_provider_goes_straight_on() {
     assert_eq!(
         stage.intents(),
         [Intent::SignIn {
-            provider: "xai".to_owned()
+            provider: "xai".to_owned(),
+            kind: AuthKind::OAuth,
         }]
     );
     assert!(stage.screen().contains("Sign in to xAI"));
@@ -124,12 +125,20 @@ fn an_unknown_name_is_searched_for_among_all() {
 }
 
 #[test]
-fn where_no_key_can_be_kept_the_way_is_told() {
+fn a_key_that_needs_more_than_itself_is_asked_for_step_by_step() {
     let mut stage = stage(Some("amazon-bedrock"));
-    assert!(stage.screen().contains("Sign in with the AWS tools."));
+    assert_eq!(
+        stage.intents(),
+        [Intent::SignIn {
+            provider: "amazon-bedrock".to_owned(),
+            kind: AuthKind::ApiKey,
+        }]
+    );
+    stage.feed(DialogNews::SignInPrompt(LoginPrompt::Secret {
+        message: "API key, if there is one:".to_owned(),
+    }));
     stage.press("enter");
-    assert!(stage.is_done());
-    assert_eq!(stage.intents(), []);
+    assert_eq!(stage.intents(), [Intent::AnswerSignIn(String::new())]);
 }
 
 fn signing_in() -> Terminal<Window<LoginDialog>> {

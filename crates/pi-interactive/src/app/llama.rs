@@ -1,0 +1,291 @@
+//! `/llama`: the models of a llama.cpp router, loaded, unloaded and downloaded.
+//!
+//! The router may serve others too: what it has is asked for before every choice, and nothing is unloaded
+//! unless the user says so.
+
+use pi_ai::{ErrorClass, LlamaModel, LlamaRouter, LlamaState, ProviderError};
+
+use super::App;
+use super::asking::Watched;
+use super::sign_in::only;
+use crate::dialogs::Question;
+use crate::transcript::NoticeLevel;
+
+/// The provider's id.
+const PROVIDER: &str = "llama.cpp";
+
+impl App {
+    /// Looks for the router and shows its models.
+    pub(crate) fn open_llama(&mut self) {
+        let models = self.session.models().clone();
+        let work = async move { models.llama_router().await };
+        self.spawn(work, |app, router| match router {
+            Ok(Some(router)) => app.list_llama(router),
+            Ok(None) => app.tell(
+                NoticeLevel::Warning,
+                format!("No llama.cpp server is known; /login {PROVIDER} asks for its address"),
+            ),
+            Err(error) => app.error(error.message),
+        });
+    }
+
+    fn list_llama(&mut self, router: LlamaRouter) {
+        let asked = router.clone();
+        let models = self.session.models().clone();
+        let work = async move {
+            let listed = asked.models().await?;
+            // What is loaded now can be chosen with /model.
+            let report = models.refresh(only(PROVIDER)).await;
+            for (provider, error) in report.errors {
+                tracing::warn!(provider, %error, "its models are not known");
+            }
+            Ok(listed)
+        };
+        self.spawn(work, |app, listed: Result<_, ProviderError>| {
+            app.model_changed();
+            match listed {
+                Ok(listed) => app.choose_llama(router, listed),
+                Err(error) => app.ask_llama_again(router, &error),
+            }
+        });
+    }
+
+    fn ask_llama_again(&mut self, router: LlamaRouter, error: &ProviderError) {
+        let question = Question {
+            title: "The llama.cpp server does not answer".to_owned(),
+            details: Some(error.message.clone()),
+            ..Question::default()
+        };
+        self.ask(question, &["Try again", "Close"], |app, chosen| {
+            if chosen == Some(0) {
+                app.list_llama(router);
+            }
+        });
+    }
+
+    fn choose_llama(&mut self, router: LlamaRouter, listed: Vec<LlamaModel>) {
+        let mut choices: Vec<String> = listed.iter().map(describe).collect();
+        choices.push("Download a model…".to_owned());
+        let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
+        let loaded = listed.iter().filter(|model| model.state.is_in_memory());
+        let question = Question {
+            title: "llama.cpp models".to_owned(),
+            details: Some(format!(
+                "{}: {} models, {} loaded. Enter loads a model, or unloads a loaded one.",
+                router.address(),
+                listed.len(),
+                loaded.count(),
+            )),
+            ..Question::default()
+        };
+        self.ask(question, &choices, move |app, chosen| {
+            let Some(chosen) = chosen else {
+                return;
+            };
+            match listed.get(chosen).cloned() {
+                None => app.ask_download(router),
+                Some(model) => match model.state {
+                    LlamaState::Loaded | LlamaState::Sleeping => app.ask_unload(router, model.id),
+                    LlamaState::Unloaded | LlamaState::Failed => {
+                        app.ask_load(router, &listed, model.id);
+                    }
+                    _ => {
+                        app.status(format!("{} is {}", model.id, model.state.as_str()));
+                        app.list_llama(router);
+                    }
+                },
+            }
+        });
+    }
+
+    fn ask_unload(&mut self, router: LlamaRouter, model: String) {
+        let question = Question {
+            title: "Unload this model?".to_owned(),
+            details: Some(format!("{model} gives its memory back. Its file stays.")),
+            ..Question::default()
+        };
+        self.ask(question, &["Unload it", "Keep it"], move |app, chosen| {
+            if chosen != Some(0) {
+                return app.list_llama(router);
+            }
+            let given_up = |app: &mut Self| app.status("The server goes on unloading");
+            let work = app.watch_work("Unloading", &model, given_up);
+            let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
+            let unload = async move { asked.unload(&name, &watched.cancel).await };
+            app.spawn(unload, move |app, outcome| {
+                app.llama_done(router, &work, outcome, format!("{model} is unloaded"));
+            });
+        });
+    }
+
+    fn ask_load(&mut self, router: LlamaRouter, listed: &[LlamaModel], model: String) {
+        let others = listed.iter().filter(|other| other.state.is_in_memory());
+        let others: Vec<String> = others.map(|other| other.id.clone()).collect();
+        if others.is_empty() {
+            return self.load_llama(router, model, Vec::new());
+        }
+        let question = Question {
+            title: "Other models are loaded".to_owned(),
+            details: Some(others.join("\n")),
+            ..Question::default()
+        };
+        let choices = ["Unload them first", "Keep them loaded", "Load nothing"];
+        self.ask(question, &choices, move |app, chosen| match chosen {
+            Some(0) => app.load_llama(router, model, others),
+            Some(1) => app.load_llama(router, model, Vec::new()),
+            _ => app.list_llama(router),
+        });
+    }
+
+    /// Loads a model in the place of others; if it does not load, they are loaded again.
+    fn load_llama(&mut self, router: LlamaRouter, model: String, replaced: Vec<String>) {
+        let given_up = |app: &mut Self| app.status("Loading was given up");
+        let work = self.watch_work("Loading", &model, given_up);
+        let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
+        let load = async move {
+            let cancel = &watched.cancel;
+            for other in &replaced {
+                watched.tell(format!("Unloading {other}"), None);
+                asked.unload(other, cancel).await?;
+            }
+            let progress =
+                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.share);
+            let outcome = asked.load(&name, progress, cancel).await;
+            if outcome.is_err() {
+                if cancel.is_cancelled() {
+                    asked.give_up(&name).await?;
+                }
+                let restoring = tokio_util::sync::CancellationToken::new();
+                for other in &replaced {
+                    watched.tell(format!("Loading {other} again"), None);
+                    asked.load(other, |_| {}, &restoring).await?;
+                }
+            }
+            outcome
+        };
+        self.spawn(load, move |app, outcome| {
+            app.llama_done(
+                router,
+                &work,
+                outcome,
+                format!("{model} is loaded; /model chooses it"),
+            );
+        });
+    }
+
+    fn ask_download(&mut self, router: LlamaRouter) {
+        let question = Question {
+            title: "Download a model".to_owned(),
+            details: Some(
+                "Which one, as Hugging Face names it: owner/repository, with :quantization if there \
+                 are several. The server downloads it; a repository with terms of its own needs \
+                 HF_TOKEN in the server's environment."
+                    .to_owned(),
+            ),
+            ..Question::default()
+        };
+        let example = "ggml-org/gemma-3-4b-it-GGUF:Q4_K_M";
+        self.ask_line(question, example, |app, name| {
+            let name = name.unwrap_or_default().trim().to_owned();
+            if is_repository(&name) {
+                return app.download_llama(router, name);
+            }
+            if !name.is_empty() {
+                app.error(format!("{name} is no owner/repository of Hugging Face"));
+            }
+            app.list_llama(router);
+        });
+    }
+
+    fn download_llama(&mut self, router: LlamaRouter, model: String) {
+        let given_up = |app: &mut Self| app.status("The download was given up");
+        let work = self.watch_work("Downloading", &model, given_up);
+        let (asked, watched, name) = (router.clone(), work.clone(), model.clone());
+        let download = async move {
+            let progress =
+                |progress: pi_ai::LlamaProgress| watched.tell(progress.message, progress.share);
+            let outcome = asked.download(&name, progress, &watched.cancel).await;
+            if watched.cancel.is_cancelled() {
+                asked.give_up(&name).await?;
+            }
+            outcome
+        };
+        self.spawn(download, move |app, outcome| {
+            app.llama_done(router, &work, outcome, format!("{model} is downloaded"));
+        });
+    }
+
+    /// Tells what came of some work and shows the models again.
+    fn llama_done(
+        &mut self,
+        router: LlamaRouter,
+        work: &Watched,
+        outcome: Result<(), ProviderError>,
+        done: String,
+    ) {
+        self.end_work(work);
+        match outcome {
+            Ok(()) => self.status(done),
+            Err(error) if error.class == ErrorClass::Aborted => {}
+            Err(error) => self.error(error.message),
+        }
+        // Somebody who gave up may be doing something else by now.
+        if !self.screen.has_dialog() {
+            self.list_llama(router);
+        }
+    }
+}
+
+/// Returns the line of a model.
+fn describe(model: &LlamaModel) -> String {
+    let mut line = format!("{} · {}", model.id, model.state.as_str());
+    if let Some(context) = model.context.filter(|_| model.state.is_in_memory()) {
+        let length = match context {
+            0..1000 => context.to_string(),
+            _ => format!("{}k", (context + 500) / 1000),
+        };
+        line.push_str(&format!(" · {length} context"));
+    }
+    line
+}
+
+/// Tells whether a name is `owner/repository[:quantization]`.
+fn is_repository(name: &str) -> bool {
+    let (repository, quantization) = match name.split_once(':') {
+        Some((repository, quantization)) => (repository, Some(quantization)),
+        None => (name, None),
+    };
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    repository
+        .split_once('/')
+        .is_some_and(|(owner, name)| is_word(owner) && is_word(name))
+        && quantization.is_none_or(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_hugging_face_are_told_from_others() {
+        for name in ["owner/model", "ggml-org/gemma-3-4b-it-GGUF:Q4_K_M"] {
+            assert!(is_repository(name), "{name}");
+        }
+        for name in [
+            "",
+            "model",
+            "a/b/c",
+            "a/b:",
+            "a b/c",
+            "https://x/y",
+            "a/..:x y",
+        ] {
+            assert!(!is_repository(name), "{name}");
+        }
+    }
+}
