@@ -6,6 +6,7 @@
 
 mod anthropic;
 mod authorization_code;
+mod browser_flow;
 mod callback_server;
 mod device_code;
 mod error;

@@ -33,6 +33,13 @@ pub struct ModelRequest {
     pub env: Env,
 }
 
+impl ModelRequest {
+    /// Returns the environment of this request: its own variables laid over those of the process.
+    pub fn environment(&self) -> Env {
+        self.env.with_overrides(&self.options.env)
+    }
+}
+
 /// How to ask; every field has a sensible default.
 #[derive(Clone, Default)]
 pub struct StreamOptions {

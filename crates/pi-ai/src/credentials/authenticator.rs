@@ -116,7 +116,7 @@ impl Authenticator {
         env: &Env,
         overrides: &AuthOverrides,
     ) -> Result<Option<ResolvedAuth>, AuthError> {
-        let env = env.with_overrides(&non_empty(&overrides.env));
+        let env = with_variables(env, &overrides.env);
         if let Some(key) = &overrides.api_key {
             let key = Some((key.clone(), AuthSource::Explicit));
             let found = provider.find_key(key, &overrides.env, &env).await;
@@ -194,7 +194,7 @@ impl Authenticator {
             Some(Credential::ApiKey(stored)) => match stored.key {
                 Some(key) => {
                     let template = ValueTemplate::from(key);
-                    let env = env.with_overrides(&non_empty(&stored.env));
+                    let env = with_variables(env, &stored.env);
                     if !template.is_configured(&env) {
                         return None;
                     }
@@ -208,7 +208,7 @@ impl Authenticator {
                 None => (BTreeMap::new(), None),
             },
         };
-        let env = env.with_overrides(&non_empty(&variables));
+        let env = with_variables(env, &variables);
         // What the key is does not matter here, so that its command need not run.
         let key = configured.map(|source| (SecretString::from("-"), source));
         let found = provider.find_key(key, &variables, &env).await;
@@ -304,7 +304,7 @@ impl Authenticator {
     ) -> Result<Option<ResolvedAuth>, AuthError> {
         let mut variables = stored.env;
         variables.extend(overrides.env.clone());
-        let env = env.with_overrides(&non_empty(&variables));
+        let env = with_variables(env, &variables);
         let key = match stored.key {
             Some(key) => {
                 let key = ValueTemplate::from(key)
@@ -338,7 +338,7 @@ impl Authenticator {
         let Some(found) = found else {
             return Ok(None);
         };
-        let env = env.with_overrides(&non_empty(&found.env));
+        let env = with_variables(env, &found.env);
         let auth = ResolvedAuth {
             api_key: found.api_key,
             headers: found.headers,
@@ -415,13 +415,13 @@ fn unsupported(provider: &ProviderAuth, kind: AuthKind) -> AuthError {
     }
 }
 
-/// An empty provider-scoped variable leaves the one of the process in force.
-fn non_empty(variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    variables
+/// Lays provider-scoped variables over an environment. An empty one leaves that of the process in force.
+fn with_variables(env: &Env, variables: &BTreeMap<String, String>) -> Env {
+    let set = variables
         .iter()
         .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+        .map(|(name, value)| (name.clone(), value.clone()));
+    env.with_overrides(&set.collect())
 }
 
 impl fmt::Display for AuthSource {

@@ -8,10 +8,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::OAuthContext;
 use super::authorization_code::web_address;
 use super::error::OAuthError;
-use super::http::TokenAnswer;
-use super::interaction::LoginEvent;
+use super::http::{TokenAnswer, TokenRequest};
+use super::interaction::{LoginEvent, LoginInteraction};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
 const MINIMUM_INTERVAL: Duration = Duration::from_secs(1);
@@ -198,6 +199,51 @@ where
         .run_until_cancelled(asking)
         .await
         .unwrap_or(Err(OAuthError::Cancelled))
+}
+
+/// A sign-in in the words of the standard, as data.
+#[derive(Debug)]
+pub(super) struct DeviceFlow<'a> {
+    /// Where a code is asked for.
+    pub(super) device_url: String,
+    /// Where it is asked whether the code was used.
+    pub(super) token_url: String,
+    /// Who asks.
+    pub(super) client_id: &'a str,
+    /// What the service wants to know beside that.
+    pub(super) fields: &'a [(&'a str, &'a str)],
+    /// When the code is asked about first.
+    pub(super) first: FirstPoll,
+}
+
+impl DeviceFlow<'_> {
+    /// Shows a code and waits until it has been used. Returns what the service grants.
+    pub(super) async fn sign_in(
+        &self,
+        context: &OAuthContext,
+        interaction: &dyn LoginInteraction,
+        cancel: &CancellationToken,
+    ) -> Result<TokenAnswer, OAuthError> {
+        let fields = [&[("client_id", self.client_id)], self.fields].concat();
+        let answer = TokenRequest::form("the device code", &self.device_url, &fields)
+            .send_unless(context, cancel)
+            .await?
+            .ok()?;
+        let device = DeviceAuthorization::from_answer(&answer)?;
+        interaction.notify(device.event());
+        let fields = [
+            ("grant_type", GRANT_TYPE),
+            ("client_id", self.client_id),
+            ("device_code", device.device_code.as_str()),
+        ];
+        poll(device.pace(), self.first, cancel, || async {
+            let answer = TokenRequest::form("the device sign-in", &self.token_url, &fields)
+                .send(context)
+                .await?;
+            judge(answer)
+        })
+        .await
+    }
 }
 
 /// Reads an answer in the words of the standard.

@@ -6,9 +6,8 @@ use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
-use super::device_code::{self, DeviceAuthorization, FirstPoll, poll};
-use super::http::{TokenAnswer, TokenRequest};
-use super::token::TokenRules;
+use super::device_code::{DeviceFlow, FirstPoll};
+use super::token::{TokenRules, renewed};
 use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow, OAuthRequestAuth};
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
@@ -57,25 +56,14 @@ impl KimiCodingSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
-        let url = format!("{}/api/oauth/device_authorization", self.auth_base_url);
-        let answer = TokenRequest::form("the device code", url, &[("client_id", CLIENT_ID)])
-            .send_unless(context, cancel)
-            .await?
-            .ok()?;
-        let device = DeviceAuthorization::from_answer(&answer)?;
-        interaction.notify(device.event());
-        let fields = [
-            ("client_id", CLIENT_ID),
-            ("device_code", device.device_code.as_str()),
-            ("grant_type", device_code::GRANT_TYPE),
-        ];
-        let granted = poll(device.pace(), FirstPoll::Delayed, cancel, || async {
-            let answer = TokenRequest::form("the device sign-in", self.token_url(), &fields)
-                .send(context)
-                .await?;
-            device_code::judge(answer)
-        })
-        .await?;
+        let flow = DeviceFlow {
+            device_url: format!("{}/api/oauth/device_authorization", self.auth_base_url),
+            token_url: self.token_url(),
+            client_id: CLIENT_ID,
+            fields: &[],
+            first: FirstPoll::Delayed,
+        };
+        let granted = flow.sign_in(context, interaction, cancel).await?;
         TOKENS.credential(&granted, None, &context.env)
     }
 
@@ -87,7 +75,7 @@ impl KimiCodingSignIn {
     ) -> Result<OAuthCredential, OAuthError> {
         let mut attempt = 1;
         let answer = loop {
-            match self.try_renewal(credential, context).await {
+            match renewed(&self.token_url(), CLIENT_ID, credential, context).await {
                 Ok(answer) => break answer,
                 Err(error) if !error.is_network() || attempt == RENEWAL_ATTEMPTS => {
                     return Err(error);
@@ -99,22 +87,6 @@ impl KimiCodingSignIn {
             }
         };
         TOKENS.credential(&answer, Some(credential), &context.env)
-    }
-
-    async fn try_renewal(
-        &self,
-        credential: &OAuthCredential,
-        context: &OAuthContext,
-    ) -> Result<TokenAnswer, OAuthError> {
-        let fields = [
-            ("client_id", CLIENT_ID),
-            ("grant_type", "refresh_token"),
-            ("refresh_token", credential.refresh.expose_secret()),
-        ];
-        TokenRequest::form("the token renewal", self.token_url(), &fields)
-            .send(context)
-            .await?
-            .ok()
     }
 }
 

@@ -13,17 +13,15 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::{Redirect, RedirectAddress, with_query};
-use super::callback_server::CallbackRoute;
+use super::browser_flow::{BrowserFlow, CodeExchange, choose_way};
 use super::device_code::{FirstPoll, Pace, PollAnswer, poll};
 use super::http::{TokenAnswer, TokenRequest};
-use super::pkce::{Pkce, random_state};
-use super::token::TokenRules;
-use super::{
-    LoginChoice, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError, OAuthFlow,
-};
+use super::token::{TokenRules, renewed};
+use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 
+const BROWSER: &str = "browser";
+const DEVICE_CODE: &str = "device_code";
 const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
 const SCOPE: &str = "openid profile email offline_access";
 const ACCOUNT_CLAIMS: &str = "https://api.openai.com/auth";
@@ -63,74 +61,36 @@ impl OpenAiCodexSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
-        let prompt = interaction.prompt(LoginPrompt::Select {
-            message: "How do you want to sign in to ChatGPT?".to_owned(),
-            choices: vec![
-                LoginChoice {
-                    id: "browser",
-                    label: "In a browser on this machine (default)".to_owned(),
-                },
-                LoginChoice {
-                    id: "device_code",
-                    label: "With a code on another device".to_owned(),
-                },
-            ],
-        });
-        let method = cancel
-            .run_until_cancelled(prompt)
-            .await
-            .ok_or(OAuthError::Cancelled)??;
-        match method.as_str() {
-            "browser" => self.sign_in_by_browser(context, interaction, cancel).await,
-            "device_code" => self.sign_in_by_device(context, interaction, cancel).await,
-            other => Err(OAuthError::InvalidInput(format!(
-                "there is no way to sign in called {other}"
-            ))),
-        }
+        let ways = [
+            (BROWSER, "In a browser on this machine (default)"),
+            (DEVICE_CODE, "With a code on another device"),
+        ];
+        let question = "How do you want to sign in to ChatGPT?".to_owned();
+        let answer = match choose_way(question, ways, interaction, cancel).await? {
+            DEVICE_CODE => self.sign_in_by_device(context, interaction, cancel).await?,
+            _ => {
+                self.by_browser()
+                    .sign_in(context, interaction, cancel)
+                    .await?
+            }
+        };
+        with_account(TOKENS.credential(&answer, None, &context.env)?, &answer)
     }
 
-    async fn sign_in_by_browser(
-        &self,
-        context: &OAuthContext,
-        interaction: &dyn LoginInteraction,
-        cancel: &CancellationToken,
-    ) -> Result<OAuthCredential, OAuthError> {
-        let pkce = Pkce::generate();
-        let state = random_state();
-        let redirect = Redirect::listen(
-            RedirectAddress {
-                host: Some("localhost"),
-                port: self.callback_port,
-                route: CallbackRoute {
-                    path: "/auth/callback".to_owned(),
-                    state: Some(state.clone()),
-                },
-            },
-            &context.env,
-        )
-        .await;
-        let redirect_uri = redirect.uri.clone();
-        let url = with_query(
-            &self.url("/oauth/authorize"),
-            &[
-                ("response_type", "code"),
-                ("client_id", CLIENT_ID),
-                ("redirect_uri", &redirect_uri),
-                ("scope", SCOPE),
-                ("code_challenge", &pkce.challenge),
-                ("code_challenge_method", "S256"),
-                ("state", &state),
+    fn by_browser(&self) -> BrowserFlow<'static> {
+        BrowserFlow {
+            authorize_url: self.url("/oauth/authorize"),
+            token_url: self.url("/oauth/token"),
+            client_id: CLIENT_ID,
+            scope: SCOPE,
+            parameters: &[
                 ("id_token_add_organizations", "true"),
                 ("codex_cli_simplified_flow", "true"),
                 ("originator", "pi"),
             ],
-        )?;
-        let code = redirect
-            .obtain_code(url, LOGIN_LIMIT, interaction, cancel)
-            .await?;
-        interaction.notify(LoginEvent::progress("Exchanging the code for tokens"));
-        self.exchange(&code, &pkce.verifier, &redirect_uri, context, cancel)
-            .await
+            callback: ("localhost", self.callback_port, "/auth/callback"),
+            limit: LOGIN_LIMIT,
+        }
     }
 
     async fn sign_in_by_device(
@@ -138,7 +98,7 @@ impl OpenAiCodexSignIn {
         context: &OAuthContext,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
-    ) -> Result<OAuthCredential, OAuthError> {
+    ) -> Result<TokenAnswer, OAuthError> {
         let url = self.url("/api/accounts/deviceauth/usercode");
         let body = json!({ "client_id": CLIENT_ID });
         let device = TokenRequest::json("the device code", url, &body)
@@ -166,35 +126,14 @@ impl OpenAiCodexSignIn {
             judge_device(answer)
         })
         .await?;
-        let redirect_uri = self.url("/deviceauth/callback");
-        let (code, verifier) = (
-            granted.require("authorization_code")?,
-            granted.require("code_verifier")?,
-        );
-        self.exchange(code, verifier, &redirect_uri, context, cancel)
-            .await
-    }
-
-    async fn exchange(
-        &self,
-        code: &str,
-        verifier: &str,
-        redirect_uri: &str,
-        context: &OAuthContext,
-        cancel: &CancellationToken,
-    ) -> Result<OAuthCredential, OAuthError> {
-        let fields = [
-            ("grant_type", "authorization_code"),
-            ("client_id", CLIENT_ID),
-            ("code", code),
-            ("code_verifier", verifier),
-            ("redirect_uri", redirect_uri),
-        ];
-        let answer = TokenRequest::form("the code exchange", self.url("/oauth/token"), &fields)
-            .send_unless(context, cancel)
-            .await?
-            .ok()?;
-        with_account(TOKENS.credential(&answer, None, &context.env)?, &answer)
+        let exchange = CodeExchange {
+            token_url: &self.url("/oauth/token"),
+            client_id: CLIENT_ID,
+            code: granted.require("authorization_code")?,
+            verifier: granted.require("code_verifier")?,
+            redirect_uri: &self.url("/deviceauth/callback"),
+        };
+        exchange.send(context, cancel).await
     }
 
     async fn renew(
@@ -202,19 +141,12 @@ impl OpenAiCodexSignIn {
         credential: &OAuthCredential,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
-        let fields = [
-            ("grant_type", "refresh_token"),
-            ("refresh_token", credential.refresh.expose_secret()),
-            ("client_id", CLIENT_ID),
-        ];
-        let answer = TokenRequest::form("the token renewal", self.url("/oauth/token"), &fields)
-            .send(context)
-            .await?
-            .ok()?;
-        let renewed = TOKENS.credential(&answer, Some(credential), &context.env)?;
+        let url = self.url("/oauth/token");
+        let answer = renewed(&url, CLIENT_ID, credential, context).await?;
+        let next = TOKENS.credential(&answer, Some(credential), &context.env)?;
         // The account does not change with a renewal; a token in another format must not be lost.
-        match with_account(renewed.clone(), &answer) {
-            Err(_) if renewed.extra.contains_key("accountId") => Ok(renewed),
+        match with_account(next.clone(), &answer) {
+            Err(_) if next.extra.contains_key("accountId") => Ok(next),
             other => other,
         }
     }

@@ -4,25 +4,22 @@
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use secrecy::ExposeSecret;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::authorization_code::{Redirect, RedirectAddress, with_query};
-use super::callback_server::CallbackRoute;
-use super::device_code::{self, DeviceAuthorization, FirstPoll, poll};
+use super::browser_flow::{BrowserFlow, choose_way};
+use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::{TokenAnswer, TokenRequest};
-use super::pkce::{Pkce, random_state};
-use super::token::TokenRules;
-use super::{
-    LoginChoice, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError, OAuthFlow,
-};
+use super::token::{TokenRules, renewed};
+use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
 use crate::env_vars;
 
 const DEFAULT_GATEWAY: &str = "https://radius.pi.dev";
+const BROWSER: &str = "browser";
+const DEVICE_CODE: &str = "device-code";
 const CLIENT_ID: &str = "pi-gateway";
 const SCOPE: &str = "gateway offline_access";
 const LOGIN_LIMIT: Duration = Duration::from_mins(15);
@@ -73,30 +70,28 @@ impl RadiusSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
-        let prompt = interaction.prompt(LoginPrompt::Select {
-            message: format!("How do you want to sign in to {}?", self.name),
-            choices: vec![
-                LoginChoice {
-                    id: "browser",
-                    label: "In a browser on this machine (recommended)".to_owned(),
-                },
-                LoginChoice {
-                    id: "device-code",
-                    label: "With a code on another device".to_owned(),
-                },
-            ],
-        });
-        let method = cancel
-            .run_until_cancelled(prompt)
-            .await
-            .ok_or(OAuthError::Cancelled)??;
-        match method.as_str() {
-            "browser" => self.sign_in_by_browser(context, interaction, cancel).await,
-            "device-code" => self.sign_in_by_device(context, interaction, cancel).await,
-            other => Err(OAuthError::InvalidInput(format!(
-                "there is no way to sign in called {other}"
-            ))),
-        }
+        let ways = [
+            (BROWSER, "In a browser on this machine (recommended)"),
+            (DEVICE_CODE, "With a code on another device"),
+        ];
+        let question = format!("How do you want to sign in to {}?", self.name);
+        let answer = match choose_way(question, ways, interaction, cancel).await? {
+            DEVICE_CODE => {
+                let flow = DeviceFlow {
+                    device_url: self.url("/v1/oauth/device"),
+                    token_url: self.url("/v1/oauth/token"),
+                    client_id: CLIENT_ID,
+                    fields: &[("scope", SCOPE)],
+                    first: FirstPoll::Immediate,
+                };
+                flow.sign_in(context, interaction, cancel).await?
+            }
+            _ => {
+                self.sign_in_by_browser(context, interaction, cancel)
+                    .await?
+            }
+        };
+        credential(&answer, None, context)
     }
 
     async fn sign_in_by_browser(
@@ -104,84 +99,21 @@ impl RadiusSignIn {
         context: &OAuthContext,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
-    ) -> Result<OAuthCredential, OAuthError> {
+    ) -> Result<TokenAnswer, OAuthError> {
         let discovery = TokenRequest::get("the gateway's configuration", self.url("/v1/oauth"))
             .send_unless(context, cancel)
             .await?
             .ok()?;
-        let pkce = Pkce::generate();
-        let state = random_state();
-        let redirect = Redirect::listen(
-            RedirectAddress {
-                host: Some("127.0.0.1"),
-                port: self.callback_port,
-                route: CallbackRoute {
-                    path: "/oauth/callback".to_owned(),
-                    state: Some(state.clone()),
-                },
-            },
-            &context.env,
-        )
-        .await;
-        let redirect_uri = redirect.uri.clone();
-        let url = with_query(
-            discovery.require("authorizationEndpoint")?,
-            &[
-                ("response_type", "code"),
-                ("client_id", CLIENT_ID),
-                ("redirect_uri", &redirect_uri),
-                ("scope", SCOPE),
-                ("code_challenge", &pkce.challenge),
-                ("code_challenge_method", "S256"),
-                ("handoff", "url"),
-                ("state", &state),
-            ],
-        )?;
-        let code = redirect
-            .obtain_code(url, LOGIN_LIMIT, interaction, cancel)
-            .await?;
-        interaction.notify(LoginEvent::progress("Exchanging the code for tokens"));
-        let fields = [
-            ("grant_type", "authorization_code"),
-            ("client_id", CLIENT_ID),
-            ("redirect_uri", &redirect_uri),
-            ("code", &code),
-            ("code_verifier", &pkce.verifier),
-        ];
-        let answer = TokenRequest::form("the code exchange", self.url("/v1/oauth/token"), &fields)
-            .send_unless(context, cancel)
-            .await?
-            .ok()?;
-        credential(&answer, None, context)
-    }
-
-    async fn sign_in_by_device(
-        &self,
-        context: &OAuthContext,
-        interaction: &dyn LoginInteraction,
-        cancel: &CancellationToken,
-    ) -> Result<OAuthCredential, OAuthError> {
-        let fields = [("client_id", CLIENT_ID), ("scope", SCOPE)];
-        let answer = TokenRequest::form("the device code", self.url("/v1/oauth/device"), &fields)
-            .send_unless(context, cancel)
-            .await?
-            .ok()?;
-        let device = DeviceAuthorization::from_answer(&answer)?;
-        interaction.notify(device.event());
-        let fields = [
-            ("grant_type", device_code::GRANT_TYPE),
-            ("client_id", CLIENT_ID),
-            ("device_code", device.device_code.as_str()),
-        ];
-        let granted = poll(device.pace(), FirstPoll::Immediate, cancel, || async {
-            let url = self.url("/v1/oauth/token");
-            let answer = TokenRequest::form("the device sign-in", url, &fields)
-                .send(context)
-                .await?;
-            device_code::judge(answer)
-        })
-        .await?;
-        credential(&granted, None, context)
+        let flow = BrowserFlow {
+            authorize_url: discovery.require("authorizationEndpoint")?.to_owned(),
+            token_url: self.url("/v1/oauth/token"),
+            client_id: CLIENT_ID,
+            scope: SCOPE,
+            parameters: &[("handoff", "url")],
+            callback: ("127.0.0.1", self.callback_port, "/oauth/callback"),
+            limit: LOGIN_LIMIT,
+        };
+        flow.sign_in(context, interaction, cancel).await
     }
 
     async fn renew(
@@ -189,15 +121,8 @@ impl RadiusSignIn {
         previous: &OAuthCredential,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
-        let fields = [
-            ("grant_type", "refresh_token"),
-            ("client_id", CLIENT_ID),
-            ("refresh_token", previous.refresh.expose_secret()),
-        ];
-        let answer = TokenRequest::form("the token renewal", self.url("/v1/oauth/token"), &fields)
-            .send(context)
-            .await?
-            .ok()?;
+        let url = self.url("/v1/oauth/token");
+        let answer = renewed(&url, CLIENT_ID, previous, context).await?;
         credential(&answer, Some(previous), context)
     }
 }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
+
+use super::OAuthContext;
 use super::error::OAuthError;
-use super::http::TokenAnswer;
+use super::http::{TokenAnswer, TokenRequest};
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
 use crate::json::JsonObject;
@@ -47,6 +50,24 @@ impl TokenRules {
             extra: previous.map_or_else(JsonObject::new, |previous| previous.extra.clone()),
         })
     }
+}
+
+/// Asks for the next token, in the words of the standard.
+pub(super) async fn renewed(
+    token_url: &str,
+    client_id: &str,
+    credential: &OAuthCredential,
+    context: &OAuthContext,
+) -> Result<TokenAnswer, OAuthError> {
+    let fields = [
+        ("grant_type", "refresh_token"),
+        ("client_id", client_id),
+        ("refresh_token", credential.refresh.expose_secret()),
+    ];
+    TokenRequest::form("the token renewal", token_url, &fields)
+        .send(context)
+        .await?
+        .ok()
 }
 
 pub(super) fn milliseconds(duration: Duration) -> i64 {

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
-use super::device_code::{self, DeviceAuthorization, FirstPoll, poll};
-use super::http::TokenRequest;
-use super::token::TokenRules;
+use super::device_code::{DeviceFlow, FirstPoll};
+use super::token::{TokenRules, renewed};
 use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 
@@ -44,29 +42,14 @@ impl XaiSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
-        let fields = [
-            ("client_id", CLIENT_ID),
-            ("scope", SCOPE),
-            ("referrer", "pi"),
-        ];
-        let answer = TokenRequest::form("the device code", &self.device_code_url, &fields)
-            .send_unless(context, cancel)
-            .await?
-            .ok()?;
-        let device = DeviceAuthorization::from_answer(&answer)?;
-        interaction.notify(device.event());
-        let fields = [
-            ("grant_type", device_code::GRANT_TYPE),
-            ("client_id", CLIENT_ID),
-            ("device_code", &device.device_code),
-        ];
-        let granted = poll(device.pace(), FirstPoll::Delayed, cancel, || async {
-            let answer = TokenRequest::form("the device sign-in", &self.token_url, &fields)
-                .send(context)
-                .await?;
-            device_code::judge(answer)
-        })
-        .await?;
+        let flow = DeviceFlow {
+            device_url: self.device_code_url.clone(),
+            token_url: self.token_url.clone(),
+            client_id: CLIENT_ID,
+            fields: &[("scope", SCOPE), ("referrer", "pi")],
+            first: FirstPoll::Delayed,
+        };
+        let granted = flow.sign_in(context, interaction, cancel).await?;
         TOKENS.credential(&granted, None, &context.env)
     }
 
@@ -75,15 +58,7 @@ impl XaiSignIn {
         credential: &OAuthCredential,
         context: &OAuthContext,
     ) -> Result<OAuthCredential, OAuthError> {
-        let fields = [
-            ("grant_type", "refresh_token"),
-            ("client_id", CLIENT_ID),
-            ("refresh_token", credential.refresh.expose_secret()),
-        ];
-        let answer = TokenRequest::form("the token renewal", &self.token_url, &fields)
-            .send(context)
-            .await?
-            .ok()?;
+        let answer = renewed(&self.token_url, CLIENT_ID, credential, context).await?;
         TOKENS.credential(&answer, Some(credential), &context.env)
     }
 }

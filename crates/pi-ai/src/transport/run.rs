@@ -55,7 +55,7 @@ pub(crate) async fn drive<P: HttpProtocol>(
         protocol: &protocol,
         request: &request,
         http: &http,
-        env: request.env.with_overrides(&request.options.env),
+        env: request.environment(),
         answer: None,
     };
     let outcome = cancel.run_until_cancelled(run.exchange(&mut writer)).await;

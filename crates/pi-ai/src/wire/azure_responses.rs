@@ -88,7 +88,7 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
 fn setting(request: &ModelRequest, option: &str, variable: &str) -> Option<String> {
     request::text_option(request, option)
         .map(str::to_owned)
-        .or_else(|| request::env(request).var(variable))
+        .or_else(|| request.environment().var(variable))
         .map(|value| value.trim().to_owned())
         .filter(|value| !value.is_empty())
 }
@@ -99,7 +99,9 @@ fn deployment(request: &ModelRequest) -> String {
     if let Some(name) = request::text_option(request, "azureDeploymentName") {
         return name.to_owned();
     }
-    let map = request::env(request).var(env_vars::AZURE_DEPLOYMENT_NAME_MAP);
+    let map = request
+        .environment()
+        .var(env_vars::AZURE_DEPLOYMENT_NAME_MAP);
     map.iter()
         .flat_map(|map| map.split(','))
         .filter_map(|entry| entry.split_once('='))

@@ -49,7 +49,7 @@ impl GoogleVertex {
 
 impl HttpProtocol for GoogleVertex {
     async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let env = request.env.with_overrides(&request.options.env);
+        let env = request.environment();
         let body = request_body(request)?;
         let resource = model_resource(checked_model_id(&request.model.id)?);
         let (base_url, headers) = match api_key(request) {

@@ -70,7 +70,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Looks at the environment of a request.
     pub(super) fn of(request: &ModelRequest) -> Self {
-        let env = request.env.with_overrides(&request.options.env);
+        let env = request.environment();
         let mut variables: BTreeMap<String, String> = VARIABLES
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), env.var(name)?)))

@@ -139,7 +139,7 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
             headers: self.headers.clone(),
             limit: self.request.options.timeouts.websocket_connect,
         };
-        let env = self.request.env.with_overrides(&self.request.options.env);
+        let env = self.request.environment();
         self.opener.open(self.http, target, &env).await
     }
 

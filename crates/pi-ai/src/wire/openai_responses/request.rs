@@ -209,13 +209,10 @@ pub(crate) fn merge_sampling_params(request: &ModelRequest, body: &mut JsonObjec
     }
 }
 
-/// Returns the environment with the request's own variables laid over it.
-pub(crate) fn env(request: &ModelRequest) -> Env {
-    request.env.with_overrides(&request.options.env)
-}
-
 fn cache_retention(request: &ModelRequest) -> CacheRetention {
-    request.options.effective_cache_retention(&env(request))
+    request
+        .options
+        .effective_cache_retention(&request.environment())
 }
 
 /// Returns the session id unless caching is off.
