@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_agent::{AgentEvent, SharedMessage};
-use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, StopReason};
+use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, StopReason};
 use pi_runtime::{SessionEvent, SessionListener, SessionRuntime};
 
 use crate::conversation::converse;
@@ -34,34 +34,61 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
         return Exit::Success;
     };
     match answer.stop_reason {
-        StopReason::Error | StopReason::Aborted => refused(answer).report(),
-        _ => {
-            let text = text_of(answer);
-            // A reader that is slow must not keep signals waiting.
-            let printing = tokio::task::spawn_blocking(move || print_foreign(&text));
-            printing.await.unwrap_or(Exit::Failure)
+        StopReason::Error | StopReason::Aborted => {
+            if let Some(lost) = heard.unstored(answer) {
+                put(text_of(&lost)).await;
+            }
+            refused(answer).report()
         }
+        _ => put(text_of(answer)).await,
     }
+}
+
+async fn put(text: String) -> Exit {
+    // A reader that is slow must not keep signals waiting.
+    let printing = tokio::task::spawn_blocking(move || print_foreign(&text));
+    printing.await.unwrap_or(Exit::Failure)
 }
 
 /// Remembers the last answer. The session alone does not tell: an answer that could not be stored, on a
 /// full disk say, is not in it, and must not look like success.
 #[derive(Default)]
-struct LastAnswer(Mutex<Option<SharedMessage>>);
+struct LastAnswer {
+    message: Mutex<Option<SharedMessage>>,
+    /// The answer as it came from the model.
+    live: Mutex<Option<LiveMessage>>,
+}
 
 impl LastAnswer {
     fn take(&self) -> Option<SharedMessage> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let mut message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        message.take()
+    }
+
+    /// Returns what the model said to its end where the answer that was kept is a failure: it could not be
+    /// stored, but it was given.
+    fn unstored(&self, kept: &AssistantMessage) -> Option<AssistantMessage> {
+        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = live.as_ref()?.snapshot();
+        let is_whole = !matches!(given.stop_reason, StopReason::Error | StopReason::Aborted);
+        (is_whole && text_of(kept).is_empty()).then_some(given)
     }
 }
 
 impl SessionListener for LastAnswer {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
-        if let SessionEvent::Agent(AgentEvent::MessageEnd { message }) = event
-            && matches!(**message, AgentMessage::Assistant(_))
-        {
-            let message = Some(SharedMessage::clone(message));
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = message;
+        match event {
+            SessionEvent::Agent(AgentEvent::MessageEnd { message })
+                if matches!(**message, AgentMessage::Assistant(_)) =>
+            {
+                let message = Some(SharedMessage::clone(message));
+                *self.message.lock().unwrap_or_else(PoisonError::into_inner) = message;
+            }
+            SessionEvent::Agent(AgentEvent::MessageUpdate { message, .. }) => {
+                let live = Some(message.clone());
+                *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live;
+            }
+            _ => {}
         }
         std::future::ready(()).boxed()
     }

@@ -9,6 +9,7 @@
 
 mod browser_flows;
 mod device_flows;
+mod failures;
 mod github_copilot;
 mod person;
 mod recorded;

@@ -35,13 +35,18 @@ pub(super) fn from_flag(
     let Ok(metadata) = std::fs::metadata(&path) else {
         return Some(as_text());
     };
-    // A shell's `<(command)` is a pipe, and it was asked for: reading it to its end is right.
     if metadata.is_dir() {
         return Some(as_text());
     }
-    let content = File::open(&path)
-        .map_err(UnreadableFile::from)
-        .and_then(|file| read_up_to(file, MAX_BYTES, Vec::new()));
+    // A shell's `<(command)` is a pipe with somebody at its other end: reading it to its end is right.
+    // A pipe or a device of another name may never say anything.
+    let content = if metadata.is_file() || is_handed_over(&path) {
+        File::open(&path)
+            .map_err(UnreadableFile::from)
+            .and_then(|file| read_up_to(file, MAX_BYTES, Vec::new()))
+    } else {
+        Err(UnreadableFile::NotRegular)
+    };
     match content {
         Ok(bytes) => Some(PromptPiece {
             text: prose(bytes),
@@ -53,6 +58,11 @@ pub(super) fn from_flag(
             None
         }
     }
+}
+
+/// Tells whether a path is a stream this process was started with.
+fn is_handed_over(path: &Path) -> bool {
+    path.starts_with("/dev/fd") || path.starts_with("/proc") || path == Path::new("/dev/stdin")
 }
 
 /// Reads the first of some files that is there.

@@ -67,6 +67,19 @@ fn nothing_of_a_project_is_opened_before_trust() {
 }
 
 #[test]
+fn a_pipe_named_as_system_prompt_does_not_block() {
+    let mut world = World::with(&[]);
+    make_pipe(&world, "project/prompt");
+    world.flags.system_prompt = Some("prompt".to_owned());
+    world.flags.append_system_prompt = vec!["prompt".to_owned()];
+    let resources = world.load();
+    assert!(everything_is_empty(&resources), "{resources:?}");
+    let said = world.said(&resources);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("not a regular file"), "{said:?}");
+}
+
+#[test]
 fn a_closed_folder_of_an_untrusted_project_is_not_noticed() {
     let mut world = World::with(&[
         (

@@ -156,12 +156,9 @@ impl LoginInteraction for Desk {
     }
 
     fn notify(&self, event: LoginEvent) {
-        self.0.post(move |app| {
-            if let LoginEvent::AuthUrl { url, .. } = &event {
-                app.open_url(url.clone());
-            }
-            app.feed_dialog(DialogNews::SignIn(event));
-        });
+        // The dialog looks at addresses before it has them opened.
+        self.0
+            .post(move |app| app.feed_dialog(DialogNews::SignIn(event)));
     }
 }
 

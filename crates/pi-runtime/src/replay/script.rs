@@ -125,12 +125,13 @@ impl Provider for RecordedModel {
             writer.message().start();
             let answer = cue.answer;
             let (reason, failure) = (answer.stop_reason, answer.error_message.clone());
+            let raw = answer.raw_stop_reason.clone();
             writer.message().update(|message| *message = answer);
             let class = match reason {
                 StopReason::Error => ErrorClass::Protocol,
                 StopReason::Aborted => ErrorClass::Aborted,
                 _ => {
-                    writer.message().stop(reason, None);
+                    writer.message().stop(reason, raw.as_deref());
                     writer.complete().await;
                     return;
                 }

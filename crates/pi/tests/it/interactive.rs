@@ -7,5 +7,7 @@ mod extensions;
 mod hostile;
 mod keys;
 mod phases;
+mod passing_on;
 mod prompt;
 mod sessions;
+mod sign_in;

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::compat::{ResponsesCompat, SessionAffinity};
 use super::input::{InputBuilder, LeadingPrompt};
 use super::tools::{DeclaredIn, GrammarProperties, ToolDialect, UnaskedStrict, grammar_properties};
-use crate::env::Env;
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::options::{CacheRetention, HeaderOverrides, ModelRequest};

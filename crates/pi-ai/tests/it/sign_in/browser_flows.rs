@@ -331,9 +331,9 @@ async fn radius_names_its_own_page() {
       content-type: application/x-www-form-urlencoded
       grant_type=authorization_code
       client_id=pi-gateway
-      redirect_uri=<redirect>
       code=c
       code_verifier=<verifier>
+      redirect_uri=<redirect>
     "#);
     assert_eq!(
         stored(credential),

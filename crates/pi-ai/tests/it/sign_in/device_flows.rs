@@ -214,20 +214,20 @@ async fn kimi_sends_its_token_as_a_bearer() {
     POST /api/oauth/token
       accept: application/json
       content-type: application/x-www-form-urlencoded
+      grant_type=urn:ietf:params:oauth:grant-type:device_code
       client_id=17e5f671-d194-4dfb-9706-5516cb48c098
       device_code=dev
-      grant_type=urn:ietf:params:oauth:grant-type:device_code
     POST /api/oauth/token
       accept: application/json
       content-type: application/x-www-form-urlencoded
-      client_id=17e5f671-d194-4dfb-9706-5516cb48c098
       grant_type=refresh_token
+      client_id=17e5f671-d194-4dfb-9706-5516cb48c098
       refresh_token=ref
     POST /api/oauth/token
       accept: application/json
       content-type: application/x-www-form-urlencoded
-      client_id=17e5f671-d194-4dfb-9706-5516cb48c098
       grant_type=refresh_token
+      client_id=17e5f671-d194-4dfb-9706-5516cb48c098
       refresh_token=ref
     "#);
 }
@@ -370,8 +370,8 @@ async fn chatgpt_has_a_device_flow_of_its_own() {
       accept: application/json
       content-type: application/x-www-form-urlencoded
       grant_type=refresh_token
-      refresh_token=ref
       client_id=app_EMoamEEZ73f0CkXaXp7hrann
+      refresh_token=ref
     "#);
 }
 

@@ -162,9 +162,28 @@ impl SignIn {
         };
     }
 
+    fn code(&self) -> Option<&str> {
+        self.told.iter().rev().find_map(|told| match told {
+            Told::Code(code) => Some(code.as_str()),
+            Told::Address(_) | Told::Note(..) => None,
+        })
+    }
+
+    /// Copies the code and opens the page to enter it at.
+    fn go_to_page(&self, outbox: &mut Outbox) {
+        let (Some(code), Some(address)) = (self.code(), self.address()) else {
+            return;
+        };
+        outbox.send(Intent::CopyText(code.to_owned()));
+        if is_web(address) {
+            outbox.send(Intent::OpenUrl(address.to_owned()));
+        }
+    }
+
     fn answer(&mut self, outbox: &mut Outbox) {
         let answer = match &self.asked {
-            Asked::Nothing | Asked::Choice { .. } => return,
+            Asked::Nothing => return self.go_to_page(outbox),
+            Asked::Choice { .. } => return,
             Asked::Text { field, .. } => field.value().to_owned(),
             // Some secrets may be left out; who asked says so if this one may not.
             Asked::Secret { field, .. } => field.value().map_or_else(String::new, |it| it.0),
@@ -307,6 +326,11 @@ impl SignIn {
         let mut hints = Vec::new();
         if !matches!(self.asked, Asked::Nothing) {
             hints.push(Hint::key(action::SELECT_CONFIRM, "send"));
+        } else if self.code().is_some() && self.failed.is_none() {
+            hints.push(Hint::key(
+                action::SELECT_CONFIRM,
+                "copy the code and open the page",
+            ));
         }
         if self.address().is_some() {
             hints.push(Hint::key(keys::MESSAGE_COPY, "copy the address"));

@@ -205,6 +205,30 @@ fn a_code_is_shown_and_questions_are_answered() {
 }
 
 #[test]
+fn enter_copies_the_code_and_opens_the_page() {
+    let mut stage = signing_in();
+    stage.feed(DialogNews::SignIn(LoginEvent::DeviceCode {
+        user_code: "WDJB-MJHT".to_owned(),
+        verification_uri: "https://x.ai/device".to_owned(),
+        interval_seconds: None,
+        expires_in_seconds: None,
+    }));
+    let screen = stage.screen();
+    assert!(
+        screen.contains("copy the code and open the page"),
+        "{screen}"
+    );
+    stage.press("enter");
+    assert_eq!(
+        stage.intents(),
+        [
+            Intent::CopyText("WDJB-MJHT".to_owned()),
+            Intent::OpenUrl("https://x.ai/device".to_owned()),
+        ]
+    );
+}
+
+#[test]
 fn a_choice_is_answered_with_its_id() {
     let mut stage = signing_in();
     stage.feed(DialogNews::SignInPrompt(LoginPrompt::Select {
