@@ -25,6 +25,9 @@ const MARK: &str = "[redacted]";
 /// Shorter values are no credentials, and replacing them would tear ordinary text.
 const SHORTEST_SECRET: usize = 8;
 
+/// Longer runs without any break are pictures and the like: keys are found in text.
+const LONGEST_KEY: usize = 16 * 1024;
+
 /// What is replaced, and how often that has happened.
 #[derive(Debug, Clone, Default)]
 pub struct Redaction {
@@ -76,7 +79,7 @@ impl Redaction {
                 cleaned = Cow::Owned(cleaned.replace(secret, MARK));
             }
         }
-        if self.by_shape {
+        if self.by_shape && !is_encoded(&cleaned) {
             let (shaped, found) = shapes::clean(cleaned);
             self.count(found);
             return shaped;
@@ -166,4 +169,12 @@ impl Redaction {
     fn count(&self, found: usize) {
         self.replaced.fetch_add(found, Ordering::Relaxed);
     }
+}
+
+/// Tells whether a text is encoded data, in which a few letters may look like anything.
+fn is_encoded(text: &str) -> bool {
+    text.len() > LONGEST_KEY
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
 }

@@ -33,6 +33,16 @@ fn what_only_looks_like_a_secret_in_json_stays() {
     assert_eq!(String::from_utf8(json).unwrap(), line);
 }
 
+#[test]
+fn pictures_stay_whole() {
+    let redaction = Redaction::default().and_by_shape();
+    let key = "AIzaSyZq3vT8mW1kR5xB7nY2cL9pD4uF6hJ0gSe";
+    let picture = format!("{}+{key}+{}", "A".repeat(20_000), "B".repeat(20_000));
+    assert_eq!(redaction.clean(&picture), picture);
+    let text = format!("{} {key} ", "A".repeat(20_000));
+    assert!(!redaction.clean(&text).contains(key));
+}
+
 #[tokio::test]
 async fn stored_keys_and_tokens_are_found() {
     let oauth = serde_json::json!({

@@ -9,5 +9,6 @@ mod export;
 mod extensions;
 mod hostile_repository;
 mod replacement;
+mod secrets;
 mod start;
 mod world;

@@ -146,8 +146,8 @@ async fn a_sign_in_that_cannot_begin_says_so_and_can_be_given_up() {
             _ => &[],
         };
         let person = Person::new(Browser::Never, answers);
-        let error = flow.login(&context(), &person, &CancellationToken::new());
-        let error = error.await.unwrap_err();
+        let (context, cancel) = (context(), CancellationToken::new());
+        let error = flow.login(&context, &person, &cancel).await.unwrap_err();
         assert!(error.is_network(), "{name}: {error:?}");
     }
     for (name, flow) in flows("http://127.0.0.1:9") {
