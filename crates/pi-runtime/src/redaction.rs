@@ -56,6 +56,17 @@ impl Redaction {
         }
     }
 
+    /// Replaces also what another one replaces.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let by_shape = self.by_shape || other.by_shape;
+        let secrets = self.secrets.into_iter().chain(other.secrets);
+        Self {
+            by_shape,
+            ..Self::new(secrets)
+        }
+    }
+
     /// Replaces also whatever looks like a key, a token or a password.
     #[must_use]
     pub fn and_by_shape(mut self) -> Self {

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use pi_ai::Env;
-use pi_runtime::{Redaction, environment_secrets};
+use pi_config::{AgentDir, AuthFile};
+use pi_runtime::{Redaction, environment_secrets, stored_secrets};
 use tracing::Level;
 
 use crate::output::warn;
@@ -43,10 +44,26 @@ fn log_to(path: &Path, level: Level) -> std::io::Result<()> {
         .with_ansi(false)
         .with_writer(Mutex::new(CleanFile {
             file,
-            redaction: environment_secrets(&Env::process()).and_by_shape(),
+            redaction: secrets(),
         }))
         .init();
     Ok(())
+}
+
+/// Returns what never reaches the log.
+fn secrets() -> Redaction {
+    let env = Env::process();
+    let known = environment_secrets(&env).and_by_shape();
+    let reading = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    match reading {
+        Ok(runtime) => {
+            let file = AuthFile::new(AgentDir::from_env(&env).auth_file());
+            known.and(runtime.block_on(stored_secrets(&file)))
+        }
+        Err(_) => known,
+    }
 }
 
 /// A file that takes lines and leaves out the secrets in them.

@@ -10,8 +10,10 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::BoxFuture;
 use pi_ai::{
-    AuthOverrides, Authenticator, ConfiguredAuth, Credential, CredentialStore, Env, HttpClient,
+    AuthKind, AuthOverrides, Authenticator, ConfiguredAuth, Credential, CredentialStore, Env,
+    HttpClient, KimiCodingSignIn, LoginEvent, LoginInteraction, LoginPrompt, OAuthError,
     ProviderAuth, XaiSignIn,
 };
 use pi_config::AuthFile;
@@ -20,6 +22,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
 
 const FILE: &str = "TEST_AUTH_FILE";
 const SERVICE: &str = "TEST_SERVICE";
@@ -108,6 +111,48 @@ async fn create_without_umask() {
     println!("RESULT done");
 }
 
+#[tokio::test]
+#[ignore = "run by another test, in a process of its own"]
+async fn sign_in() {
+    let (Ok(file), Ok(service)) = (std::env::var(FILE), std::env::var(SERVICE)) else {
+        return;
+    };
+    let person = SilentPerson;
+    // The process's id makes every one of them another user's provider.
+    let provider = ProviderAuth {
+        provider: format!("kimi-{}", std::process::id()),
+        api_key: None,
+        oauth: Some(Arc::new(KimiCodingSignIn {
+            auth_base_url: service,
+        })),
+        configured: ConfiguredAuth::default(),
+    };
+    let authenticator = Authenticator::new(Arc::new(AuthFile::new(file)), HttpClient::new());
+    let signed_in = authenticator.sign_in(
+        &provider,
+        AuthKind::OAuth,
+        &Env::process(),
+        &person,
+        &CancellationToken::new(),
+    );
+    let result = match signed_in.await {
+        Ok(()) => provider.provider.clone(),
+        Err(error) => error.to_string(),
+    };
+    println!("RESULT {result}");
+}
+
+/// Somebody who is asked nothing.
+struct SilentPerson;
+
+impl LoginInteraction for SilentPerson {
+    fn prompt(&self, _prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
+        Box::pin(std::future::ready(Err(OAuthError::Cancelled)))
+    }
+
+    fn notify(&self, _event: LoginEvent) {}
+}
+
 fn home_with_expired_sign_in() -> TempHome {
     let home = TempHome::new();
     let stored = json!({"xai": {"type": "oauth", "access": "a1", "refresh": "r1", "expires": 1, "note": "kept"}});
@@ -174,6 +219,38 @@ async fn processes_that_race_share_one_renewal() {
         (&json!("a2"), &json!("r2"), &json!("kept"))
     );
     assert_eq!(stored.get("refreshStartedAt"), None);
+    assert!(!home.path().join("agent/auth.json.lock").exists());
+}
+
+#[tokio::test]
+async fn sign_ins_and_a_renewal_at_once_lose_nothing() {
+    let home = home_with_expired_sign_in();
+    let renewing = GatedServer::start([Reply::whole(200, &[], tokens(2))]).await;
+    let device = json!({
+        "device_code": "d", "user_code": "u", "verification_uri": "https://example.com",
+        "interval": 1, "expires_in": 60,
+    });
+    let services: Vec<GatedServer> = futures_util::future::join_all((0..3).map(|number| {
+        let replies = [device.to_string(), tokens(10 + number)];
+        GatedServer::start(replies.map(|body| Reply::whole(200, &[], body)))
+    }))
+    .await;
+    let signing_in: Vec<Child> = services
+        .iter()
+        .map(|service| start("sign_in", &home, &service.url()))
+        .collect();
+    let renewal = start("renew", &home, &renewing.url());
+    assert_eq!(result_of(renewal).await, "a2");
+    let mut providers = Vec::new();
+    for process in signing_in {
+        providers.push(result_of(process).await);
+    }
+    let file: Value = serde_json::from_str(&home.read("agent/auth.json")).unwrap();
+    assert_eq!(file.as_object().unwrap().len(), 4, "{file}");
+    assert_eq!(file["xai"]["refresh"], "r2");
+    for provider in providers {
+        assert!(file[&provider]["refresh"].is_string(), "{provider}: {file}");
+    }
     assert!(!home.path().join("agent/auth.json.lock").exists());
 }
 

@@ -34,6 +34,13 @@ fn what_only_looks_like_a_secret_in_json_stays() {
 }
 
 #[test]
+fn two_of_them_make_one() {
+    let both = redaction(&["one-secret"]).and(redaction(&["other-secret"]).and_by_shape());
+    let text = "one-secret other-secret Bearer abcdef1234567890";
+    assert_eq!(both.clean(text), "[redacted] [redacted] Bearer [redacted]");
+}
+
+#[test]
 fn pictures_stay_whole() {
     let redaction = Redaction::default().and_by_shape();
     let key = "AIzaSyZq3vT8mW1kR5xB7nY2cL9pD4uF6hJ0gSe";
