@@ -71,7 +71,7 @@ impl LastAnswer {
         let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         let given = live.as_ref()?.snapshot();
         let is_whole = !matches!(given.stop_reason, StopReason::Error | StopReason::Aborted);
-        (is_whole && text_of(kept).is_empty()).then_some(given)
+        (is_whole && text_of(kept).trim().is_empty()).then_some(given)
     }
 }
 

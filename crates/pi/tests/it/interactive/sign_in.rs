@@ -20,6 +20,16 @@ fn stored(world: &World) -> Value {
     serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default()
 }
 
+/// Types the command, takes the name that is completed, and sends it.
+fn open_login(terminal: &Terminal, provider: &str) {
+    let offered = format!("→ {provider}");
+    terminal.send(format!("/login {provider}"));
+    terminal.wait(&offered);
+    terminal.send("\r");
+    terminal.wait_gone(&offered);
+    terminal.send("\r");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_that_does_not_come_back_is_helped_by_pasting() {
     let discovery = json!({"authorizationEndpoint": "http://127.0.0.1:9/authorize"});
@@ -36,7 +46,7 @@ async fn a_browser_that_does_not_come_back_is_helped_by_pasting() {
         ("http://127.0.0.1/?error=access_denied\r", "It failed"),
         ("the-code\r", "Signed in to radius"),
     ] {
-        terminal.submit("/login radius");
+        open_login(&terminal, "radius");
         terminal.wait("With an API key");
         terminal.send("\r");
         terminal.wait("In a browser on this machine");
@@ -77,7 +87,7 @@ async fn a_code_is_shown_and_can_be_given_up_denied_and_used() {
     let terminal = Terminal::start_with(&world, &[], &[("KIMI_CODE_OAUTH_HOST", &host)]);
     terminal.wait("alpha");
     let begin = || {
-        terminal.submit("/login kimi-coding");
+        open_login(&terminal, "kimi-coding");
         terminal.wait("With an API key");
         terminal.send("\r");
     };
@@ -101,14 +111,14 @@ async fn a_key_is_kept_unseen_and_deleted_again() {
     let world = World::new([]).await;
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
-    terminal.submit("/login groq");
+    open_login(&terminal, "groq");
     terminal.wait("API key of Groq");
     terminal.send("gsk_typed-by-hand");
     terminal.send("\r");
     terminal.wait("Signed in to groq");
     assert!(!terminal.screen().contains("gsk_typed"));
     assert_eq!(stored(&world)["groq"]["key"], "gsk_typed-by-hand");
-    terminal.submit("/login cloudflare-workers-ai");
+    open_login(&terminal, "cloudflare-workers-ai");
     terminal.wait("Cloudflare API key:");
     terminal.send("cf-key\r");
     terminal.wait("Cloudflare account ID:");
