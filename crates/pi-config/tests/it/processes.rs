@@ -128,13 +128,8 @@ async fn sign_in() {
         configured: ConfiguredAuth::default(),
     };
     let authenticator = Authenticator::new(Arc::new(AuthFile::new(file)), HttpClient::new());
-    let signed_in = authenticator.sign_in(
-        &provider,
-        AuthKind::OAuth,
-        &Env::process(),
-        &person,
-        &CancellationToken::new(),
-    );
+    let (env, cancel) = (Env::process(), CancellationToken::new());
+    let signed_in = authenticator.sign_in(&provider, AuthKind::OAuth, &env, &person, &cancel);
     let result = match signed_in.await {
         Ok(()) => provider.provider.clone(),
         Err(error) => error.to_string(),
