@@ -220,7 +220,7 @@ impl LlamaRouter {
                 if event.model != model {
                     continue;
                 }
-                match event.event.as_str() {
+                match event.kind.as_str() {
                     "download_finished" => finished = true,
                     "download_failed" => {
                         let said = error_message(&event.data);
@@ -496,7 +496,8 @@ async fn or_cancelled(
 #[derive(Deserialize)]
 struct Event {
     model: String,
-    event: String,
+    #[serde(rename = "event")]
+    kind: String,
     #[serde(default)]
     data: Value,
 }
