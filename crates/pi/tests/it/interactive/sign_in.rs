@@ -52,7 +52,7 @@ async fn a_browser_that_does_not_come_back_is_helped_by_pasting() {
         terminal.wait("In a browser on this machine");
         terminal.send("\r");
         terminal.wait("9/authorize");
-        terminal.wait("escape give up");
+        terminal.wait("final address here");
         terminal.send(pasted);
         terminal.wait(seen);
         if seen == "It failed" {
@@ -69,17 +69,20 @@ async fn a_browser_that_does_not_come_back_is_helped_by_pasting() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_is_shown_and_can_be_given_up_denied_and_used() {
-    let device = json!({
-        "device_code": "d", "user_code": "WDJB-MJHT", "expires_in": 600, "interval": 1,
-        "verification_uri": "http://127.0.0.1:9/device",
-    });
+    let device = |interval: u64| {
+        json!({
+            "device_code": "d", "user_code": "WDJB-MJHT", "expires_in": 600, "interval": interval,
+            "verification_uri": "http://127.0.0.1:9/device",
+        })
+    };
     let denied = json!({"error": "access_denied", "error_description": "you said no"});
     let tokens = json!({"access_token": "a-1", "refresh_token": "r-1", "expires_in": 3600});
     let world = World::new([
-        told(&device).clone(),
-        told(&device),
+        // Nobody waits for an answer to the first.
+        told(&device(300)),
+        told(&device(1)),
         refused(400, &denied),
-        told(&device),
+        told(&device(1)),
         told(&tokens),
     ])
     .await;
