@@ -13,6 +13,8 @@ impl PrivateDirectory {
     pub(crate) fn new(name: &str) -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("{name}-{}", uuid::Uuid::new_v4().simple()));
         let mut builder = DirBuilder::new();
+        // The temporary folder is there; another one of this name is not ours.
+        builder.recursive(false);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path)?;

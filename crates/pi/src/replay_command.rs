@@ -35,27 +35,23 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
 }
 
 fn tell(report: &ReplayReport) -> Exit {
-    let mut text = format!(
-        "{} messages, {} of them answers, were run again\n",
+    let replayed = format!(
+        "{} messages, {} of them answers, were run again",
         report.messages, report.answers
     );
-    if report.left_out > 0 {
-        text.push_str(&format!(
-            "{} more were left out: an extension began what led to them\n",
-            report.left_out
-        ));
-    }
-    let Some(difference) = &report.difference else {
-        text.push_str("no difference\n");
-        return print(&text);
+    let left_out = match report.left_out {
+        0 => String::new(),
+        count => format!("\n{count} more were left out: an extension began what led to them"),
     };
-    let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "nothing".to_owned());
-    text.push_str(&format!(
-        "message {} differs\nrecorded: {}\nreplayed: {}\n",
+    let Some(difference) = &report.difference else {
+        return print(&format!("{replayed}{left_out}\nno difference\n"));
+    };
+    let text = format!(
+        "{replayed}{left_out}\nmessage {} differs\nrecorded: {}\nreplayed: {}\n",
         difference.position,
-        said(&difference.recorded),
-        said(&difference.replayed)
-    ));
+        difference.recorded.as_deref().unwrap_or("nothing"),
+        difference.replayed.as_deref().unwrap_or("nothing"),
+    );
     match print_foreign(&text) {
         Exit::Success => Exit::Failure,
         other => other,

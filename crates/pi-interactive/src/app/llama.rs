@@ -238,15 +238,13 @@ impl App {
 
 /// Returns the line of a model.
 fn describe(model: &LlamaModel) -> String {
-    let mut line = format!("{} · {}", model.id, model.state.as_str());
-    if let Some(context) = model.context.filter(|_| model.state.is_in_memory()) {
-        let length = match context {
-            0..1000 => context.to_string(),
-            _ => format!("{}k", (context + 500) / 1000),
-        };
-        line.push_str(&format!(" · {length} context"));
+    let state = model.state.as_str();
+    let context = model.context.filter(|_| model.state.is_in_memory());
+    match context {
+        None => format!("{} · {state}", model.id),
+        Some(short @ 0..1000) => format!("{} · {state} · {short} context", model.id),
+        Some(long) => format!("{} · {state} · {}k context", model.id, (long + 500) / 1000),
     }
-    line
 }
 
 /// Tells whether a name is `owner/repository[:quantization]`.

@@ -49,11 +49,11 @@ mod tests {
 
     #[test]
     fn web_addresses_are_links_where_there_are_links() {
-        let links = vec![
+        let addresses = vec![
             ("Share URL", "https://example.com/#1".to_owned()),
             ("Gist", "javascript:\u{1b}]8;;x".to_owned()),
         ];
-        let mut block = LinksBlock::new(links);
+        let mut block = LinksBlock::new(addresses);
         let mut appearance = Appearance::for_tests();
         appearance.capabilities.hyperlinks = true;
         let lines = block.lines(60, &appearance);

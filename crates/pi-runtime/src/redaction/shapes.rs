@@ -48,8 +48,8 @@ const KEYS: &[KeyShape] = &[
     key("dop_v1_", 20), key("shpat_", 20), key("AccountKey=", 20),
 ];
 
-/// Keys with a form of their own: Meta's, Z.AI's, Baseten's, and signed tokens as Codex, MiniMax and
-/// many sign-ins use them.
+/// Keys with a form of their own: those of Meta, of the Z.AI plans and of Baseten, and signed tokens, which
+/// many sign-ins use.
 const FORMS: &[&str] = &[
     r"\bLLM\|[0-9]{6,}\|[A-Za-z0-9_-]{16,}",
     r"\b[0-9a-f]{32}\.[A-Za-z0-9]{16}\b",
