@@ -97,5 +97,5 @@ pub use stop_reason::StopReason;
 pub use stream::{AssistantStream, StreamPhase, StreamWriter};
 pub use thinking::{ThinkingBudgets, ThinkingLevel};
 pub use tool_schema::{ConstrainedSampling, GrammarVariants, Strictness, Tool, ToolReference};
-pub use transport::{HttpClient, HttpSettings};
+pub use transport::{Download, HttpClient, HttpSettings};
 pub use usage::{Cost, Usage};

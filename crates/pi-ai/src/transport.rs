@@ -3,6 +3,7 @@
 //! Nothing here knows a provider's name.
 
 mod connect;
+mod download;
 pub(crate) mod event_stream;
 mod failure;
 mod headers;
@@ -16,6 +17,7 @@ mod tls;
 mod tunnel;
 pub(crate) mod websocket;
 
+pub use download::Download;
 pub(crate) use http::user_agent;
 pub use http::{HttpClient, HttpSettings};
 pub(crate) use retry::asks_for_retry;
