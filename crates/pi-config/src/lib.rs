@@ -46,14 +46,16 @@ pub use lock_dir::{LockDir, LockError, LockTiming};
 pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
 pub use packages::{
-    GitAddress, MissingPackage, NpmAddress, PackageAddress, PackageAddressError, PackageLocations,
+    GitAddress, MissingPackage, NpmAddress, NpmRange, NpmVersion, PackageAddress,
+    PackageAddressError, PackageLocations, installed_version,
 };
 pub use paths::{AgentDir, expand_home};
 pub use regular_file::UnreadableFile;
 pub use resources::{
-    ContextFile, ExtensionFile, PromptTemplate, ResourceFlags, ResourceRequest, Resources, Skill,
-    SkillError, SkillListing, SourceInfo, SourceOrigin, SourceScope, ThemeFile,
-    expand_prompt_template, expand_skill_command, list_skills_for_model, load_resources,
+    ContextFile, ExtensionFile, ListedResource, ProjectOverride, PromptTemplate, ResourceFlags,
+    ResourceKind, ResourceRequest, Resources, Skill, SkillError, SkillListing, SourceInfo,
+    SourceOrigin, SourceScope, Switchboard, ThemeFile, expand_prompt_template,
+    expand_skill_command, list_skills_for_model, load_resources,
 };
 pub use scope::{ProjectAccess, Scope};
 pub use session_directory::session_directory;

@@ -13,7 +13,9 @@ use pi_ai::Env;
 use sha2::{Digest, Sha256};
 
 pub use address::{GitAddress, NpmAddress, PackageAddress, PackageAddressError};
-pub(crate) use manifest::{Manifest, installed_version};
+pub(crate) use manifest::Manifest;
+pub use manifest::installed_version;
+pub use npm_version::{NpmRange, NpmVersion};
 
 use crate::AgentDir;
 use crate::resources::{SourceScope, resolve};
@@ -52,21 +54,29 @@ impl PackageLocations<'_> {
         }
     }
 
+    /// Returns the folder whose `node_modules` holds the npm packages of a scope.
+    pub fn npm_root(&self, scope: SourceScope) -> PathBuf {
+        match scope {
+            SourceScope::User | SourceScope::Project => self.base(scope).join("npm"),
+            SourceScope::Temporary => self.temporary("npm", ""),
+        }
+    }
+
+    /// Returns the folder of the git packages of a scope. Those of one run have none in common.
+    pub fn git_root(&self, scope: SourceScope) -> Option<PathBuf> {
+        match scope {
+            SourceScope::User | SourceScope::Project => Some(self.base(scope).join("git")),
+            SourceScope::Temporary => None,
+        }
+    }
+
     /// Returns where a package is or will be installed; a local one lies where it says.
     pub fn install_path(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
         match address {
-            PackageAddress::Npm(npm) => {
-                let root = match scope {
-                    SourceScope::User | SourceScope::Project => self.base(scope).join("npm"),
-                    SourceScope::Temporary => self.temporary("npm", ""),
-                };
-                root.join("node_modules").join(&npm.name)
-            }
-            PackageAddress::Git(git) => match scope {
-                SourceScope::User | SourceScope::Project => {
-                    self.base(scope).join("git").join(&git.host).join(&git.path)
-                }
-                SourceScope::Temporary => self.temporary(&format!("git-{}", git.host), &git.path),
+            PackageAddress::Npm(npm) => self.npm_root(scope).join("node_modules").join(&npm.name),
+            PackageAddress::Git(git) => match self.git_root(scope) {
+                Some(root) => root.join(&git.host).join(&git.path),
+                None => self.temporary(&format!("git-{}", git.host), &git.path),
             },
             PackageAddress::Local(path) => resolve(path, &self.base(scope), self.env),
         }

@@ -14,6 +14,7 @@ mod prompt_templates;
 mod selection;
 mod skills;
 mod source_info;
+mod switchboard;
 mod system_prompts;
 mod template_arguments;
 mod themes;
@@ -29,8 +30,10 @@ use pi_ai::Env;
 pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
+pub use selection::Kind as ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
 pub use source_info::{SourceInfo, SourceOrigin, SourceScope};
+pub use switchboard::{ListedResource, ProjectOverride, Switchboard};
 pub use themes::ThemeFile;
 
 use context_files::ProjectContext;

@@ -140,6 +140,8 @@ pub struct Settings {
     pub shell_command_prefix: Option<String>,
     /// `npmCommand`: the command that installs npm packages, with its arguments.
     pub npm_command: Option<Vec<String>>,
+    /// `allowInstallScripts`: npm packages whose install scripts may run. The user's alone.
+    pub allow_install_scripts: Option<Vec<String>>,
     /// `selfUpdateCommand`: the command that updates pi. The user's alone.
     pub self_update_command: Option<CommandLine>,
 

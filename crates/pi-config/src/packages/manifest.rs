@@ -36,7 +36,7 @@ impl Manifest {
 }
 
 /// Reads the version a package folder says it is.
-pub(crate) fn installed_version(directory: &Path) -> Option<String> {
+pub fn installed_version(directory: &Path) -> Option<String> {
     let package = read_package_json(directory)?;
     Some(package.get("version")?.as_str()?.to_owned())
 }

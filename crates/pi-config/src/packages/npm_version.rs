@@ -1,4 +1,4 @@
-//! npm's version ranges, as far as telling whether an installed version is the one asked for.
+//! npm's versions and version ranges: their order, and which versions a range takes.
 //!
 //! Cargo's own reading differs (`1.2.3` is a caret there, exact here), hence no crate for it.
 
@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 /// A version with three numbers and an optional prerelease; build metadata is dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NpmVersion {
+pub struct NpmVersion {
     numbers: [u64; 3],
     prerelease: Vec<Identifier>,
 }
@@ -20,7 +20,7 @@ enum Identifier {
 
 impl NpmVersion {
     /// Reads a whole version, with an optional leading `v`.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         if text.trim().starts_with('=') {
             return None;
         }
@@ -32,6 +32,13 @@ impl NpmVersion {
             numbers: [major, minor, patch],
             prerelease: partial.prerelease,
         })
+    }
+}
+
+impl NpmVersion {
+    /// Tells whether it is a prerelease, such as `1.0.0-beta.2`.
+    pub fn is_prerelease(&self) -> bool {
+        !self.prerelease.is_empty()
     }
 }
 
@@ -150,7 +157,7 @@ fn identifier(text: &str) -> Option<Identifier> {
 
 /// A range: any of its sets of bounds.
 #[derive(Debug, Clone)]
-pub(crate) struct NpmRange(Vec<Vec<Bound>>);
+pub struct NpmRange(Vec<Vec<Bound>>);
 
 #[derive(Debug, Clone)]
 enum Bound {
@@ -163,7 +170,7 @@ enum Bound {
 
 impl NpmRange {
     /// Reads a range; a tag such as `latest` is none.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         text.split("||")
             .map(bounds)
             .collect::<Option<_>>()
@@ -172,7 +179,7 @@ impl NpmRange {
 
     /// Tells whether a version lies in the range. A prerelease does only where a bound names a
     /// prerelease of the same three numbers.
-    pub(crate) fn contains(&self, version: &NpmVersion) -> bool {
+    pub fn contains(&self, version: &NpmVersion) -> bool {
         self.0.iter().any(|bounds| {
             bounds.iter().all(|bound| bound.holds(version))
                 && (version.prerelease.is_empty()

@@ -16,11 +16,15 @@ use crate::packages::{MissingPackage, PackageLocations};
 use crate::{ConfigDiagnostic, Settings};
 
 /// The kinds of resource that come as files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Scripts that extend pi.
     Extensions,
+    /// Instructions the model can read.
     Skills,
+    /// Templates of prompts.
     Prompts,
+    /// Colours of the screen.
     Themes,
 }
 

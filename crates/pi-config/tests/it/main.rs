@@ -19,4 +19,5 @@ mod resource_prompts;
 mod resources;
 mod settings;
 mod startup_migration;
+mod switchboard;
 mod trust;

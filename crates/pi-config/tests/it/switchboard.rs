@@ -1,0 +1,168 @@
+//! Switching resources writes what the TypeScript pi writes, and loading follows it.
+
+use std::path::Path;
+
+use pi_ai::Env;
+use pi_config::{
+    AgentDir, ProjectAccess, ProjectOverride, ResourceFlags, ResourceRequest, Scope, SettingsStore,
+    Switchboard, load_resources,
+};
+use pi_test_support::TempHome;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+struct World(TempHome);
+
+impl World {
+    fn new() -> Self {
+        let home = TempHome::new();
+        home.write("agent/prompts/daily.md", "x");
+        home.write("agent/extensions/own.ts", "export default () => {}");
+        home.write(
+            "tools/package.json",
+            r#"{"name": "tools", "version": "1.0.0"}"#,
+        );
+        home.write("tools/prompts/review.md", "x");
+        home.write("tools/prompts/fix.md", "x");
+        home.write("project/.pi/prompts/local.md", "x");
+        home.write("agent/settings.json", r#"{"packages": ["../tools"]}"#);
+        Self(home)
+    }
+
+    fn request(&self) -> ResourceRequest {
+        let path = |name: &str| self.0.path().join(name);
+        let agent_dir = AgentDir::at(path("agent"));
+        let access = ProjectAccess::Trusted;
+        ResourceRequest {
+            settings: SettingsStore::open(&agent_dir, &path("project"), access),
+            agent_dir,
+            cwd: path("project"),
+            env: Env::fixed([("HOME", self.0.path().to_string_lossy())]),
+            project: access,
+            flags: ResourceFlags::default(),
+        }
+    }
+
+    fn board(&self) -> Switchboard {
+        Switchboard::load(self.request())
+    }
+
+    fn settings(&self, file: &str) -> Value {
+        serde_json::from_str(&self.0.read(file)).unwrap()
+    }
+
+    fn prompts(&self) -> Vec<String> {
+        let mut names: Vec<String> = load_resources(&self.request())
+            .prompt_templates
+            .into_iter()
+            .map(|template| template.name)
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn number(board: &Switchboard, scope: Scope, file: &str) -> usize {
+    let resources = board.resources(scope).iter();
+    let named = |path: &Path| path.file_name().is_some_and(|name| name == file);
+    resources
+        .enumerate()
+        .find(|(_, item)| named(&item.source_info.path))
+        .unwrap()
+        .0
+}
+
+#[test]
+fn the_users_resources_are_on_or_off() {
+    let world = World::new();
+    let mut board = world.board();
+    for file in ["daily.md", "review.md", "own.ts"] {
+        let number = number(&board, Scope::User, file);
+        board.switch(Scope::User, number).unwrap();
+    }
+    assert_eq!(
+        world.settings("agent/settings.json"),
+        json!({
+            "packages": [{"source": "../tools", "prompts": ["-prompts/review.md"]}],
+            "prompts": ["-prompts/daily.md"],
+            "extensions": ["-extensions/own.ts"],
+        })
+    );
+    assert_eq!(world.prompts(), ["fix", "local"]);
+    assert!(load_resources(&world.request()).extensions.is_empty());
+    let daily = number(&board, Scope::User, "daily.md");
+    board.switch(Scope::User, daily).unwrap();
+    assert_eq!(
+        world.settings("agent/settings.json")["prompts"],
+        json!(["+prompts/daily.md"])
+    );
+    assert_eq!(world.prompts(), ["daily", "fix", "local"]);
+}
+
+#[test]
+fn the_project_leaves_out_loads_and_forgets() {
+    let world = World::new();
+    let mut board = world.board();
+    let state = |board: &Switchboard, number: usize| {
+        let item = &board.resources(Scope::Project)[number];
+        (board.project_override(item), item.enabled)
+    };
+    let review = number(&board, Scope::Project, "review.md");
+    assert_eq!(state(&board, review), (ProjectOverride::Inherit, true));
+    board.switch(Scope::Project, review).unwrap();
+    assert_eq!(state(&board, review), (ProjectOverride::Unload, false));
+    assert_eq!(
+        world.settings("project/.pi/settings.json"),
+        json!({"packages": [
+            {"source": "../../tools", "autoload": false, "prompts": ["-prompts/review.md"]}
+        ]})
+    );
+    assert_eq!(world.prompts(), ["daily", "fix", "local"]);
+    board.switch(Scope::Project, review).unwrap();
+    assert_eq!(state(&board, review), (ProjectOverride::Load, true));
+    board.switch(Scope::Project, review).unwrap();
+    assert_eq!(state(&board, review), (ProjectOverride::Inherit, true));
+    assert_eq!(
+        world.settings("project/.pi/settings.json"),
+        json!({"packages": []})
+    );
+
+    let local = number(&board, Scope::Project, "local.md");
+    board.switch(Scope::Project, local).unwrap();
+    assert_eq!(state(&board, local), (ProjectOverride::Unload, false));
+    assert_eq!(
+        world.settings("project/.pi/settings.json")["prompts"],
+        json!(["-prompts/local.md"])
+    );
+    assert_eq!(world.prompts(), ["daily", "fix", "review"]);
+
+    // What belongs to the project is not the user's to switch.
+    let before = world.settings("agent/settings.json");
+    assert!(board.resources(Scope::User).iter().all(|item| {
+        item.source_info
+            .path
+            .file_name()
+            .is_some_and(|name| name != "local.md")
+    }));
+    assert_eq!(world.settings("agent/settings.json"), before);
+}
+
+#[test]
+fn a_resource_of_the_user_is_left_out_of_one_project() {
+    let world = World::new();
+    let mut board = world.board();
+    let daily = number(&board, Scope::Project, "daily.md");
+    board.switch(Scope::Project, daily).unwrap();
+    let path = world.0.path().join("agent/prompts/daily.md");
+    let path = path.to_string_lossy();
+    assert_eq!(
+        world.settings("project/.pi/settings.json"),
+        json!({"prompts": [path, format!("-{path}")]})
+    );
+    board.switch(Scope::Project, daily).unwrap();
+    board.switch(Scope::Project, daily).unwrap();
+    assert_eq!(
+        world.settings("project/.pi/settings.json"),
+        json!({"prompts": []})
+    );
+}
