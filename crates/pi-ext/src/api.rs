@@ -275,7 +275,7 @@ impl Extensions {
 }
 
 /// Lists what extensions can import, with the module that stands for it.
-fn packages() -> impl Iterator<Item = (String, Option<String>)> {
+pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
     let ours = SCOPES.into_iter().flat_map(|scope| {
         let named = PACKAGES
             .into_iter()

@@ -391,7 +391,7 @@ impl Resolver {
 }
 
 /// Returns the `node:` name of a builtin.
-fn builtin_name(specifier: &str) -> Option<String> {
+pub(crate) fn builtin_name(specifier: &str) -> Option<String> {
     let (name, is_prefixed) = match specifier.strip_prefix("node:") {
         Some(name) => (name, true),
         None => (specifier, false),
