@@ -6,9 +6,9 @@
 mod activity;
 mod asking;
 mod bash;
+mod bug_report;
 mod extension_dialogs;
 mod extensions;
-mod bug_report;
 mod facts;
 mod header;
 mod input;
@@ -24,8 +24,8 @@ mod prompts;
 mod replacement;
 mod sessions;
 mod setting_changes;
-mod shortcuts;
 mod share;
+mod shortcuts;
 mod sign_in;
 mod submit;
 

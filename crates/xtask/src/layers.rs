@@ -6,7 +6,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Our crates, each with those of ours it may depend on. Crates of the design that do not exist
 /// yet are in the table, so that the first line of their manifest is already checked.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("pi-ai", &[]),
     ("pi-tui", &[]),
     ("pi-agent", &["pi-ai"]),
@@ -16,6 +16,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("pi-ext", &["pi-ai"]),
     ("pi-session", &["pi-ai"]),
     ("pi-tools", &["pi-agent", "pi-ai"]),
+    // Beside the runtime, not below it: what a package brings is told by those two.
+    ("pi-packages", &["pi-ai", "pi-config", "pi-ext"]),
     ("pi-runtime", RUNTIME_AND_BELOW),
     ("pi-rpc", &["pi-runtime", "pi-agent", "pi-ai", "pi-session"]),
     (
@@ -33,6 +35,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
         "pi",
         &[
             "pi-interactive",
+            "pi-packages",
             "pi-rpc",
             "pi-runtime",
             "pi-tui",

@@ -1,0 +1,295 @@
+//! What a package brings and asks for, told before anything of it runs.
+//!
+//! Code is parsed, never executed: from each extension the imports are followed through the package's own
+//! files, and what leads out of it is compared with what the extension host has.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pi_ai::Env;
+use pi_config::{
+    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore,
+    load_resources,
+};
+use pi_ext::{
+    ImportKind, ModuleSupport, Resolver, SourceFormat, Target, module_support, prepare,
+    virtual_module_names,
+};
+use serde_json::Value;
+
+use crate::error::PackageError;
+use crate::npm::{Manifest, is_provided, read_manifest};
+
+/// Code beyond this many files is not looked at.
+const MAX_CODE_FILES: usize = 2_000;
+
+/// A file of code larger than this is not looked at.
+const MAX_CODE_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Packages beyond this many files are only counted.
+const MAX_FILES: usize = 200_000;
+
+/// What is known of a package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// Its name, by its manifest.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// Under which licence it comes.
+    pub license: Option<String>,
+    /// How many files it has.
+    pub files: usize,
+    /// How large they are together.
+    pub bytes: u64,
+    /// Its extensions, as paths below it.
+    pub extensions: Vec<String>,
+    /// The names of its skills.
+    pub skills: Vec<String>,
+    /// The names of its prompt templates.
+    pub prompts: Vec<String>,
+    /// The names of its themes.
+    pub themes: Vec<String>,
+    /// Packages it needs, with the versions it takes.
+    pub dependencies: BTreeMap<String, String>,
+    /// Modules of the host its code imports.
+    pub modules: BTreeMap<String, ModuleSupport>,
+    /// Packages its code imports without naming them as dependencies.
+    pub undeclared: BTreeSet<String>,
+    /// Code that is not for this host: native libraries and what builds them, WebAssembly.
+    pub native: Vec<String>,
+    /// What its manifest would run while it is installed.
+    pub scripts: Vec<(String, String)>,
+    /// What is wrong with its files.
+    pub problems: Vec<String>,
+}
+
+/// Looks at the package in a folder.
+pub(crate) fn inspect(folder: &Path, scratch: &Path) -> Result<Inspection, PackageError> {
+    let folder = &fs::canonicalize(folder).map_err(PackageError::disk(folder))?;
+    let manifest = read_manifest(folder);
+    let resources = resources_of(folder, scratch);
+    let mut inspection = Inspection {
+        extensions: resources
+            .extensions
+            .iter()
+            .map(|extension| below(&extension.path, folder))
+            .collect(),
+        skills: resources
+            .skills
+            .iter()
+            .map(|skill| skill.name.clone())
+            .collect(),
+        prompts: resources
+            .prompt_templates
+            .iter()
+            .map(|template| template.name.clone())
+            .collect(),
+        themes: resources
+            .themes
+            .iter()
+            .map(|theme| theme.name.clone())
+            .collect(),
+        problems: resources
+            .diagnostics
+            .iter()
+            .chain(&resources.extension_errors)
+            .map(|diagnostic| diagnostic.message.clone())
+            .collect(),
+        license: license_of(manifest.as_ref(), folder),
+        ..Inspection::default()
+    };
+    count_files(folder, &mut inspection);
+    if let Some(manifest) = &manifest {
+        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        inspection.name = text(&manifest.name);
+        inspection.version = text(&manifest.version);
+        inspection.dependencies = manifest.dependencies.clone();
+        inspection
+            .dependencies
+            .extend(manifest.optional_dependencies.clone());
+        let scripts = manifest.install_scripts().into_iter();
+        inspection.scripts = scripts
+            .map(|(name, script)| (name.to_owned(), script))
+            .collect();
+    }
+    let entries = resources
+        .extensions
+        .iter()
+        .map(|extension| extension.path.clone());
+    follow_imports(
+        entries.collect(),
+        folder,
+        manifest.as_ref(),
+        &mut inspection,
+    );
+    Ok(inspection)
+}
+
+/// Finds the resources of a package as a session would, with nothing of the user's beside them.
+fn resources_of(folder: &Path, scratch: &Path) -> Resources {
+    let agent_dir = AgentDir::at(scratch);
+    let settings = SettingsStore::open(&agent_dir, scratch, ProjectAccess::Refused);
+    load_resources(&ResourceRequest {
+        agent_dir,
+        cwd: scratch.to_owned(),
+        env: Env::fixed([("HOME", scratch.to_string_lossy())]),
+        settings,
+        project: ProjectAccess::Refused,
+        flags: ResourceFlags {
+            extensions: vec![folder.to_string_lossy().into_owned()],
+            no_context_files: true,
+            ..ResourceFlags::default()
+        },
+    })
+}
+
+fn below(path: &Path, folder: &Path) -> String {
+    let inside = path.strip_prefix(folder).unwrap_or(path);
+    inside.to_string_lossy().into_owned()
+}
+
+fn license_of(manifest: Option<&Manifest>, folder: &Path) -> Option<String> {
+    let told = manifest.and_then(|manifest| match manifest.json.get("license")? {
+        Value::String(name) => Some(name.clone()),
+        Value::Object(about) => Some(about.get("type")?.as_str()?.to_owned()),
+        _ => None,
+    });
+    told.or_else(|| {
+        let files = ["LICENSE", "LICENSE.md", "LICENCE", "COPYING"];
+        let file = files.into_iter().find(|name| folder.join(name).is_file())?;
+        let text = fs::read_to_string(folder.join(file)).ok()?;
+        let first = text.lines().find(|line| !line.trim().is_empty())?;
+        Some(format!("{} ({file})", first.trim()))
+    })
+}
+
+/// Counts the files and finds those that are no JavaScript.
+fn count_files(folder: &Path, inspection: &mut Inspection) {
+    let mut pending = vec![folder.to_owned()];
+    while let Some(current) = pending.pop() {
+        for entry in fs::read_dir(&current).into_iter().flatten().flatten() {
+            let Ok(metadata) = fs::symlink_metadata(entry.path()) else {
+                continue;
+            };
+            let name = entry.file_name();
+            if metadata.is_dir() {
+                if name != ".git" {
+                    pending.push(entry.path());
+                }
+                continue;
+            }
+            inspection.files += 1;
+            inspection.bytes += metadata.len();
+            let is_native = name == "binding.gyp"
+                || entry
+                    .path()
+                    .extension()
+                    .is_some_and(|ending| ending == "node" || ending == "wasm");
+            if is_native {
+                inspection.native.push(below(&entry.path(), folder));
+            }
+            if inspection.files >= MAX_FILES {
+                return;
+            }
+        }
+    }
+    inspection.native.sort();
+}
+
+/// Follows the imports of extensions through the files of the package.
+fn follow_imports(
+    entries: Vec<PathBuf>,
+    folder: &Path,
+    manifest: Option<&Manifest>,
+    inspection: &mut Inspection,
+) {
+    let resolver = Resolver::new(virtual_module_names());
+    let mut seen: BTreeSet<PathBuf> = entries.iter().cloned().collect();
+    let mut pending: VecDeque<PathBuf> = entries.into();
+    while let Some(file) = pending.pop_front() {
+        let is_small = fs::metadata(&file).is_ok_and(|file| file.len() <= MAX_CODE_BYTES);
+        let Some(source) = is_small.then(|| fs::read_to_string(&file).ok()).flatten() else {
+            continue;
+        };
+        let prepared = match prepare(&file, &source, SourceFormat::Module) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                inspection.problems.push(error.to_string());
+                continue;
+            }
+        };
+        let mut imports = prepared.imports;
+        imports.extend(required(&prepared.code).map(|name| (name, Vec::new())));
+        for (specifier, names) in imports {
+            let support = module_support(&specifier, &names);
+            if support != ModuleSupport::Package {
+                merge(&mut inspection.modules, &specifier, support);
+                continue;
+            }
+            let importer = file.to_string_lossy();
+            let is_own = specifier.starts_with('.') || specifier.starts_with('#');
+            match resolver.resolve(&specifier, &importer, ImportKind::Import) {
+                Ok(Target::File(target)) if is_own && target.starts_with(folder) => {
+                    if seen.len() < MAX_CODE_FILES && seen.insert(target.clone()) {
+                        pending.push_back(target);
+                    }
+                }
+                Err(error) if is_own => inspection.problems.push(error.to_string()),
+                Ok(_) | Err(_) if !is_own => {
+                    let package = package_of(&specifier);
+                    let is_known = is_provided(&package)
+                        || manifest.is_some_and(|manifest| names_dependency(manifest, &package));
+                    if !is_known {
+                        inspection.undeclared.insert(package);
+                    }
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+}
+
+fn names_dependency(manifest: &Manifest, package: &str) -> bool {
+    manifest.name == package
+        || manifest.dependencies.contains_key(package)
+        || manifest.optional_dependencies.contains_key(package)
+        || manifest.peer_dependencies.contains_key(package)
+        || manifest.bundled.contains(package)
+}
+
+fn merge(modules: &mut BTreeMap<String, ModuleSupport>, name: &str, new: ModuleSupport) {
+    let known = modules
+        .entry(name.to_owned())
+        .or_insert(ModuleSupport::Full);
+    match (&mut *known, new) {
+        (ModuleSupport::Partial(missing), ModuleSupport::Partial(more)) => {
+            missing.extend(more);
+            missing.sort();
+            missing.dedup();
+        }
+        (_, ModuleSupport::Full) => {}
+        (known, new) => *known = new,
+    }
+}
+
+/// The package of an import such as `@s/a/deep` or `a/deep`.
+fn package_of(specifier: &str) -> String {
+    let parts = if specifier.starts_with('@') { 2 } else { 1 };
+    let parts: Vec<&str> = specifier.split('/').take(parts).collect();
+    parts.join("/")
+}
+
+/// Finds what code requires by a plain name.
+fn required(code: &str) -> impl Iterator<Item = String> + '_ {
+    code.split("require(").skip(1).filter_map(|rest| {
+        let mut characters = rest.chars();
+        let quote = characters
+            .next()
+            .filter(|quote| matches!(quote, '"' | '\''))?;
+        let (name, _) = characters.as_str().split_once(quote)?;
+        let is_plain = !name.is_empty() && name.len() < 200 && !name.contains(char::is_whitespace);
+        is_plain.then(|| name.to_owned())
+    })
+}

@@ -1,0 +1,378 @@
+//! Installs, updates and removes packages, whatever their source.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use pi_ai::{Env, env_vars};
+use pi_config::{
+    AgentDir, GitAddress, NpmAddress, NpmVersion, PackageAddress, PackageLocations, SourceScope,
+    installed_version,
+};
+
+use crate::error::PackageError;
+use crate::folder::Staging;
+use crate::git::{Dependencies, GitPackage};
+use crate::inspection::{Inspection, inspect};
+use crate::npm::{
+    Builder, ExternalNpm, Limits, NpmConfig, NpmProject, Registry, ScriptPolicy, ignore_content,
+    unpack,
+};
+use crate::progress::ProgressListener;
+
+/// How many sources are asked at once whether they have something newer.
+const CHECKS_AT_ONCE: usize = 4;
+
+/// How many repositories are updated at once.
+const GIT_UPDATES_AT_ONCE: usize = 4;
+
+/// What an installer works with.
+#[derive(Debug, Clone)]
+pub struct InstallerOptions {
+    /// The user's files.
+    pub agent_dir: AgentDir,
+    /// The project.
+    pub cwd: PathBuf,
+    /// Variables.
+    pub env: Env,
+    /// The setting `npmCommand`: a package manager to use instead of our own.
+    pub npm_command: Option<Vec<String>>,
+    /// The setting `httpProxy`.
+    pub proxy: Option<String>,
+    /// Whose install scripts may run.
+    pub scripts: ScriptPolicy,
+    /// Who hears of progress.
+    pub progress: ProgressListener,
+}
+
+impl InstallerOptions {
+    /// Uses these folders and this environment, and nothing else special.
+    pub fn new(agent_dir: AgentDir, cwd: PathBuf, env: Env) -> Self {
+        Self {
+            agent_dir,
+            cwd,
+            env,
+            npm_command: None,
+            proxy: None,
+            scripts: ScriptPolicy::default(),
+            progress: ProgressListener::default(),
+        }
+    }
+}
+
+/// A package that is in use: what it is and for whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsedPackage {
+    /// What it names.
+    pub address: PackageAddress,
+    /// Whose it is.
+    pub scope: SourceScope,
+}
+
+/// Puts packages where both programs look for them.
+#[derive(Debug, Clone)]
+pub struct PackageInstaller {
+    options: InstallerOptions,
+    external: Option<ExternalNpm>,
+}
+
+impl PackageInstaller {
+    /// Creates an installer. Nothing is read or created yet.
+    pub fn new(options: InstallerOptions) -> Self {
+        let external = ExternalNpm::from_setting(options.npm_command.as_deref());
+        Self { options, external }
+    }
+
+    /// Installs a package. One from a local folder stays where it is.
+    pub async fn install(&self, package: &UsedPackage) -> Result<(), PackageError> {
+        match &package.address {
+            PackageAddress::Npm(npm) => {
+                self.refuse_offline(&package.address)?;
+                self.install_npm(std::slice::from_ref(npm), package.scope)
+                    .await
+            }
+            PackageAddress::Git(git) => {
+                self.refuse_offline(&package.address)?;
+                self.install_git(git, package.scope).await
+            }
+            PackageAddress::Local(_) => Ok(()),
+        }
+    }
+
+    /// Looks at a package before it is installed. It is fetched into a folder of its own, without its
+    /// dependencies, and that folder is removed again.
+    pub async fn inspect(&self, package: &UsedPackage) -> Result<Inspection, PackageError> {
+        let temporary = std::env::temp_dir();
+        let staging =
+            Staging::create(&temporary, "inspection").map_err(PackageError::disk(&temporary))?;
+        let scratch = staging.path().join("scratch");
+        fs::create_dir(&scratch).map_err(PackageError::disk(&scratch))?;
+        let folder = match &package.address {
+            PackageAddress::Local(_) => self.place(&package.address, package.scope),
+            PackageAddress::Npm(npm) => {
+                self.refuse_offline(&package.address)?;
+                let folder = staging.path().join("package");
+                let root = self.locations().npm_root(package.scope);
+                let registry = self.registry(&root, package.scope).await?;
+                let builder = self.builder(&registry);
+                let release = builder.choose(&npm.name, npm.version.as_deref()).await?;
+                let mut archive = registry.archive(&release, &|_| {}).await?;
+                unpack(&npm.name, &mut archive, &folder, Limits::USUAL)?;
+                folder
+            }
+            PackageAddress::Git(git) => {
+                self.refuse_offline(&package.address)?;
+                let folder = staging.path().join("package");
+                let repository = self.git_package(git, &folder, SourceScope::Temporary);
+                repository.install(Dependencies::None).await?;
+                folder
+            }
+        };
+        let inspecting = tokio::task::spawn_blocking(move || {
+            inspect(&folder, &scratch).map(|told| (told, staging))
+        });
+        let (told, _staging) = inspecting
+            .await
+            .map_err(|error| PackageError::malformed("the package", error))??;
+        Ok(told)
+    }
+
+    /// Removes the files of a package.
+    pub async fn remove(&self, package: &UsedPackage) -> Result<(), PackageError> {
+        match &package.address {
+            PackageAddress::Npm(npm) => self.remove_npm(npm, package.scope).await,
+            PackageAddress::Git(git) => {
+                let place = self.place(&package.address, package.scope);
+                self.git_package(git, &place, package.scope).remove().await
+            }
+            PackageAddress::Local(_) => Ok(()),
+        }
+    }
+
+    /// Brings packages up to what their sources offer: npm packages that are not pinned to a version, and
+    /// repositories to their ref or the end of their branch. Offline, nothing happens.
+    pub async fn update(&self, packages: &[UsedPackage]) -> Result<(), PackageError> {
+        if self.is_offline() {
+            return Ok(());
+        }
+        for scope in [SourceScope::User, SourceScope::Project] {
+            let candidates: Vec<&NpmAddress> = packages
+                .iter()
+                .filter(|package| package.scope == scope)
+                .filter_map(|package| match &package.address {
+                    PackageAddress::Npm(npm) if !npm.is_pinned() => Some(npm),
+                    PackageAddress::Npm(_) | PackageAddress::Git(_) | PackageAddress::Local(_) => {
+                        None
+                    }
+                })
+                .collect();
+            let outdated: Vec<NpmAddress> = stream::iter(candidates)
+                .map(|npm| async move {
+                    // Where nobody can be asked, installing tells why.
+                    let is_current = matches!(self.npm_update(npm, scope).await, Ok(None));
+                    (!is_current).then(|| npm.clone())
+                })
+                .buffered(CHECKS_AT_ONCE)
+                .filter_map(std::future::ready)
+                .collect()
+                .await;
+            if !outdated.is_empty() {
+                self.install_npm(&outdated, scope).await?;
+            }
+        }
+        let repositories = packages
+            .iter()
+            .filter_map(|package| match &package.address {
+                PackageAddress::Git(git) => Some((git, package.scope)),
+                PackageAddress::Npm(_) | PackageAddress::Local(_) => None,
+            });
+        stream::iter(repositories)
+            .map(Ok)
+            .try_for_each_concurrent(GIT_UPDATES_AT_ONCE, |(git, scope)| {
+                self.install_git(git, scope)
+            })
+            .await
+    }
+
+    /// Returns those of the packages that have something newer. What cannot be asked has nothing.
+    pub async fn outdated<'a>(&self, packages: &'a [UsedPackage]) -> Vec<&'a UsedPackage> {
+        if self.is_offline() {
+            return Vec::new();
+        }
+        stream::iter(packages)
+            .map(|package| async move {
+                let has_update = self.has_update(package).await;
+                has_update.then_some(package)
+            })
+            .buffered(CHECKS_AT_ONCE)
+            .filter_map(std::future::ready)
+            .collect()
+            .await
+    }
+
+    async fn has_update(&self, package: &UsedPackage) -> bool {
+        let place = self.place(&package.address, package.scope);
+        if package.address.is_pinned() || !place.exists() {
+            return false;
+        }
+        let found = match &package.address {
+            PackageAddress::Npm(npm) => {
+                let update = self.npm_update(npm, package.scope).await;
+                update.map(|update| update.is_some())
+            }
+            PackageAddress::Git(git) => {
+                self.git_package(git, &place, package.scope)
+                    .has_update()
+                    .await
+            }
+            PackageAddress::Local(_) => Ok(false),
+        };
+        found.unwrap_or_else(|error| {
+            tracing::debug!(package = %package.address, %error, "cannot be asked for updates");
+            false
+        })
+    }
+
+    /// Returns the version that an installed package should be brought up to.
+    async fn npm_update(
+        &self,
+        npm: &NpmAddress,
+        scope: SourceScope,
+    ) -> Result<Option<String>, PackageError> {
+        let root = self.locations().npm_root(scope);
+        let registry = self.registry(&root, scope).await?;
+        let builder = self.builder(&registry);
+        let newest = builder.choose(&npm.name, npm.version.as_deref()).await?;
+        let newest = newest.manifest.version;
+        let installed = installed_version(&root.join("node_modules").join(&npm.name));
+        let is_newer = match installed.as_deref().and_then(NpmVersion::parse) {
+            Some(installed) => NpmVersion::parse(&newest).is_some_and(|newest| newest > installed),
+            None => true,
+        };
+        Ok(is_newer.then_some(newest))
+    }
+
+    async fn install_npm(
+        &self,
+        sources: &[NpmAddress],
+        scope: SourceScope,
+    ) -> Result<(), PackageError> {
+        let root = self.locations().npm_root(scope);
+        self.prepare(scope)?;
+        let project = NpmProject::open(&root).await?;
+        if let Some(external) = &self.external {
+            return external.install(&root, sources).await;
+        }
+        let registry = self.registry(&root, scope).await?;
+        project.install(&self.builder(&registry), sources).await
+    }
+
+    async fn remove_npm(&self, npm: &NpmAddress, scope: SourceScope) -> Result<(), PackageError> {
+        let root = self.locations().npm_root(scope);
+        if !root.exists() {
+            return Ok(());
+        }
+        let project = NpmProject::open(&root).await?;
+        if let Some(external) = &self.external {
+            return external.remove(&root, &npm.name).await;
+        }
+        let registry = self.registry(&root, scope).await?;
+        project.remove(&self.builder(&registry), &npm.name).await
+    }
+
+    async fn install_git(&self, git: &GitAddress, scope: SourceScope) -> Result<(), PackageError> {
+        let address = PackageAddress::Git(git.clone());
+        let place = self.place(&address, scope);
+        self.prepare(scope)?;
+        if let Some(root) = self.locations().git_root(scope) {
+            fs::create_dir_all(&root).map_err(PackageError::disk(&root))?;
+            ignore_content(&root)?;
+        }
+        let package = self.git_package(git, &place, scope);
+        if let Some(external) = &self.external {
+            return package.install(Dependencies::External(external)).await;
+        }
+        let registry = self.registry(&place, scope).await?;
+        let builder = self.builder(&registry);
+        package.install(Dependencies::Ours(&builder)).await
+    }
+
+    fn git_package<'a>(
+        &'a self,
+        source: &'a GitAddress,
+        place: &'a Path,
+        scope: SourceScope,
+    ) -> GitPackage<'a> {
+        GitPackage {
+            source,
+            place,
+            root: self.locations().git_root(scope),
+            env: &self.options.env,
+            progress: &self.options.progress,
+        }
+    }
+
+    fn builder<'a>(&'a self, registry: &'a Registry) -> Builder<'a> {
+        Builder {
+            registry,
+            progress: &self.options.progress,
+            scripts: &self.options.scripts,
+        }
+    }
+
+    /// The registry for packages of a scope. A project's own configuration counts for its own packages
+    /// only, which are installed when it is trusted.
+    async fn registry(&self, root: &Path, scope: SourceScope) -> Result<Registry, PackageError> {
+        let project = (scope == SourceScope::Project).then_some(self.options.cwd.as_path());
+        let config = NpmConfig::load(root, project, &self.options.env).await?;
+        let proxy = self.options.proxy.as_deref();
+        Ok(Registry::new(config, self.options.env.clone(), proxy))
+    }
+
+    /// Creates the folder of packages for one run, which nobody else may look into.
+    fn prepare(&self, scope: SourceScope) -> Result<(), PackageError> {
+        if scope != SourceScope::Temporary {
+            return Ok(());
+        }
+        let folder = self.options.agent_dir.tmp().join("extensions");
+        fs::create_dir_all(&folder).map_err(PackageError::disk(&folder))?;
+        make_private(&folder).map_err(PackageError::disk(&folder))
+    }
+
+    fn place(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
+        self.locations().install_path(address, scope)
+    }
+
+    fn locations(&self) -> PackageLocations<'_> {
+        PackageLocations {
+            agent_dir: &self.options.agent_dir,
+            cwd: &self.options.cwd,
+            env: &self.options.env,
+        }
+    }
+
+    fn is_offline(&self) -> bool {
+        self.options.env.var(env_vars::OFFLINE).is_some()
+    }
+
+    fn refuse_offline(&self, address: &PackageAddress) -> Result<(), PackageError> {
+        if self.is_offline() {
+            return Err(PackageError::Offline {
+                what: address.to_string(),
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn make_private(_folder: &Path) -> std::io::Result<()> {
+    Ok(())
+}

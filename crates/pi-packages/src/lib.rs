@@ -1,0 +1,40 @@
+//! Packages without Node: installs extensions, skills, prompts and themes from npm and git.
+//!
+//! [`PackageInstaller`] puts packages where the TypeScript pi puts them and keeps the files beside them
+//! that npm expects. Everything is built beside its place and moved there in one step; what fails changes
+//! nothing. Which packages the settings name is the caller's matter.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use pi_ai::Env;
+//! use pi_config::{AgentDir, PackageAddress, SourceScope};
+//! use pi_packages::{InstallerOptions, PackageInstaller, UsedPackage};
+//!
+//! let env = Env::process();
+//! let options = InstallerOptions::new(AgentDir::from_env(&env), std::env::current_dir()?, env);
+//! let package = UsedPackage {
+//!     address: PackageAddress::parse("npm:pi-web-access")?,
+//!     scope: SourceScope::User,
+//! };
+//! PackageInstaller::new(options).install(&package).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod command;
+mod error;
+mod folder;
+mod git;
+mod inspection;
+mod installer;
+mod npm;
+mod progress;
+mod release;
+
+pub use error::PackageError;
+pub use inspection::Inspection;
+pub use installer::{InstallerOptions, PackageInstaller, UsedPackage};
+pub use npm::ScriptPolicy;
+pub use pi_ext::ModuleSupport;
+pub use progress::{Progress, ProgressListener};
+pub use release::{ReleaseChannel, ReleaseNews};

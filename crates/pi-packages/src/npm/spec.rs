@@ -1,0 +1,159 @@
+//! What a dependency asks for: a range, a tag, another package under this name, or something that
+//! no registry has.
+
+use pi_config::{NpmRange, NpmVersion};
+
+/// The right side of a dependency.
+#[derive(Debug, Clone)]
+pub(crate) enum Spec {
+    /// A version range.
+    Range(NpmRange),
+    /// A tag such as `latest`.
+    Tag(String),
+    /// `npm:name@range`: another package under this name.
+    Alias { name: String, wanted: Box<Self> },
+    /// A folder, an archive or a repository.
+    Foreign,
+}
+
+impl Spec {
+    /// Reads a spec as `package.json` spells it.
+    pub(crate) fn parse(text: &str) -> Self {
+        let text = text.trim();
+        if let Some(alias) = text.strip_prefix("npm:") {
+            return Self::alias(alias);
+        }
+        if let Some(range) = NpmRange::parse(text) {
+            return Self::Range(range);
+        }
+        if text.contains([':', '/']) || text.starts_with('.') {
+            return Self::Foreign;
+        }
+        Self::Tag(text.to_owned())
+    }
+
+    fn alias(text: &str) -> Self {
+        // The first character may be the `@` of a scope.
+        let split = text
+            .char_indices()
+            .skip(1)
+            .find(|(_, character)| *character == '@')
+            .map(|(position, _)| position);
+        let (name, wanted) = match split.and_then(|position| text.split_at_checked(position)) {
+            Some((name, wanted)) => (name, wanted.trim_start_matches('@')),
+            None => (text, ""),
+        };
+        if !is_package_name(name) {
+            return Self::Foreign;
+        }
+        Self::Alias {
+            name: name.to_owned(),
+            wanted: Box::new(Self::parse(if wanted.is_empty() { "*" } else { wanted })),
+        }
+    }
+
+    /// Returns the package that is meant by a dependency of this name.
+    pub(crate) fn package<'a>(&'a self, name: &'a str) -> &'a str {
+        match self {
+            Self::Alias { name, .. } => name,
+            Self::Range(_) | Self::Tag(_) | Self::Foreign => name,
+        }
+    }
+
+    /// Returns what is asked of that package.
+    pub(crate) fn wanted(&self) -> &Self {
+        match self {
+            Self::Alias { wanted, .. } => wanted,
+            Self::Range(_) | Self::Tag(_) | Self::Foreign => self,
+        }
+    }
+
+    /// Tells whether an installed package will do. A tag or a foreign source asks for nothing more than
+    /// that there is one.
+    pub(crate) fn accepts(&self, dependency: &str, package: &str, version: &str) -> bool {
+        match self.wanted() {
+            Self::Range(range) => {
+                package == self.package(dependency)
+                    && NpmVersion::parse(version).is_some_and(|version| range.contains(&version))
+            }
+            Self::Tag(_) => package == self.package(dependency),
+            Self::Foreign | Self::Alias { .. } => true,
+        }
+    }
+}
+
+/// Tells whether a name can be a folder below `node_modules` and nothing else.
+pub(crate) fn is_package_name(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && part.chars().all(|character| {
+                character.is_ascii_alphanumeric() || "-_.~!*'()".contains(character)
+            })
+    };
+    match name.strip_prefix('@') {
+        Some(scoped) => scoped
+            .split_once('/')
+            .is_some_and(|(scope, name)| is_part(scope) && is_part(name)),
+        None => is_part(name) && name != "node_modules" && name != "favicon.ico",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specs_and_what_they_take() {
+        for (spec, dependency, package, version, expected) in [
+            ("^1.2.0", "a", "a", "1.3.0", true),
+            ("^1.2.0", "a", "a", "2.0.0", false),
+            ("", "a", "a", "9.0.0", true),
+            ("^1", "a", "b", "1.0.0", false),
+            ("latest", "a", "a", "0.1.0", true),
+            ("npm:b@^2", "a", "b", "2.1.0", true),
+            ("npm:b@^2", "a", "a", "2.1.0", false),
+            ("npm:@s/b@1.x", "a", "@s/b", "1.9.0", true),
+            ("npm:@s/b", "a", "@s/b", "7.0.0", true),
+            ("git+ssh://h/x", "a", "a", "1.0.0", true),
+        ] {
+            let accepts = Spec::parse(spec).accepts(dependency, package, version);
+            assert_eq!(accepts, expected, "{spec} {package}@{version}");
+        }
+    }
+
+    #[test]
+    fn what_no_registry_has_is_foreign() {
+        for spec in [
+            "file:../x",
+            "github:o/r",
+            "o/r",
+            "https://h/x.tgz",
+            "workspace:*",
+            "./x",
+            "npm:../x",
+        ] {
+            assert!(matches!(Spec::parse(spec), Spec::Foreign), "{spec}");
+        }
+    }
+
+    #[test]
+    fn names_stay_below_node_modules() {
+        for (name, expected) in [
+            ("a", true),
+            ("@s/a", true),
+            ("a.b-c_d", true),
+            ("..", false),
+            ("../a", false),
+            ("@s/../a", false),
+            ("@s", false),
+            ("a/b", false),
+            ("", false),
+            (".bin", false),
+            ("node_modules", false),
+            ("a\\b", false),
+        ] {
+            assert_eq!(is_package_name(name), expected, "{name}");
+        }
+    }
+}

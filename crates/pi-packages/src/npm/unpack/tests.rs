@@ -1,0 +1,148 @@
+//! Archives made to harm, and one that is not.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use pretty_assertions::assert_eq;
+use tar::{Builder, Header};
+
+use super::*;
+
+/// Writes an entry whose header says exactly this, which a builder of honest archives would refuse.
+fn add(builder: &mut Builder<Vec<u8>>, kind: EntryType, name: &str, link: &str, content: &[u8]) {
+    let mut header = Header::new_old();
+    header.set_entry_type(kind);
+    header.set_size(content.len() as u64);
+    header.set_mode(0o755);
+    let fields = header.as_old_mut();
+    fields
+        .name
+        .get_mut(..name.len())
+        .unwrap()
+        .copy_from_slice(name.as_bytes());
+    fields
+        .linkname
+        .get_mut(..link.len())
+        .unwrap()
+        .copy_from_slice(link.as_bytes());
+    header.set_cksum();
+    builder.append(&header, content).unwrap();
+}
+
+fn archive(entries: &[(EntryType, &str, &str, &[u8])]) -> File {
+    let mut builder = Builder::new(Vec::new());
+    for (kind, name, link, content) in entries {
+        add(&mut builder, *kind, name, link, content);
+    }
+    compressed(&builder.into_inner().unwrap())
+}
+
+fn compressed(bytes: &[u8]) -> File {
+    let mut encoder = GzEncoder::new(tempfile::tempfile().unwrap(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    let mut file = encoder.finish().unwrap();
+    file.rewind().unwrap();
+    file
+}
+
+const GOOD: (EntryType, &str, &str, &[u8]) = (EntryType::Regular, "package/a.txt", "", b"a");
+
+#[test]
+fn an_honest_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("x");
+    let mut file = archive(&[
+        (EntryType::Directory, "package/lib/", "", b""),
+        GOOD,
+        (EntryType::Regular, "package/lib/b.js", "", b"bb"),
+        (EntryType::Symlink, "package/lib/c.js", "b.js", b""),
+        (EntryType::Regular, "package/a.txt", "", b"again"),
+    ]);
+    let done = unpack("x", &mut file, &target, Limits::USUAL).unwrap();
+    assert_eq!(done, Unpacked { files: 3, bytes: 8 });
+    assert_eq!(fs::read_to_string(target.join("a.txt")).unwrap(), "again");
+    assert_eq!(fs::read_to_string(target.join("lib/b.js")).unwrap(), "bb");
+    assert!(!target.join("lib/c.js").exists());
+}
+
+#[test]
+fn nothing_leaves_the_folder() {
+    for entry in [
+        (EntryType::Regular, "package/../../evil", "", &b"x"[..]),
+        (EntryType::Regular, "/etc/evil", "", b"x"),
+        (EntryType::Regular, "../evil", "", b"x"),
+        (EntryType::Regular, "package/..\\evil", "", b"x"),
+        (EntryType::Directory, "package/../../evil/", "", b""),
+        (EntryType::Symlink, "package/l", "/etc/passwd", b""),
+        (EntryType::Symlink, "package/l", "../evil", b""),
+        (EntryType::Symlink, "package/d/l", "../../evil", b""),
+        (EntryType::Link, "package/l", "/etc/passwd", b""),
+        (EntryType::Link, "package/l", "../evil", b""),
+        (EntryType::Char, "package/tty", "", b""),
+        (EntryType::Block, "package/disk", "", b""),
+        (EntryType::Fifo, "package/pipe", "", b""),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("deep/x");
+        let result = unpack("x", &mut archive(&[GOOD, entry]), &target, Limits::USUAL);
+        assert!(
+            matches!(result, Err(PackageError::UnsafeArchive { .. })),
+            "{entry:?}: {result:?}"
+        );
+        assert!(!folder.path().join("evil").exists(), "{entry:?}");
+        assert!(!folder.path().join("deep/evil").exists(), "{entry:?}");
+    }
+}
+
+#[test]
+fn bombs_end_at_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits {
+        bytes: 64 * 1024,
+        entries: 10,
+    };
+    let large = vec![0; 1024 * 1024];
+    let mut bomb = archive(&[(EntryType::Regular, "package/zeros", "", &large)]);
+    let result = unpack("x", &mut bomb, &folder.path().join("a"), limits);
+    assert!(
+        matches!(result, Err(PackageError::TooLarge { .. })),
+        "{result:?}"
+    );
+    let written = fs::metadata(folder.path().join("a/zeros")).unwrap().len();
+    assert!(written <= 64 * 1024 + 1, "{written}");
+
+    let names: Vec<String> = (0..20).map(|number| format!("package/{number}")).collect();
+    let entries: Vec<_> = names
+        .iter()
+        .map(|name| (EntryType::Regular, name.as_str(), "", &b""[..]))
+        .collect();
+    let result = unpack(
+        "x",
+        &mut archive(&entries),
+        &folder.path().join("b"),
+        limits,
+    );
+    assert!(
+        matches!(result, Err(PackageError::TooLarge { .. })),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn rubbish_is_told_not_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    for (index, bytes) in [&b""[..], b"no archive at all", &[0x1f, 0x8b, 1, 2, 3]]
+        .into_iter()
+        .enumerate()
+    {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file.rewind().unwrap();
+        let target = folder.path().join(index.to_string());
+        assert!(
+            unpack("x", &mut file, &target, Limits::USUAL).is_err(),
+            "{bytes:?}"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! Packages of git repositories, which `insteadOf` maps from their addresses to folders of the test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pi_packages::PackageError;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::world::{World, listing, package};
+
+/// A repository that sources name `h.x/o/NAME`.
+struct Repository(PathBuf);
+
+impl Repository {
+    /// Creates it, and makes git find it under its address for everything below the test's home.
+    fn create(world: &World, name: &str) -> Self {
+        let folder = world.path("served").join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let own = Self(folder);
+        own.git(&["init", "--quiet", "--initial-branch=main"]);
+        own
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+            .args(words)
+            .current_dir(&self.0)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn commit(&self, files: &[(&str, &str)]) -> String {
+        for (path, content) in files {
+            let path = self.0.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", "x"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// Serves the repositories of a test with git's own server.
+    fn daemon(world: &World) -> Daemon {
+        let port = {
+            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            free.local_addr().unwrap().port()
+        };
+        let process = Command::new("git")
+            .args([
+                "daemon",
+                "--reuseaddr",
+                "--export-all",
+                "--listen=127.0.0.1",
+            ])
+            .arg(format!("--port={port}"))
+            .arg(format!("--base-path={}", world.path("served").display()))
+            .arg(world.path("served"))
+            .spawn()
+            .unwrap();
+        let daemon = Daemon { process, port };
+        // It listens once a connection is taken.
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::yield_now();
+        }
+        daemon
+    }
+}
+
+struct Daemon {
+    process: std::process::Child,
+    port: u16,
+}
+
+impl Daemon {
+    fn source(&self, name: &str) -> String {
+        format!("git://127.0.0.1:{}/o/{name}", self.port)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+fn place(world: &World, name: &str) -> PathBuf {
+    world.path("agent/git/127.0.0.1/o").join(name)
+}
+
+fn read(world: &World, path: &str) -> String {
+    fs::read_to_string(place(world, "tools").join(path)).unwrap()
+}
+
+#[tokio::test]
+async fn a_repository_with_dependencies_and_its_updates() {
+    let world = World::new();
+    world
+        .registry
+        .publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep 1")]);
+    let manifest = json!({
+        "name": "tools", "dependencies": {"dep": "^1.0.0"}, "devDependencies": {"dev": "1"},
+        "peerDependencies": {"@earendil-works/pi-ai": "*"},
+    });
+    let repository = Repository::create(&world, "o/tools");
+    repository.commit(&[("package.json", &manifest.to_string()), ("a.txt", "one")]);
+    let daemon = Repository::daemon(&world);
+    let source = daemon.source("tools");
+    world.install(&source).await.unwrap();
+    assert_eq!(read(&world, "a.txt"), "one");
+    assert_eq!(read(&world, "node_modules/dep/v.txt"), "dep 1");
+    assert!(
+        !place(&world, "tools")
+            .join("node_modules/@earendil-works")
+            .exists()
+    );
+
+    let installer = world.installer();
+    let used = [package(&source)];
+    assert!(installer.outdated(&used).await.is_empty());
+    repository.commit(&[("a.txt", "two")]);
+    assert_eq!(installer.outdated(&used).await.len(), 1);
+    installer.update(&used).await.unwrap();
+    assert_eq!(read(&world, "a.txt"), "two");
+    assert_eq!(read(&world, "node_modules/dep/v.txt"), "dep 1");
+    assert!(installer.outdated(&used).await.is_empty());
+
+    // An update whose dependencies cannot be had leaves the old checkout as it is.
+    let broken = json!({"name": "tools", "dependencies": {"gone": "1"}}).to_string();
+    repository.commit(&[("package.json", &broken), ("a.txt", "three")]);
+    let error = installer.update(&used).await.unwrap_err();
+    assert!(matches!(error, PackageError::UnknownPackage(_)), "{error}");
+    assert_eq!(read(&world, "a.txt"), "two");
+    let beside: Vec<_> = fs::read_dir(place(&world, "tools").parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(beside, ["tools"]);
+
+    installer.remove(&package(&source)).await.unwrap();
+    assert_eq!(listing(&world.path("agent/git")), [".gitignore"]);
+    assert!(!world.path("agent/git/127.0.0.1").exists());
+}
+
+#[tokio::test]
+async fn refs_are_branches_tags_and_commits() {
+    let world = World::new();
+    let repository = Repository::create(&world, "o/tools");
+    let first = repository.commit(&[("a.txt", "one")]);
+    repository.git(&["tag", "v1"]);
+    repository.commit(&[("a.txt", "two")]);
+    repository.git(&["branch", "next"]);
+    repository.commit(&[("a.txt", "three")]);
+    let daemon = Repository::daemon(&world);
+    for (reference, expected) in [
+        ("v1", "one"),
+        ("next", "two"),
+        (first.as_str(), "one"),
+        ("main", "three"),
+    ] {
+        let source = format!("{}@{reference}", daemon.source("tools"));
+        world.install(&source).await.unwrap();
+        assert_eq!(read(&world, "a.txt"), expected, "{reference}");
+    }
+    let error = world
+        .install(&format!("{}@no-such", daemon.source("tools")))
+        .await;
+    assert!(error.is_err());
+    assert_eq!(read(&world, "a.txt"), "three");
+}
+
+#[tokio::test]
+async fn nothing_of_a_repository_runs_or_leads_out() {
+    let world = World::new();
+    world
+        .registry
+        .publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep")]);
+    let outside = world.path("outside");
+    fs::create_dir_all(&outside).unwrap();
+    let repository = Repository::create(&world, "o/tools");
+    std::os::unix::fs::symlink(&outside, repository.0.join("node_modules")).unwrap();
+    let manifest = json!({
+        "name": "tools", "dependencies": {"dep": "1"},
+        "scripts": {"postinstall": "touch ran", "prepare": "touch ran"},
+    });
+    repository.commit(&[
+        ("package.json", &manifest.to_string()),
+        (
+            ".gitmodules",
+            "[submodule \"x\"]\n\tpath = x\n\turl = ext::sh -c touch% ran\n",
+        ),
+    ]);
+    let daemon = Repository::daemon(&world);
+    world.install(&daemon.source("tools")).await.unwrap();
+    assert_eq!(read(&world, "node_modules/dep/v.txt"), "dep");
+    assert_eq!(listing(&outside), Vec::<String>::new());
+    let files = listing(&place(&world, "tools"));
+    assert!(!files.iter().any(|file| file.ends_with("ran")), "{files:?}");
+}
+
+#[tokio::test]
+async fn a_repository_that_is_not_there_leaves_nothing() {
+    let world = World::new();
+    fs::create_dir_all(world.path("served")).unwrap();
+    let daemon = Repository::daemon(&world);
+    let error = world.install(&daemon.source("gone")).await.unwrap_err();
+    assert!(matches!(error, PackageError::Command { .. }), "{error}");
+    assert_eq!(listing(&world.path("agent/git")), [".gitignore"]);
+    assert!(!Path::new(&world.path("agent/git/127.0.0.1")).exists());
+}

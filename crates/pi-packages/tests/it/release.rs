@@ -1,0 +1,129 @@
+//! Releases of pi: signed feeds, and the program that replaces itself.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pi_ai::Env;
+use pi_packages::{PackageError, ReleaseChannel};
+use pi_test_support::{GatedServer, Reply, TempHome};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+const OLD: &str = "0.87.1+rs.1";
+const NEW: &str = "0.87.1+rs.2";
+
+fn program(version: &str) -> String {
+    format!("#!/bin/sh\necho {version}\n")
+}
+
+/// The servers of a feed and of the program it offers.
+struct Servers(#[expect(dead_code, reason = "they serve as long as they live")] [GatedServer; 2]);
+
+fn ok(body: impl Into<Vec<u8>>) -> Reply {
+    Reply::whole(200, &[], body.into())
+}
+
+/// A feed that offers `content`, signed with a key of ours. `served` is what is there instead, `twist`
+/// changes the feed after it was signed.
+async fn channel(
+    content: &str,
+    served: &str,
+    twist: impl Fn(&mut Value),
+) -> (ReleaseChannel, Servers) {
+    let key = Ed25519KeyPair::generate().unwrap();
+    let programs = GatedServer::start([ok(served)]).await;
+    let digest = Sha256::digest(content);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+    let mut feed = json!({
+        "version": NEW, "notes": "Faster.",
+        "programs": {platform: {"url": format!("{}/pi", programs.url()), "sha256": digest}},
+    });
+    let signature = STANDARD.encode(key.sign(feed.to_string().as_bytes()).as_ref());
+    twist(&mut feed);
+    let feeds = GatedServer::start([ok(feed.to_string()), ok(signature)]).await;
+    let public = STANDARD.encode(key.public_key().as_ref());
+    let address = format!("{}/feed.json", feeds.url());
+    let env = Env::fixed([("HOME", "/nowhere")]);
+    let channel = ReleaseChannel::new(&address, &public, env, None).unwrap();
+    (channel, Servers([programs, feeds]))
+}
+
+fn installed(home: &TempHome) -> std::path::PathBuf {
+    let path = home.write("bin/pi", program(OLD));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn a_signed_release_takes_the_place_of_the_program() {
+    let home = TempHome::new();
+    let path = installed(&home);
+    let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
+    let news = channel.newest().await.unwrap();
+    assert_eq!(
+        (news.version.as_str(), news.notes.as_deref()),
+        (NEW, Some("Faster."))
+    );
+    assert!(news.is_newer_than(OLD));
+    channel.install(&news, &path, OLD).await.unwrap();
+    assert_eq!(home.read("bin/pi"), program(NEW));
+    assert_eq!(fs::read_dir(home.path().join("bin")).unwrap().count(), 1);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o755
+    );
+}
+
+#[tokio::test]
+async fn a_feed_that_was_changed_is_not_believed() {
+    let (channel, _server) = channel(&program(NEW), &program(NEW), |feed| {
+        feed["version"] = json!("9.9.9")
+    })
+    .await;
+    let error = channel.newest().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the release feed is not signed by pi's key"
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_the_release_changes_nothing() {
+    for (content, served) in [
+        // What is served is not what was signed.
+        (program(NEW), program("evil")),
+        // What was signed does not run as what it should be.
+        (program("another"), program("another")),
+        ("not a program".to_owned(), "not a program".to_owned()),
+    ] {
+        let home = TempHome::new();
+        let path = installed(&home);
+        let (channel, _servers) = channel(&content, &served, |_| {}).await;
+        let news = channel.newest().await.unwrap();
+        let error = channel.install(&news, &path, OLD).await.unwrap_err();
+        assert!(!matches!(error, PackageError::Network { .. }), "{error}");
+        assert_eq!(home.read("bin/pi"), program(OLD), "{error}");
+        assert_eq!(fs::read_dir(home.path().join("bin")).unwrap().count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn neither_older_releases_nor_managed_programs_are_replaced() {
+    let home = TempHome::new();
+    let (channel, _server) = channel(&program(NEW), &program(NEW), |_| {}).await;
+    let news = channel.newest().await.unwrap();
+    let path = installed(&home);
+    let error = channel
+        .install(&news, &path, "0.88.0+rs.1")
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("older than"), "{error}");
+    let managed = home.write("lib/node_modules/pi/pi", program(OLD));
+    let error = channel.install(&news, &managed, OLD).await.unwrap_err();
+    assert!(error.to_string().contains("package manager"), "{error}");
+}

@@ -1,0 +1,113 @@
+//! A home, a project and a registry for one test.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use pi_ai::Env;
+use pi_config::{AgentDir, PackageAddress, SourceScope};
+use pi_packages::{
+    InstallerOptions, PackageError, PackageInstaller, Progress, ProgressListener, ScriptPolicy,
+    UsedPackage,
+};
+use pi_test_support::{NpmRegistry, TempHome};
+
+pub(crate) struct World {
+    pub(crate) home: TempHome,
+    pub(crate) registry: NpmRegistry,
+    pub(crate) notes: Arc<Mutex<Vec<String>>>,
+    pub(crate) variables: BTreeMap<String, String>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let home = TempHome::new();
+        let registry = NpmRegistry::start();
+        home.write(".npmrc", format!("registry={}\n", registry.url()));
+        fs::create_dir_all(home.path().join("project")).unwrap();
+        let variables = BTreeMap::from([(
+            "HOME".to_owned(),
+            home.path().to_string_lossy().into_owned(),
+        )]);
+        Self {
+            home,
+            registry,
+            notes: Arc::default(),
+            variables,
+        }
+    }
+
+    pub(crate) fn options(&self) -> InstallerOptions {
+        let notes = Arc::clone(&self.notes);
+        InstallerOptions {
+            progress: ProgressListener::new(move |progress| {
+                if let Progress::Note(note) = progress {
+                    notes.lock().unwrap().push(note);
+                }
+            }),
+            ..InstallerOptions::new(
+                AgentDir::at(self.path("agent")),
+                self.path("project"),
+                Env::fixed(self.variables.clone()),
+            )
+        }
+    }
+
+    pub(crate) fn installer(&self) -> PackageInstaller {
+        PackageInstaller::new(self.options())
+    }
+
+    pub(crate) fn allowing(&self, name: &str) -> PackageInstaller {
+        PackageInstaller::new(InstallerOptions {
+            scripts: ScriptPolicy::allowing([name.to_owned()]),
+            ..self.options()
+        })
+    }
+
+    pub(crate) async fn install(&self, source: &str) -> Result<(), PackageError> {
+        self.installer().install(&package(source)).await
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.home.path().join(path)
+    }
+
+    /// Reads a file of the user's npm packages.
+    pub(crate) fn read(&self, path: &str) -> String {
+        let path = self.path("agent/npm").join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Lists what lies below the user's npm folder.
+    pub(crate) fn tree(&self) -> Vec<String> {
+        listing(&self.path("agent/npm"))
+    }
+}
+
+pub(crate) fn package(source: &str) -> UsedPackage {
+    UsedPackage {
+        address: PackageAddress::parse(source).unwrap(),
+        scope: SourceScope::User,
+    }
+}
+
+/// Lists the files below a folder, without the folder itself.
+pub(crate) fn listing(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![folder.to_owned()];
+    while let Some(current) = pending.pop() {
+        for entry in fs::read_dir(&current).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                pending.push(path);
+            } else {
+                let path = path.strip_prefix(folder).unwrap();
+                found.push(path.to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
