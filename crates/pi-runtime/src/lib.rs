@@ -83,8 +83,8 @@ pub use runtime::{
     StartError, no_model_hints,
 };
 pub use services::{
-    RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustMemory, TrustPrompt, TrustVote,
-    TrustVoter,
+    PackageSupplier, RuntimeKeys, ServiceOptions, Services, SharedConnections, TrustMemory,
+    TrustPrompt, TrustVote, TrustVoter,
 };
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,

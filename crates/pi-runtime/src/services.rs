@@ -16,9 +16,10 @@ use pi_ai::{
     RefreshOptions, Registration, Telemetry, env_vars as ai_vars,
 };
 use pi_config::{
-    AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, ModelsStoreFile, ProjectAccess,
-    ResourceFlags, ResourceRequest, Resources, SettingsStore, TrustChoice, TrustDecision,
-    TrustInputs, TrustStore, TrustUpdate, decide_trust, load_resources, read_models_file,
+    AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
+    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, TrustChoice,
+    TrustDecision, TrustInputs, TrustStore, TrustUpdate, decide_trust, load_resources,
+    read_models_file,
     run_project_migrations,
 };
 
@@ -46,6 +47,17 @@ pub trait TrustPrompt: Send + Sync {
     ) -> BoxFuture<'a, Option<TrustChoice>>;
 }
 
+/// Installs packages that settings or the command line want and that are not there.
+pub trait PackageSupplier: Send + Sync {
+    /// Installs what can be had, and tells what could not.
+    fn supply<'a>(
+        &'a self,
+        missing: &'a [MissingPackage],
+        cwd: &'a Path,
+        settings: &'a SettingsStore,
+    ) -> BoxFuture<'a, Vec<ConfigDiagnostic>>;
+}
+
 /// What services are made for, whatever the directory.
 #[derive(Clone)]
 pub struct ServiceOptions {
@@ -59,6 +71,8 @@ pub struct ServiceOptions {
     pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
     /// What the command line says about resources.
     pub resources: ResourceFlags,
+    /// Who installs packages that are missing; without one they are reported.
+    pub packages: Option<Arc<dyn PackageSupplier>>,
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
     /// Credentials to use instead of `auth.json`.
@@ -84,6 +98,7 @@ impl ServiceOptions {
             trust: None,
             trust_prompt: None,
             resources: ResourceFlags::default(),
+            packages: None,
             settings: None,
             credentials: None,
             models: None,
@@ -201,14 +216,19 @@ impl Services {
             diagnostics.extend(run_project_migrations(cwd));
         }
         diagnostics.extend(settings.take_diagnostics());
-        let resources = load_resources(&ResourceRequest {
-            agent_dir: options.agent_dir.clone(),
-            cwd: cwd.to_owned(),
-            env: options.env.clone(),
-            settings: settings.clone(),
-            project,
-            flags: options.resources.clone(),
-        });
+        let resources = find_resources(
+            options,
+            &ResourceRequest {
+                agent_dir: options.agent_dir.clone(),
+                cwd: cwd.to_owned(),
+                env: options.env.clone(),
+                settings: settings.clone(),
+                project,
+                flags: options.resources.clone(),
+            },
+            &mut diagnostics,
+        )
+        .await;
         let models = match &options.models {
             Some(models) => models.clone(),
             None => make_models(options, &settings, &mut diagnostics).await,
@@ -271,6 +291,34 @@ impl Services {
             },
         }
     }
+}
+
+/// Finds the resources, installing packages that are missing where somebody can and may. A package that
+/// cannot be had is reported, and the session goes on without it.
+async fn find_resources(
+    options: &ServiceOptions,
+    request: &ResourceRequest,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Resources {
+    let resources = load_resources(request);
+    if resources.missing_packages.is_empty() {
+        return resources;
+    }
+    let is_offline = options.env.var(ai_vars::OFFLINE).is_some();
+    let supplier = options.packages.as_ref().filter(|_| !is_offline);
+    let Some(supplier) = supplier else {
+        for missing in &resources.missing_packages {
+            tracing::info!(source = missing.source, "a package is not installed");
+        }
+        return resources;
+    };
+    let missing = &resources.missing_packages;
+    diagnostics.extend(
+        supplier
+            .supply(missing, &request.cwd, &request.settings)
+            .await,
+    );
+    load_resources(request)
 }
 
 /// Returns the environment of a program that must not use the network by itself.

@@ -10,7 +10,7 @@ use pi_config::{AgentDir, ResourceFlags, SettingsStore};
 use crate::extensions::{ExtensionOptions, ExtensionVoter};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
-use crate::services::{ServiceOptions, Services, TrustPrompt};
+use crate::services::{PackageSupplier, ServiceOptions, Services, TrustPrompt};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{PROCESS_MARKS, RegisteredTool, ToolSelection};
 
@@ -43,6 +43,8 @@ pub struct RuntimeOptions {
     pub custom_tools: Vec<RegisteredTool>,
     /// What the command line says about resources.
     pub resources: ResourceFlags,
+    /// Who installs packages that are missing at the start.
+    pub packages: Option<Arc<dyn PackageSupplier>>,
     /// Whether the network is used only for what the user asks (`--offline`).
     pub offline: bool,
     /// Variables that commands find on top of this process's own; [`PROCESS_MARKS`] unless changed.
@@ -89,6 +91,7 @@ impl RuntimeOptions {
             tools: ToolSelection::default(),
             custom_tools: Vec::new(),
             resources: ResourceFlags::default(),
+            packages: None,
             offline: false,
             child_environment: marks.into(),
             extensions: ExtensionOptions::default(),
@@ -107,6 +110,7 @@ impl RuntimeOptions {
             trust_prompt: self.trust_prompt.clone(),
             trust_voter: Some(Arc::new(ExtensionVoter(self.extensions.clone()))),
             resources: self.resources.clone(),
+            packages: self.packages.clone(),
             settings: self.settings.clone(),
             credentials: self.credentials.clone(),
             models: self.model_collection.clone(),
