@@ -31,6 +31,7 @@ mod message_text;
 mod paths;
 mod picture_desk;
 mod queue_view;
+mod resource_config;
 mod scratch;
 mod screen;
 mod session_link;
@@ -47,12 +48,14 @@ mod trust_desk;
 mod widgets;
 mod working;
 
+use futures_util::future::BoxFuture;
 use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use thiserror::Error;
 
 pub use extension_desk::ExtensionDesk;
 pub use extension_kit::ExtensionKit;
+pub use resource_config::configure_resources;
 pub use trust_desk::TrustDesk;
 
 use app::{App, AppParts};
@@ -82,6 +85,26 @@ pub struct InteractiveOptions {
     pub extensions: ExtensionDesk,
     /// Whether this is the very first start.
     pub first_start: bool,
+    /// What becomes known once something is on the screen, such as newer releases.
+    pub news: Option<StartupNews>,
+}
+
+/// Work that begins after the first frame; its lines are shown when it is over.
+pub struct StartupNews(BoxFuture<'static, Vec<String>>);
+
+impl StartupNews {
+    /// Shows the lines this work ends with. Nothing of it runs before the first frame.
+    pub fn new(work: impl Future<Output = Vec<String>> + Send + 'static) -> Self {
+        Self(Box::pin(work))
+    }
+}
+
+impl std::fmt::Debug for StartupNews {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("StartupNews")
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why the application ended.

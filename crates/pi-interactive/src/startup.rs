@@ -150,6 +150,13 @@ pub(crate) fn after_first_frame(app: &mut App) {
     if app.options.refresh_catalogues {
         app.runtime.refresh_catalogues();
     }
+    if let Some(news) = app.options.news.take() {
+        app.spawn(news.0, |app, lines| {
+            for line in lines {
+                app.tell(NoticeLevel::Info, line);
+            }
+        });
+    }
     if app.options.pick_session {
         app.open_resume();
     } else if app.options.first_start {
