@@ -1,12 +1,15 @@
 //! Interactive mode: the terminal application on a session.
 
+use std::sync::Arc;
+
 use pi_ai::Env;
 use pi_config::AgentDir;
-use pi_interactive::{ExitReason, ExtensionDesk, InteractiveOptions, TrustDesk};
-use pi_runtime::{AgentSession, Prompt};
+use pi_interactive::{ExitReason, ExtensionDesk, InteractiveOptions, StartupNews, TrustDesk};
+use pi_runtime::{AgentSession, Prompt, Services};
 
 use crate::args::Args;
 use crate::output::{Exit, Failure, notice};
+use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::startup::prepare_interactive;
 use crate::version;
@@ -42,6 +45,7 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         trust: Some(trust),
         extensions,
         first_start,
+        news: Some(StartupNews::new(startup_news(runtime.services()))),
     };
     match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
         Ok(ExitReason::Quit) => {
@@ -54,6 +58,32 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
             Failure::from_chain(&error).report()
         }
     }
+}
+
+/// Asks for newer releases of pi and of the packages in use, unless the user does not want that.
+async fn startup_news(services: Arc<Services>) -> Vec<String> {
+    let mut news = Vec::new();
+    let (settings, env) = (&services.settings, &services.env);
+    if let Some(release) = newer_release(settings, env).await {
+        news.push(format!(
+            "pi {} is there: pi update installs it.",
+            release.version
+        ));
+    }
+    let used = used_packages(settings);
+    let installer = installer(&services.agent_dir, &services.cwd, env, settings);
+    let outdated = installer.outdated(&used).await;
+    if !outdated.is_empty() {
+        let names: Vec<String> = outdated
+            .iter()
+            .map(|package| package.address.to_string())
+            .collect();
+        news.push(format!(
+            "Newer packages are there: {}. pi update --extensions installs them.",
+            names.join(", ")
+        ));
+    }
+    news
 }
 
 fn prompts(prompts: Prompts) -> Vec<Prompt> {

@@ -90,7 +90,11 @@ fn serve_packages(words: &[OsString]) -> Exit {
     let words = words.iter().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.collect();
     match working_directory() {
-        Ok(cwd) => package_command::run(&words, &cwd, &Env::process()),
+        Ok(cwd) => {
+            log::start();
+            let env = Env::process();
+            block_on(async { package_command::run(&words, &cwd, &env).await })
+        }
         Err(failure) => failure.report(),
     }
 }

@@ -1,66 +1,96 @@
-//! `pi install`, `remove` and `list`: which packages the settings name.
+//! `pi install`, `remove`, `update`, `list` and `config`: the packages in use and what keeps them current.
 //!
-//! Local folders only: they stay where they are, so that naming them is all there is to do. Packages of npm and
-//! git that are installed already are listed and loaded; fetching them, `update` and `config` are not
-//! part of this build.
+//! The settings say which packages are in use; `pi-packages` fetches them. A local folder stays where it is,
+//! so that naming it is all there is to do.
 
+mod check_report;
+mod help;
+mod progress_bar;
 mod relative_path;
 mod request;
+mod self_update;
+mod update;
+mod used;
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use pi_ai::Env;
 use pi_config::{
-    AgentDir, PackageAddress, PackageLocations, PackageSource, ProjectAccess, Scope, SettingsStore,
-    SourceScope, TrustInputs, decide_trust,
+    AgentDir, PackageAddress, PackageLocations, PackageSource, ProjectAccess, ResourceFlags,
+    ResourceRequest, Scope, SettingsStore, SourceScope, TrustDecision, TrustInputs, decide_trust,
+    load_resources,
 };
+use pi_packages::{InstallerOptions, PackageError, PackageInstaller, ScriptPolicy, UsedPackage};
 
-use crate::output::{Exit, Failure, print, warn};
+use pi_runtime::PackageSupplier as _;
+
+use crate::mode::Terminals;
+use crate::output::{Exit, Failure, notice, print, warn};
+use crate::signals::{Signal, Signals};
 use relative_path::relative;
-use request::{PackageRequest, PackageTask, parse};
+use request::{Asked, CommandName, PackageRequest, PackageTask, parse};
 
-/// The words that begin a command of this kind.
-const COMMANDS: [&str; 6] = ["install", "remove", "uninstall", "update", "list", "config"];
-
-const HELP: &str = "\
-Usage:
-  pi install FOLDER [-l]   Use a package of extensions, skills, prompts and themes
-  pi remove FOLDER [-l]    Use it no longer; uninstall is the same
-  pi list                  Show the packages in use
-
-Options:
-  -l, --local         In the project's settings, not the user's
-  -a, --approve       Trust the project's own files for this command
-  -na, --no-approve   Ignore the project's own files for this command
-
-This build takes packages from local folders. It does not fetch packages from npm or git, and has no
-`pi update` and `pi config`.
-";
+pub(crate) use self_update::newer_release;
+pub(crate) use used::{Supplier, installer, used_packages};
 
 /// Tells whether a command line begins such a command.
 pub(crate) fn is_command(word: &str) -> bool {
-    COMMANDS.contains(&word)
+    CommandName::parse(word).is_some()
 }
 
 /// Serves the command; `words` begin with its name.
-pub(crate) fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
+pub(crate) async fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
     let outcome = match parse(words) {
-        Ok(None) => return print(HELP),
-        Ok(Some(request)) => serve(&request, cwd, env),
+        Ok(Asked::Help(command)) => return print(help::text(command)),
+        Ok(Asked::Request(request)) => match unless_interrupted(&request, cwd, env).await {
+            Ok(outcome) => outcome,
+            Err(signal) => {
+                progress_bar::clear(std::io::stderr().is_terminal());
+                return signal.exit();
+            }
+        },
         Err(failure) => Err(failure),
     };
+    progress_bar::clear(std::io::stderr().is_terminal());
     match outcome {
         Ok(text) => print(&text),
         Err(failure) => failure.report(),
     }
 }
 
-fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String, Failure> {
+/// Serves a request until a signal ends it; what was begun is cleared away then.
+async fn unless_interrupted(
+    request: &PackageRequest,
+    cwd: &Path,
+    env: &Env,
+) -> Result<Result<String, Failure>, Signal> {
+    let serving = Box::pin(serve(request, cwd, env));
+    // The dialog hears Ctrl-C as a key.
+    if request.task == PackageTask::Config {
+        return Ok(serving.await);
+    }
+    match Signals::listen() {
+        Ok(mut signals) => signals.guard(serving, async {}).await,
+        Err(error) => Ok(Err(Failure::new(format!(
+            "cannot listen to signals: {error}"
+        )))),
+    }
+}
+
+async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String, Failure> {
     let agent_dir = AgentDir::from_env(env);
-    let access = project_access(request.trust, &agent_dir, cwd, env);
+    let access = match request.task {
+        PackageTask::Update(_) => saved_access(request.trust, &agent_dir, cwd, env),
+        _ => project_access(request.trust, &agent_dir, cwd, env),
+    };
     let settings = SettingsStore::open(&agent_dir, cwd, access);
     for diagnostic in settings.take_diagnostics() {
         warn(&diagnostic.message);
+    }
+    if request.local && !access.is_trusted() {
+        return Err(Failure::new("this project is not trusted")
+            .hint("--approve trusts it for this command"));
     }
     let packages = Packages {
         locations: PackageLocations {
@@ -75,33 +105,56 @@ fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String, Fail
             Scope::User
         },
     };
-    if request.local && !access.is_trusted() {
-        return Err(Failure::new("this project is not trusted")
-            .hint("--approve trusts it for this command"));
-    }
     match &request.task {
-        PackageTask::Install(source) => packages.install(source),
-        PackageTask::Remove(source) => packages.remove(source),
+        PackageTask::Install { source, scripts } => packages.install(source, scripts).await,
+        PackageTask::Check(source) => check_report::check(&packages, source).await,
+        PackageTask::Remove(source) => packages.remove(source).await,
         PackageTask::List => Ok(packages.list()),
+        PackageTask::Update(target) => update::update(&packages, target).await,
+        PackageTask::Config => packages.configure(access).await,
     }
 }
 
+/// Decides about the project as far as nobody need be asked.
 fn project_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
+    decision(cli, agent_dir, cwd, env)
+        .map_or(ProjectAccess::Refused, |decision| decision.without_asking())
+}
+
+/// Counts the project only if the user said so, now or before: an update asks for no more than that.
+fn saved_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
+    match decision(cli, agent_dir, cwd, env) {
+        Some(TrustDecision::Ask { .. }) | None => ProjectAccess::Refused,
+        Some(decision) => decision.without_asking(),
+    }
+}
+
+fn decision(
+    cli: Option<bool>,
+    agent_dir: &AgentDir,
+    cwd: &Path,
+    env: &Env,
+) -> Option<TrustDecision> {
     let user = SettingsStore::open(agent_dir, cwd, ProjectAccess::Refused);
-    let decision = decide_trust(&TrustInputs {
+    let home = env.home_dir();
+    let inputs = TrustInputs {
         cwd,
-        home: env.home_dir().as_deref(),
+        home: home.as_deref(),
         agent_dir,
         cli,
         default: user.settings().default_project_trust(),
-    });
-    match decision {
-        Ok(decision) => decision.without_asking(),
-        Err(error) => {
-            warn(&error.to_string());
-            ProjectAccess::Refused
-        }
-    }
+    };
+    decide_trust(&inputs)
+        .inspect_err(|error| warn(&error.to_string()))
+        .ok()
+}
+
+/// Tells of a failure with packages, and what to do about it.
+pub(crate) fn told(error: &PackageError) -> Failure {
+    let hints = error.hints();
+    hints
+        .into_iter()
+        .fold(Failure::new(error.to_string()), Failure::hint)
 }
 
 /// The packages that settings name.
@@ -113,19 +166,30 @@ struct Packages<'a> {
 }
 
 impl Packages<'_> {
-    fn install(&self, source: &str) -> Result<String, Failure> {
+    async fn install(&self, source: &str, scripts: &[String]) -> Result<String, Failure> {
         let address = PackageAddress::parse(source)?;
-        if !matches!(address, PackageAddress::Local(_)) {
-            return Err(Failure::new(format!("this build cannot fetch {source}"))
-                .hint("fetch it yourself, then: pi install FOLDER"));
-        }
-        let path = self
-            .locations
-            .install_path(&address, SourceScope::Temporary);
-        if !path.exists() {
-            return Err(Failure::new(format!("there is no {}", path.display())));
-        }
-        let written = relative(&path, &self.locations.base(self.source_scope()));
+        let scope = self.source_scope();
+        let written = match &address {
+            PackageAddress::Local(_) => {
+                let path = self
+                    .locations
+                    .install_path(&address, SourceScope::Temporary);
+                if !path.exists() {
+                    return Err(Failure::new(format!("there is no {}", path.display())));
+                }
+                relative(&path, &self.locations.base(scope))
+            }
+            PackageAddress::Npm(_) | PackageAddress::Git(_) => {
+                notice(&format!("Installing {source}"));
+                let package = UsedPackage {
+                    address: address.clone(),
+                    scope,
+                };
+                let installed = self.installer(scripts).install(&package).await;
+                installed.map_err(|error| told(&error))?;
+                source.trim().to_owned()
+            }
+        };
         self.settings.update(self.scope, |settings| {
             let packages = settings.packages.get_or_insert_default();
             match packages
@@ -140,7 +204,38 @@ impl Packages<'_> {
         Ok(format!("Installed {source}\n"))
     }
 
-    fn remove(&self, source: &str) -> Result<String, Failure> {
+    /// Shows all resources on the screen, packages that were missing among them.
+    async fn configure(&self, access: ProjectAccess) -> Result<String, Failure> {
+        let terminals = Terminals::of_process();
+        if !terminals.stdin || !terminals.stdout {
+            return Err(Failure::new("pi config needs a terminal")
+                .hint("the settings `packages`, `extensions`, `skills`, `prompts` and `themes` say the same"));
+        }
+        let PackageLocations {
+            agent_dir,
+            cwd,
+            env,
+        } = self.locations;
+        let request = ResourceRequest {
+            agent_dir: agent_dir.clone(),
+            cwd: cwd.to_owned(),
+            env: env.clone(),
+            settings: self.settings.clone(),
+            project: access,
+            flags: ResourceFlags::default(),
+        };
+        if env.var(pi_ai::env_vars::OFFLINE).is_none() {
+            let supplier = Supplier::new(agent_dir.clone(), env.clone());
+            let missing = load_resources(&request).missing_packages;
+            for problem in supplier.supply(&missing, cwd, self.settings).await {
+                warn(&problem.message);
+            }
+        }
+        pi_interactive::configure_resources(request, self.scope).await?;
+        Ok(String::new())
+    }
+
+    async fn remove(&self, source: &str) -> Result<String, Failure> {
         let address = PackageAddress::parse(source)?;
         let settings = self.settings.scope(self.scope);
         let packages = settings.packages.as_deref().unwrap_or_default();
@@ -148,15 +243,38 @@ impl Packages<'_> {
             .iter()
             .any(|package| self.is_same(package, &address))
         {
-            return Err(Failure::new(format!("no package in use is {source}"))
-                .hint("pi list shows those there are"));
+            return Err(self.unknown(source));
         }
+        let package = UsedPackage {
+            address: address.clone(),
+            scope: self.source_scope(),
+        };
+        let removed = self.installer(&[]).remove(&package).await;
+        removed.map_err(|error| told(&error))?;
         self.settings.update(self.scope, |settings| {
             if let Some(packages) = &mut settings.packages {
                 packages.retain(|package| !self.is_same(package, &address));
             }
         })?;
         Ok(format!("Removed {source}\n"))
+    }
+
+    /// Tells that no package in use is meant by a source, and which one might be.
+    fn unknown(&self, source: &str) -> Failure {
+        let failure = Failure::new(format!("no package in use is {source}"));
+        let wanted = source.trim();
+        let similar = [Scope::User, Scope::Project].into_iter().find_map(|scope| {
+            let settings = self.settings.scope(scope);
+            let packages = settings.packages.as_deref().unwrap_or_default().iter();
+            packages
+                .map(PackageSource::source)
+                .find(|known| names(known, wanted))
+                .map(str::to_owned)
+        });
+        match similar {
+            Some(similar) => failure.hint(format!("perhaps {similar}")),
+            None => failure.hint("pi list shows those there are"),
+        }
     }
 
     fn list(&self) -> String {
@@ -202,10 +320,38 @@ impl Packages<'_> {
             .is_ok_and(|address| self.locations.identity(&address, self.source_scope()) == wanted)
     }
 
+    /// Returns an installer that may run the scripts the user allowed, for good or this time.
+    fn installer(&self, scripts: &[String]) -> PackageInstaller {
+        let user = self.settings.scope(Scope::User);
+        let allowed = user.allow_install_scripts.iter().flatten();
+        PackageInstaller::new(InstallerOptions {
+            scripts: ScriptPolicy::allowing(allowed.chain(scripts).cloned()),
+            progress: progress_bar::listener(),
+            ..used::options(self.locations, self.settings)
+        })
+    }
+
     fn source_scope(&self) -> SourceScope {
         match self.scope {
             Scope::User => SourceScope::User,
             Scope::Project => SourceScope::Project,
         }
+    }
+}
+
+/// Tells whether somebody who wrote `wanted` may have meant the source `known`.
+fn names(known: &str, wanted: &str) -> bool {
+    match PackageAddress::parse(known) {
+        Ok(PackageAddress::Npm(npm)) => {
+            npm.name == wanted || known.trim().strip_prefix("npm:") == Some(wanted)
+        }
+        Ok(PackageAddress::Git(git)) => {
+            let short = format!("{}/{}", git.host, git.path);
+            wanted == short
+                || wanted
+                    .strip_prefix(&short)
+                    .is_some_and(|rest| rest.starts_with('@'))
+        }
+        Ok(PackageAddress::Local(_)) | Err(_) => false,
     }
 }

@@ -15,6 +15,7 @@ use pi_runtime::{
 use crate::args::{Args, ModelArgs};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
+use crate::package_command::Supplier;
 use crate::prompt_input::{Prompts, read_pipe};
 
 /// A session and what is to be said to it.
@@ -64,8 +65,10 @@ pub(crate) async fn prepare_interactive(
     let flags = args.unknown.iter();
     let flags = flags.map(|flag| (flag.name.clone(), flag.value.clone()));
     let flags = flags.collect();
+    let supplier = Arc::new(Supplier::new(AgentDir::from_env(&env), env.clone()));
     let mut options = RuntimeOptions {
         trust_prompt: Some(Arc::new(trust)),
+        packages: Some(supplier.clone()),
         // Extensions may ask the user when a session starts; there must be a screen for that.
         session_start: SessionStartTold::ByFrontEnd,
         ..runtime_options(args, &cwd, &env)?
@@ -73,6 +76,7 @@ pub(crate) async fn prepare_interactive(
     options.extensions.ui = Arc::new(extensions);
     options.extensions.flags = flags;
     let runtime = start(options).await?;
+    supplier.fall_silent();
     if let Err(failure) = report(&extension_failures(&runtime)) {
         runtime.shutdown().await;
         return Err(failure.hint("pi -ne starts without extensions"));
@@ -186,6 +190,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
         models: model_flags(args.model),
         tools: args.tools,
         resources: args.resources,
+        packages: Some(Arc::new(Supplier::new(agent_dir.clone(), env.clone()))),
         offline: args.offline,
         ..RuntimeOptions::new(agent_dir, cwd, env.clone())
     })

@@ -17,6 +17,7 @@ mod hostile_repository;
 mod interactive;
 mod json_mode;
 mod killed;
+mod packages;
 mod print_mode;
 mod process;
 mod reference_client;

@@ -1,0 +1,86 @@
+//! `pi install --check`: what a package would bring and ask for, as text.
+
+use std::fmt::Write as _;
+
+use pi_config::{PackageAddress, SourceScope};
+use pi_packages::{Inspection, ModuleSupport, UsedPackage};
+
+use super::{Packages, progress_bar, told};
+use crate::output::{Failure, inert, notice};
+
+/// Looks at a package and tells what it is.
+pub(super) async fn check(packages: &Packages<'_>, source: &str) -> Result<String, Failure> {
+    let address = PackageAddress::parse(source)?;
+    let scope = match &address {
+        // What is written on a command line starts at the working directory.
+        PackageAddress::Local(_) => SourceScope::Temporary,
+        PackageAddress::Npm(_) | PackageAddress::Git(_) => packages.source_scope(),
+    };
+    let package = UsedPackage { address, scope };
+    let inspection = packages.installer(&[]).inspect(&package).await;
+    let inspection = inspection.map_err(|error| told(&error))?;
+    notice("Nothing was installed and nothing of the package was run.");
+    Ok(inert(&report(source, &inspection)).into_owned())
+}
+
+fn report(source: &str, inspection: &Inspection) -> String {
+    let mut text = String::new();
+    let mut line = |label: &str, value: &str| {
+        // Writing to a string cannot fail.
+        writeln!(text, "{label:<13}{value}").ok();
+    };
+    let name = inspection.name.as_deref().unwrap_or(source);
+    let version = inspection.version.as_deref().unwrap_or("without a version");
+    line("Package", &format!("{name} {version}"));
+    line(
+        "Licence",
+        inspection.license.as_deref().unwrap_or("none named"),
+    );
+    let size = progress_bar::size(inspection.bytes);
+    line("Size", &format!("{size} in {} files", inspection.files));
+    for (label, names) in [
+        ("Extensions", &inspection.extensions),
+        ("Skills", &inspection.skills),
+        ("Prompts", &inspection.prompts),
+        ("Themes", &inspection.themes),
+    ] {
+        if !names.is_empty() {
+            line(label, &names.join(", "));
+        }
+    }
+    let dependencies = inspection.dependencies.iter();
+    let dependencies: Vec<String> = dependencies
+        .map(|(name, wanted)| format!("{name} {wanted}"))
+        .collect();
+    if !dependencies.is_empty() {
+        line("Needs", &dependencies.join(", "));
+    }
+    for (module, support) in &inspection.modules {
+        let verdict = match support {
+            ModuleSupport::Full => "available".to_owned(),
+            ModuleSupport::Partial(missing) => format!("without {}", missing.join(", ")),
+            ModuleSupport::Absent => "not available: using it fails".to_owned(),
+            ModuleSupport::Package => continue,
+        };
+        line("Imports", &format!("{module} ({verdict})"));
+    }
+    for package in &inspection.undeclared {
+        line(
+            "Imports",
+            &format!("{package} (not among its dependencies)"),
+        );
+    }
+    for file in &inspection.native {
+        line("Native", &format!("{file} (does not run in pi's own host)"));
+    }
+    for (event, script) in &inspection.scripts {
+        line(
+            "Script",
+            &format!("{event}: {script} (not run unless allowed)"),
+        );
+    }
+    for problem in &inspection.problems {
+        line("Problem", problem);
+    }
+    text
+}

@@ -1,0 +1,106 @@
+//! `pi update`: packages, model catalogues, pi itself.
+
+use std::time::Duration;
+
+use pi_ai::{NetworkUse, RefreshOptions, env_vars};
+use pi_config::{PackageAddress, SourceScope};
+use pi_packages::UsedPackage;
+use pi_runtime::{ServiceOptions, Services};
+use tokio_util::sync::CancellationToken;
+
+use super::request::UpdateTarget;
+use super::{Packages, self_update, told, used_packages};
+use crate::output::{Failure, notice};
+
+/// How long the catalogues of all services together may take.
+const CATALOGUES_LIMIT: Duration = Duration::from_secs(15);
+
+/// Updates what is asked for.
+pub(super) async fn update(
+    packages: &Packages<'_>,
+    target: &UpdateTarget,
+) -> Result<String, Failure> {
+    match target {
+        UpdateTarget::Models => refresh_catalogues(packages).await,
+        UpdateTarget::Packages(source) => update_packages(packages, source.as_deref()).await,
+        UpdateTarget::Pi { force, is_chosen } => {
+            if !is_chosen {
+                notice("Packages are left as they are; pi update --extensions updates them.");
+            }
+            self_update::update_pi(packages, *force).await
+        }
+        UpdateTarget::Everything { force } => {
+            let done = update_packages(packages, None).await?;
+            notice(done.trim_end());
+            self_update::update_pi(packages, *force).await
+        }
+    }
+}
+
+async fn update_packages(packages: &Packages<'_>, source: Option<&str>) -> Result<String, Failure> {
+    let mut used = used_packages(packages.settings);
+    if let Some(source) = source {
+        let wanted = PackageAddress::parse(source)?;
+        let locations = packages.locations;
+        let identity = locations.identity(&wanted, SourceScope::Temporary);
+        used.retain(|package: &UsedPackage| {
+            locations.identity(&package.address, package.scope) == identity
+        });
+        if used.is_empty() {
+            return Err(packages.unknown(source));
+        }
+    }
+    if packages.locations.env.var(env_vars::OFFLINE).is_some() {
+        notice("PI_OFFLINE is set: nothing was asked for.");
+    }
+    let updated = packages.installer(&[]).update(&used).await;
+    updated.map_err(|error| told(&error))?;
+    Ok(match source {
+        Some(source) => format!("Updated {source}\n"),
+        None => "Updated packages\n".to_owned(),
+    })
+}
+
+/// Asks every service with a credential for its models.
+async fn refresh_catalogues(packages: &Packages<'_>) -> Result<String, Failure> {
+    let locations = packages.locations;
+    if locations.env.var(env_vars::OFFLINE).is_some() {
+        return Err(
+            Failure::new("model catalogues come from the network, and pi is offline")
+                .hint("start without PI_OFFLINE"),
+        );
+    }
+    let options = ServiceOptions {
+        trust: Some(false),
+        ..ServiceOptions::new(locations.agent_dir.clone(), locations.env.clone())
+    };
+    let services = Services::load(&options, locations.cwd).await;
+    let cancel = CancellationToken::new();
+    let refreshing = services.models.refresh(RefreshOptions {
+        network: NetworkUse::Allowed,
+        force: true,
+        providers: None,
+        cancel: cancel.clone(),
+    });
+    let report = tokio::time::timeout(CATALOGUES_LIMIT, refreshing)
+        .await
+        .map_err(|_| {
+            cancel.cancel();
+            Failure::new(format!(
+                "the services took longer than {} s",
+                CATALOGUES_LIMIT.as_secs()
+            ))
+            .hint("what had arrived by then is kept; try again")
+        })?;
+    if !report.errors.is_empty() {
+        let errors = report.errors.iter();
+        let problems: Vec<String> = errors
+            .map(|(provider, error)| format!("{provider}: {error}"))
+            .collect();
+        return Err(Failure::new(format!(
+            "some catalogues could not be had: {}",
+            problems.join("; ")
+        )));
+    }
+    Ok("Model catalogues are up to date\n".to_owned())
+}

@@ -1,0 +1,129 @@
+//! The packages in use, and the installer that serves them, wherever in the program they are needed.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::BoxFuture;
+use pi_ai::Env;
+use pi_config::{
+    AgentDir, ConfigDiagnostic, DiagnosticLevel, MissingPackage, PackageAddress, PackageLocations,
+    Scope, SettingsStore, SourceScope,
+};
+use pi_packages::{InstallerOptions, PackageInstaller, ScriptPolicy, UsedPackage};
+use pi_runtime::PackageSupplier;
+
+use crate::output::notice;
+
+/// Installs what is missing when a session starts.
+pub(crate) struct Supplier {
+    agent_dir: AgentDir,
+    env: Env,
+    /// Whether standard error is ours to write to.
+    speaks: AtomicBool,
+}
+
+impl Supplier {
+    pub(crate) fn new(agent_dir: AgentDir, env: Env) -> Self {
+        Self {
+            agent_dir,
+            env,
+            speaks: AtomicBool::new(true),
+        }
+    }
+
+    /// Writes nothing any more: the terminal belongs to the application from now on.
+    pub(crate) fn fall_silent(&self) {
+        self.speaks.store(false, Ordering::Relaxed);
+    }
+}
+
+impl PackageSupplier for Supplier {
+    fn supply<'a>(
+        &'a self,
+        missing: &'a [MissingPackage],
+        cwd: &'a Path,
+        settings: &'a SettingsStore,
+    ) -> BoxFuture<'a, Vec<ConfigDiagnostic>> {
+        Box::pin(async move {
+            let installer = installer(&self.agent_dir, cwd, &self.env, settings);
+            let mut problems = Vec::new();
+            for package in missing {
+                if self.speaks.load(Ordering::Relaxed) {
+                    notice(&format!("Installing {}", package.source));
+                }
+                let wanted = UsedPackage {
+                    address: package.address.clone(),
+                    scope: package.scope,
+                };
+                if let Err(error) = installer.install(&wanted).await {
+                    let message = format!("package {} is left out: {error}", package.source);
+                    problems.push(ConfigDiagnostic {
+                        level: DiagnosticLevel::Warning,
+                        message,
+                        path: None,
+                    });
+                }
+            }
+            problems
+        })
+    }
+}
+
+/// Lists the packages that the user's and the project's settings name. Sources that cannot be used are
+/// told of where they are loaded.
+pub(crate) fn used_packages(settings: &SettingsStore) -> Vec<UsedPackage> {
+    let scopes = [
+        (Scope::User, SourceScope::User),
+        (Scope::Project, SourceScope::Project),
+    ];
+    let mut used = Vec::new();
+    for (scope, source_scope) in scopes {
+        let settings = settings.scope(scope);
+        for package in settings.packages.iter().flatten() {
+            if let Ok(address) = PackageAddress::parse(package.source()) {
+                used.push(UsedPackage {
+                    address,
+                    scope: source_scope,
+                });
+            }
+        }
+    }
+    used
+}
+
+/// Returns what an installer works with by the settings.
+pub(super) fn options(
+    locations: PackageLocations<'_>,
+    settings: &SettingsStore,
+) -> InstallerOptions {
+    let values = settings.settings();
+    InstallerOptions {
+        npm_command: values.npm_command.clone(),
+        proxy: values.http_proxy().map(str::to_owned),
+        ..InstallerOptions::new(
+            locations.agent_dir.clone(),
+            locations.cwd.to_owned(),
+            locations.env.clone(),
+        )
+    }
+}
+
+/// Returns an installer that shows nothing and runs the scripts that are allowed for good.
+pub(crate) fn installer(
+    agent_dir: &AgentDir,
+    cwd: &Path,
+    env: &Env,
+    settings: &SettingsStore,
+) -> PackageInstaller {
+    let locations = PackageLocations {
+        agent_dir,
+        cwd,
+        env,
+    };
+    let user = settings.scope(Scope::User);
+    let allowed = user.allow_install_scripts.iter().flatten().cloned();
+    PackageInstaller::new(InstallerOptions {
+        scripts: ScriptPolicy::allowing(allowed),
+        ..options(locations, settings)
+    })
+}
