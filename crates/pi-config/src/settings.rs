@@ -9,11 +9,13 @@ mod merge;
 mod migrate;
 mod number;
 mod package_source;
+mod reference;
 mod store;
 mod values;
 
 pub use accessors::{CompactionTokens, RetryPolicy};
 pub use package_source::{PackageFilter, PackageSource};
+pub use reference::{SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic};
 pub use store::{SettingsError, SettingsStore};
 pub use values::{
     AutoDetect, CacheWarming, CodeMode, CommandLine, DeliveryMode, DoubleEscapeAction,

@@ -1,0 +1,268 @@
+//! What the manual says of every key of `settings.json`: one row each, beside the keys themselves.
+//!
+//! The tables of `docs/` are made of it. The words are for users; what a key does is decided elsewhere.
+
+/// A key of `settings.json`, as the manual shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SettingReference {
+    /// The key; dots lead into groups.
+    pub key: &'static str,
+    /// What it is about.
+    pub topic: SettingTopic,
+    /// What it may say.
+    pub values: &'static str,
+    /// What counts when nobody sets it; empty for nothing.
+    pub default: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Whose files may set it.
+    pub reach: SettingReach,
+}
+
+/// What settings are grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingTopic {
+    /// Which model, and how it thinks.
+    Model,
+    /// How one works with pi.
+    Work,
+    /// Sessions, compaction and summaries.
+    Session,
+    /// What the screen shows.
+    Screen,
+    /// How requests travel.
+    Network,
+    /// Where resources come from.
+    Resources,
+    /// News, counting and warnings.
+    Notices,
+}
+
+impl SettingTopic {
+    /// All topics, in the order of the manual.
+    pub const ALL: [Self; 7] = [
+        Self::Model,
+        Self::Work,
+        Self::Session,
+        Self::Screen,
+        Self::Network,
+        Self::Resources,
+        Self::Notices,
+    ];
+
+    /// Returns its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Model => "Model and thinking",
+            Self::Work => "Working with pi",
+            Self::Session => "Sessions, compaction, summaries",
+            Self::Screen => "Screen",
+            Self::Network => "Network and retries",
+            Self::Resources => "Resources",
+            Self::Notices => "News, counting, warnings",
+        }
+    }
+}
+
+/// Whose files may set a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingReach {
+    /// The user's and a trusted project's; the project's wins.
+    Both,
+    /// The user's alone: a project must not decide it.
+    User,
+    /// Read and kept for the TypeScript pi, which shares the file; it changes nothing here.
+    Kept,
+}
+
+use SettingReach::{Both, Kept, User};
+use SettingTopic::{Model, Network, Notices, Resources, Screen, Session, Work};
+
+const fn row(
+    topic: SettingTopic,
+    reach: SettingReach,
+    key: &'static str,
+    values: &'static str,
+    default: &'static str,
+    about: &'static str,
+) -> SettingReference {
+    SettingReference {
+        key,
+        topic,
+        values,
+        default,
+        about,
+        reach,
+    }
+}
+
+/// Every key, topic by topic, in the order of the manual.
+#[rustfmt::skip]
+pub const SETTING_REFERENCE: &[SettingReference] = &[
+    row(Model, Both, "defaultProvider", "provider id", "", "Provider of new sessions"),
+    row(Model, Both, "defaultModel", "model id", "", "Model of new sessions"),
+    row(Model, Both, "defaultThinkingLevel", "off, minimal, low, medium, high, xhigh, max", "medium", "Thinking level of new sessions"),
+    row(Model, Both, "modelThinkingLevels", "object: `provider/id` to level", "", "Thinking level of single models"),
+    row(Model, Both, "thinkingBudgets", "object: level to tokens", "1024, 2048, 8192, 16384", "Tokens of minimal, low, medium and high, for models that take a number"),
+    row(Model, Both, "enabledModels", "list of patterns", "all", "Models to choose from and to cycle through"),
+    row(Model, Kept, "cacheWarming", "off, streaming, idle", "streaming", "When a provider's prompt cache is kept warm"),
+    row(Model, Kept, "codemode.mode", "on, only", "", "Whether tools are called through code"),
+    row(Model, Kept, "codemode.inlineBudget", "tokens", "3000", "Tool descriptions in the prompt of code mode"),
+
+    row(Work, Both, "steeringMode", "all, one-at-a-time", "one-at-a-time", "How many waiting steering messages are delivered at once"),
+    row(Work, Both, "followUpMode", "all, one-at-a-time", "one-at-a-time", "How many waiting follow-ups are delivered at once"),
+    row(Work, Both, "externalEditor", "command", "`VISUAL`, `EDITOR`, nano", "Editor for long messages"),
+    row(Work, Both, "doubleEscapeAction", "tree, fork, none", "tree", "What two escapes in an empty editor do"),
+    row(Work, Both, "treeFilterMode", "default, no-tools, user-only, labeled-only, all", "default", "What the session tree shows at first"),
+    row(Work, User, "defaultProjectTrust", "ask, always, never", "ask", "What happens with a project nobody decided about"),
+    row(Work, Both, "defaultTools", "list of names", "read, bash, edit, write", "Built-in tools that are on at the start"),
+    row(Work, Both, "shellPath", "path", "bash", "Shell of the bash tool and of `!` commands"),
+    row(Work, Both, "shellCommandPrefix", "shell text", "", "What every shell command begins with, such as `shopt -s expand_aliases`"),
+
+    row(Session, Both, "sessionDir", "path", "", "Where sessions are kept"),
+    row(Session, Both, "sessionShareDestination", "auto, gist, radius", "auto", "Where a shared session goes"),
+    row(Session, Both, "compaction.enabled", "true, false", "true", "Whether long sessions are summarized by themselves"),
+    row(Session, Both, "compaction.reserveTokens", "tokens", "16384", "Tokens kept free for the answer"),
+    row(Session, Both, "compaction.keepRecentTokens", "tokens", "20000", "Recent tokens that are not summarized"),
+    row(Session, Both, "compaction.modelOverrides", "object: `provider/id` to the two numbers", "", "Other numbers for single models"),
+    row(Session, Both, "branchSummary.reserveTokens", "tokens", "16384", "Tokens kept free when a branch is summarized"),
+    row(Session, Both, "branchSummary.skipPrompt", "true, false", "false", "Whether leaving a branch asks nothing and summarizes nothing"),
+
+    row(Screen, Both, "theme", "name, or `light/dark` names", "as the terminal", "Colours; two names follow the terminal's background"),
+    row(Screen, Both, "quietStartup", "true, false, header", "false", "What is left out of the first screen"),
+    row(Screen, Both, "tuiMode", "regular, fullscreen", "regular", "Whether pi takes the whole screen or writes into the scrollback"),
+    row(Screen, Both, "fullscreenExitOutput", "transcript, resume-hint", "transcript", "What stays on the terminal after full-screen mode"),
+    row(Screen, Both, "fullscreenScrollbar", "auto, always, hidden", "auto", "When the scroll bar shows"),
+    row(Screen, Both, "fullscreenCopyOnSelect", "true, false", "true", "Whether a selection is copied at once"),
+    row(Screen, Both, "fullscreenWheelScrollLines", "auto, 1 to 100", "auto", "How far one step of the wheel scrolls"),
+    row(Screen, Both, "hideThinkingBlock", "true, false", "false", "Whether thinking is reduced to a label"),
+    row(Screen, Both, "editorPaddingX", "0 to 3", "0", "Empty cells beside the editor"),
+    row(Screen, Both, "outputPad", "0, 1", "1", "Empty cells beside the transcript"),
+    row(Screen, Both, "autocompleteMaxVisible", "3 to 20", "5", "How many completions show"),
+    row(Screen, Both, "showHardwareCursor", "true, false", "`PI_HARDWARE_CURSOR`", "Whether the terminal's own cursor shows"),
+    row(Screen, Both, "terminal.showImages", "true, false", "true", "Whether images show"),
+    row(Screen, Both, "terminal.imageWidthCells", "1 and more", "60", "How wide images show"),
+    row(Screen, Both, "terminal.images", "kitty, iterm2, auto, false", "auto", "How images reach the terminal"),
+    row(Screen, Both, "terminal.hyperlinks", "true, false, auto", "auto", "Whether links can be clicked"),
+    row(Screen, Both, "terminal.trueColor", "true, false, auto", "auto", "Whether there are 16 million colours"),
+    row(Screen, Both, "terminal.clearOnShrink", "true, false", "`PI_CLEAR_ON_SHRINK`", "Whether rows that became empty are cleared"),
+    row(Screen, Both, "terminal.showTerminalProgress", "true, false", "false", "Whether the terminal's tab shows that pi works"),
+    row(Screen, Both, "markdown.codeBlockIndent", "text", "two spaces", "What lines of code begin with"),
+    row(Screen, Both, "markdown.mermaid", "off, final, streaming", "streaming", "When diagrams are drawn"),
+    row(Screen, Both, "images.autoResize", "true, false", "true", "Whether large images are made smaller for the model"),
+    row(Screen, Both, "images.blockImages", "true, false", "false", "Whether no image is sent to a model"),
+
+    row(Network, Both, "transport", "auto, sse, websocket, websocket-cached", "auto", "Transport of providers that have several"),
+    row(Network, User, "httpProxy", "URL", "", "Proxy of all requests"),
+    row(Network, Both, "httpIdleTimeoutMs", "milliseconds, 0 or disabled for ever", "300000", "How long a server may be silent"),
+    row(Network, Both, "websocketConnectTimeoutMs", "milliseconds, 0 or disabled for ever", "15000", "How long a WebSocket may take to open"),
+    row(Network, Both, "retry.enabled", "true, false", "true", "Whether a failed turn is tried again"),
+    row(Network, Both, "retry.maxRetries", "number", "3", "How often"),
+    row(Network, Both, "retry.baseDelayMs", "milliseconds", "2000", "First pause; each further one is twice as long"),
+    row(Network, Both, "retry.maxAgentDelayMs", "milliseconds", "60000", "Longest pause"),
+    row(Network, Both, "retry.provider.timeoutMs", "milliseconds", "", "How long one request may take"),
+    row(Network, Both, "retry.provider.maxRetries", "number", "0", "How often one request is repeated before the turn has failed"),
+    row(Network, Both, "retry.provider.maxRetryDelayMs", "milliseconds, 0 for any", "60000", "Longest pause a server may ask for"),
+
+    row(Resources, Both, "packages", "list of sources or objects", "", "Packages of resources; read per file"),
+    row(Resources, Both, "extensions", "list of paths and patterns", "", "Extensions beside those of the usual folders; read per file"),
+    row(Resources, Both, "skills", "list of paths and patterns", "", "Skills; read per file"),
+    row(Resources, Both, "prompts", "list of paths and patterns", "", "Prompt templates; read per file"),
+    row(Resources, Both, "themes", "list of paths and patterns", "", "Themes; read per file"),
+    row(Resources, Both, "enableSkillCommands", "true, false", "true", "Whether the menu offers skills as commands"),
+    row(Resources, Both, "npmCommand", "list of words", "", "Program that installs npm packages, instead of pi's own installer"),
+
+    row(Notices, Both, "showCacheMissNotices", "true, false", "false", "Whether costly cache misses are shown"),
+    row(Notices, Both, "warnings.anthropicExtraUsage", "true, false", "true", "Whether to warn that a subscription may cost extra"),
+    row(Notices, Both, "collapseChangelog", "true, false", "false", "Whether the news after an update are short"),
+    row(Notices, Both, "enableInstallTelemetry", "true, false", "false", "Whether providers learn which program asks"),
+    row(Notices, User, "selfUpdateCommand", "command, or list of its words", "", "Command that updates pi"),
+    row(Notices, Kept, "lastChangelogVersion", "version", "", "Version whose news were shown last; pi writes it"),
+    row(Notices, Kept, "enableAnalytics", "true, false", "false", "Whether the user agreed to analytics"),
+    row(Notices, Kept, "trackingId", "id", "", "Random id of a user who agreed to analytics"),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use pretty_assertions::assert_eq;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::Settings;
+
+    /// Groups whose keys are the user's: they have one row.
+    const OPEN_GROUPS: [&str; 3] = [
+        "modelThinkingLevels",
+        "thinkingBudgets",
+        "compaction.modelOverrides",
+    ];
+
+    fn keys(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(group) if prefix.is_empty() || !OPEN_GROUPS.contains(&prefix) => {
+                for (key, value) in group {
+                    let path = if prefix.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{prefix}.{key}")
+                    };
+                    keys(&path, value, found);
+                }
+            }
+            _ => {
+                found.insert(prefix.to_owned());
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_has_one_row() {
+        let mut found = BTreeSet::new();
+        keys(
+            "",
+            &serde_json::to_value(Settings::default()).unwrap(),
+            &mut found,
+        );
+        let rows: BTreeSet<String> = SETTING_REFERENCE
+            .iter()
+            .map(|row| row.key.to_owned())
+            .collect();
+        assert_eq!(rows, found);
+        assert_eq!(rows.len(), SETTING_REFERENCE.len());
+    }
+
+    #[test]
+    fn values_that_are_words_are_accepted() {
+        for row in SETTING_REFERENCE {
+            let words = row.values.split(", ");
+            for word in
+                words.filter(|word| word.chars().all(|it| it.is_ascii_lowercase() || it == '-'))
+            {
+                if [
+                    "path",
+                    "command",
+                    "text",
+                    "version",
+                    "tokens",
+                    "number",
+                    "id",
+                    "milliseconds",
+                ]
+                .contains(&word)
+                {
+                    continue;
+                }
+                let value = serde_json::from_str(word).unwrap_or_else(|_| Value::from(word));
+                let nested = row
+                    .key
+                    .rsplit('.')
+                    .fold(value, |value, key| serde_json::json!({key: value}));
+                let read = serde_json::from_value::<Settings>(nested);
+                assert!(read.is_ok(), "{}: {word}: {read:?}", row.key);
+            }
+        }
+    }
+}
