@@ -32,6 +32,7 @@ mod paths;
 mod picture_desk;
 mod queue_view;
 mod resource_config;
+mod reference;
 mod scratch;
 mod screen;
 mod session_link;
@@ -56,6 +57,7 @@ use thiserror::Error;
 pub use extension_desk::ExtensionDesk;
 pub use extension_kit::ExtensionKit;
 pub use resource_config::configure_resources;
+pub use reference::{CommandReference, actions, commands};
 pub use trust_desk::TrustDesk;
 
 use app::{App, AppParts};
