@@ -15,6 +15,10 @@ lint:
 docs:
     cargo doc --workspace --no-deps --open
 
+# Writes the tables of the manual that come from the code.
+manual:
+    cargo xtask docs
+
 bench:
     cargo bench --workspace
 

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::args::{Flag, FlagGroup, Takes};
+use crate::environment::{VARIABLES, VariableTopic};
 use crate::version::VERSION;
 
 /// Where the explanations begin.
@@ -23,6 +24,7 @@ Commands (each has its own --help):
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
   config                            Turn resources of packages on and off
   replay                            Run a recorded conversation again, offline
+  docs [TOPIC]                      Read the manual
 ";
 
 const REST: &str = "
@@ -31,19 +33,12 @@ Extensions may bring further flags: --NAME, --NAME VALUE or --NAME=VALUE.
 Environment:
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
                                     Keys of providers; `pi auth check --provider ID` tells what is found
-  LLAMA_BASE_URL, LLAMA_API_KEY     A local server that speaks llama.cpp's or OpenAI's API
-  PI_CODING_AGENT_DIR               Settings, credentials and sessions (~/.pi/agent)
-  PI_CODING_AGENT_SESSION_DIR       Sessions
-  PI_OFFLINE                        No network but the model's, as --offline
-  PI_SKIP_VERSION_CHECK             Do not look for a newer release
-  PI_TELEMETRY                      Whether providers learn which program asks
-  PI_CACHE_RETENTION                `long` keeps prompts cached for an hour or more
-  HTTP_PROXY, HTTPS_PROXY, NO_PROXY The way to the network
-  VISUAL, EDITOR                    The editor for long messages
-  PI_LOG, PI_LOG_LEVEL              A file to log to, and how much (error, warn, info, debug, trace)
+";
 
+const EXAMPLES: &str = "
 Examples:
   pi --demo                         See it work, without a key
+  pi docs quick-start               Begin here
   pi -p \"What does this project do?\"
   git diff | pi -p \"Review this change\"
   pi -p @design.md @shot.png \"Is this what we built?\"
@@ -65,10 +60,18 @@ pub(crate) fn text() -> String {
     }
     text.push_str("  --                                What follows is messages and files only\n");
     text.push_str(REST);
+    for topic in VariableTopic::ALL {
+        let variables = VARIABLES.iter().filter(|it| it.topic == topic);
+        for variable in variables.filter(|variable| variable.in_help) {
+            push_row(&mut text, &format!("  {}", variable.name), variable.about);
+        }
+    }
+    text.push_str(EXAMPLES);
     text
 }
 
-fn title(group: FlagGroup) -> &'static str {
+/// Returns the heading of a group.
+pub(crate) fn title(group: FlagGroup) -> &'static str {
     match group {
         FlagGroup::Model => "Model",
         FlagGroup::Instructions => "Instructions",
@@ -90,8 +93,12 @@ fn push_flag(text: &mut String, flag: Flag) {
     };
     let short = flag.short().map(|short| format!(", {short}"));
     let names = format!("  {}{}{value}", flag.long(), short.unwrap_or_default());
+    push_row(text, &names, flag.about());
+}
+
+fn push_row(text: &mut String, names: &str, about: &str) {
     // Writing to a string cannot fail.
-    writeln!(text, "{names:COLUMN$}  {}", flag.about()).ok();
+    writeln!(text, "{names:COLUMN$}  {about}").ok();
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ mod args;
 mod auth_command;
 mod conversation;
 mod demo;
+mod docs_command;
+mod environment;
 mod export_command;
 mod extension_failures;
 mod help;
@@ -57,6 +59,12 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return block_on(replay_command::run(words, Env::process()));
+        Some("docs") => {
+            let words = words.iter().skip(1);
+            let words: Vec<String> = words
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            return docs_command::run(&words, &Env::process());
         }
         Some(word) if package_command::is_command(word) => return serve_packages(&words),
         _ => {}

@@ -1,6 +1,7 @@
 //! Development tasks that need more than a line of shell: `cargo xtask <task>`.
 
 mod extension_packages;
+mod docs;
 mod layers;
 mod models;
 
@@ -21,6 +22,9 @@ Tasks:
           (<provider>.json: API -> id -> record) or a models.dev document, whose
           date TIME (RFC 3339) gives, since the document has none.
   layers  Checks which crate may depend on which.
+  docs [--check]
+          Writes the tables of the manual that come from the code: flags, settings, variables,
+          keys, commands. With --check it only tells whether they are up to date.
 ";
 
 fn main() -> ExitCode {
@@ -49,8 +53,11 @@ fn run(arguments: &[String]) -> Result<String> {
         ["extension-packages", options @ ..] => {
             extension_packages::run(&extension_packages::Options::parse(options)?)
         }
+        ["docs"] => docs::run(docs::Mode::Write),
+        ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["layers"] => layers::run(),
         ["models", options @ ..] => models::run(&models::Options::parse(options)?),
+        ["docs", extra, ..] => bail!("`docs` takes `--check` alone, got `{extra}`"),
         ["layers", extra, ..] => bail!("`layers` takes no argument, got `{extra}`"),
         [task, ..] => bail!("unknown task `{task}`\n\n{}", USAGE.trim_end()),
     }

@@ -1,0 +1,276 @@
+//! The pages of the manual, and how they are found.
+
+/// A page of the manual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Topic {
+    /// What it is asked for by: the name of its file.
+    pub(super) name: &'static str,
+    /// What it is about, in a line.
+    pub(super) about: &'static str,
+    /// Words a reader may look for it by.
+    keywords: &'static [&'static str],
+    source: &'static str,
+}
+
+/// Defines a page by the name of its file.
+macro_rules! topic {
+    ($name:literal, $about:literal, [$($keyword:literal),*]) => {
+        Topic {
+            name: $name,
+            about: $about,
+            keywords: &[$($keyword),*],
+            source: include_str!(concat!("../../../../docs/", $name, ".md")),
+        }
+    };
+}
+
+/// Every page, in the order of the manual.
+#[rustfmt::skip]
+pub(super) static TOPICS: [Topic; 21] = [
+    topic!("quick-start", "From nothing to the first change in your project", ["start", "begin", "install", "tutorial", "overview"]),
+    topic!("interactive", "The terminal application: editor, commands, queue, screen", ["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
+    topic!("command-line", "Flags, modes, input, exit codes, subcommands", ["cli", "flags", "options", "print", "exit", "replay"]),
+    topic!("configuration", "Settings, environment variables, files, trust", ["settings", "environment", "variables", "trust", "agents", "context", "files"]),
+    topic!("providers", "Keys, sign-ins and servers of your own", ["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
+    topic!("models", "Choosing models, thinking levels, models.json", ["model", "thinking", "models.json", "catalogue"]),
+    topic!("sessions", "Resuming, branching, forking, exporting", ["session", "tree", "fork", "resume", "branch", "export"]),
+    topic!("session-files", "What a session file holds and what is promised about it", ["jsonl", "format", "crash", "entries"]),
+    topic!("compaction", "How long conversations are shortened", ["compact", "summary", "context", "overflow"]),
+    topic!("tools", "What the model can do, and its limits", ["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
+    topic!("extensions", "Writing extensions in TypeScript", ["extension", "plugin", "hooks", "events", "api"]),
+    topic!("skills", "Instructions the model loads when a task fits", ["skill"]),
+    topic!("templates", "Prompts with arguments, called by a slash", ["prompts", "template", "prompt-templates"]),
+    topic!("themes", "Colours of the terminal application", ["theme", "colours", "colors"]),
+    topic!("packages", "Installing extensions, skills, templates and themes", ["package", "install", "npm", "git", "update"]),
+    topic!("keybindings", "Every key, and how to change it", ["keys", "hotkeys", "shortcuts", "bindings"]),
+    topic!("rpc", "Driving pi from editors and bots", ["protocol", "editor", "client"]),
+    topic!("json", "Every event as a line of JSON", ["events", "jsonl", "stream"]),
+    topic!("sdk", "Using pi as a Rust library", ["rust", "library", "crate", "api"]),
+    topic!("security", "What pi protects, what it does not, and how to sandbox it", ["sandbox", "trust", "secrets", "privacy", "telemetry"]),
+    topic!("differences", "Where pi differs from the TypeScript pi", ["typescript", "compatibility", "reference"]),
+];
+
+impl Topic {
+    /// Returns the page as a reader wants it: without the marks of generated tables, links to other pages named by their command.
+    pub(super) fn text(self) -> String {
+        let lines = self.source.lines().filter(|line| !line.starts_with("<!--"));
+        let mut text = String::with_capacity(self.source.len());
+        for line in lines {
+            match line.strip_prefix("```") {
+                // Behind the language stands what the tests do with a block.
+                Some(info) => {
+                    text.push_str("```");
+                    text.push_str(info.split(' ').next().unwrap_or_default());
+                }
+                None => text.push_str(&with_commands(line)),
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Turns `[text](page.md)` into `text (pi docs page)`.
+fn with_commands(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (Some((lead, label)), Some((target, behind))) =
+            (before.rsplit_once('['), after.split_once(')'))
+        else {
+            break;
+        };
+        let page = target
+            .split('#')
+            .next()
+            .and_then(|file| file.strip_suffix(".md"));
+        match page.filter(|page| TOPICS.iter().any(|topic| topic.name == *page)) {
+            Some(page) => {
+                text.push_str(lead);
+                text.push_str(label);
+                text.push_str(" (`pi docs ");
+                text.push_str(page);
+                text.push_str("`)");
+            }
+            None => {
+                text.push_str(before);
+                text.push_str("](");
+                text.push_str(target);
+                text.push(')');
+            }
+        }
+        rest = behind;
+    }
+    text.push_str(rest);
+    text
+}
+
+/// Finds a page by its name, the only beginning of one, or one of its words.
+pub(super) fn find(name: &str) -> Option<Topic> {
+    let name = name.to_lowercase();
+    let name = name.strip_suffix(".md").unwrap_or(&name);
+    let exact = TOPICS.iter().find(|topic| topic.name == name);
+    let beginning = || {
+        only(
+            TOPICS
+                .iter()
+                .filter(|topic| !name.is_empty() && topic.name.starts_with(name)),
+        )
+    };
+    let word = || only(TOPICS.iter().filter(|topic| topic.keywords.contains(&name)));
+    exact.or_else(beginning).or_else(word).copied()
+}
+
+fn only<'a>(mut topics: impl Iterator<Item = &'a Topic>) -> Option<&'a Topic> {
+    let first = topics.next()?;
+    topics.next().is_none().then_some(first)
+}
+
+/// Returns the names of pages that may have been meant, the likeliest first.
+pub(super) fn suggestions(name: &str) -> Vec<&'static str> {
+    const MOST: usize = 3;
+    let name = name.to_lowercase();
+    let mut near: Vec<(usize, &'static str)> = TOPICS
+        .iter()
+        .filter_map(|topic| {
+            let words = std::iter::once(&topic.name).chain(topic.keywords);
+            let nearest = words.filter_map(|word| distance(&name, word)).min()?;
+            Some((nearest, topic.name))
+        })
+        .collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().map(|(_, name)| name).take(MOST).collect()
+}
+
+/// Returns how far two words are apart; none when they have nothing to do with each other.
+fn distance(typed: &str, word: &str) -> Option<usize> {
+    if typed.len() >= 3 && (word.contains(typed) || typed.contains(word)) {
+        return Some(0);
+    }
+    let typed: Vec<char> = typed.chars().take(40).collect();
+    let mut row: Vec<usize> = (0..=typed.len()).collect();
+    for (line, letter) in word.chars().enumerate() {
+        let mut diagonal = line;
+        let mut left = line + 1;
+        for (above, other) in row.iter_mut().skip(1).zip(&typed) {
+            let replaced = diagonal + usize::from(*other != letter);
+            diagonal = *above;
+            left = replaced.min(*above + 1).min(left + 1);
+            *above = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = line + 1;
+        }
+    }
+    row.last().copied().filter(|edits| *edits <= word.len() / 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_manual_is_a_page() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let files = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let files: BTreeSet<String> = files
+            .filter(|path| path.extension().is_some_and(|it| it == "md"))
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        let pages: BTreeSet<String> = TOPICS.iter().map(|topic| topic.name.to_owned()).collect();
+        assert_eq!(
+            files, pages,
+            "a page has a file in docs/ and a row in topics.rs"
+        );
+    }
+
+    #[test]
+    fn links_between_pages_lead_somewhere() {
+        for topic in &TOPICS {
+            for target in topic
+                .source
+                .split("](")
+                .skip(1)
+                .filter_map(|rest| rest.split(')').next())
+            {
+                let Some((page, anchor)) = split_target(target) else {
+                    continue;
+                };
+                let linked = TOPICS.iter().find(|other| other.name == page);
+                let linked = linked.unwrap_or_else(|| panic!("{}: no page {target}", topic.name));
+                let headings = linked.source.lines().filter(|line| line.starts_with('#'));
+                let mut anchors = headings.map(|line| slug(line.trim_start_matches('#')));
+                let is_there = anchor.is_none_or(|anchor| anchors.any(|it| it == anchor));
+                assert!(is_there, "{}: no heading {target}", topic.name);
+            }
+        }
+    }
+
+    fn split_target(target: &str) -> Option<(&str, Option<&str>)> {
+        let (file, anchor) = match target.split_once('#') {
+            Some((file, anchor)) => (file, Some(anchor)),
+            None => (target, None),
+        };
+        let page = file.strip_suffix(".md")?;
+        (!page.contains('/')).then_some((page, anchor))
+    }
+
+    fn slug(heading: &str) -> String {
+        let kept = heading
+            .trim()
+            .chars()
+            .filter(|it| it.is_alphanumeric() || " -_".contains(*it));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    }
+
+    #[test]
+    fn pages_are_found_by_name_beginning_and_word() {
+        for (name, page) in [
+            ("models", Some("models")),
+            ("Models.md", Some("models")),
+            ("conf", Some("configuration")),
+            ("settings", Some("configuration")),
+            ("hotkeys", Some("keybindings")),
+            ("s", None),
+            ("", None),
+            ("nothing-like-it", None),
+        ] {
+            assert_eq!(find(name).map(|topic| topic.name), page, "{name}");
+        }
+    }
+
+    #[test]
+    fn links_to_pages_name_their_command_and_others_stay() {
+        for (line, expected) in [
+            (
+                "see [models](models.md), [keys](keybindings.md#file)",
+                "see models (`pi docs models`), keys (`pi docs keybindings`)",
+            ),
+            (
+                "[site](https://example.org) and [x](unknown.md)",
+                "[site](https://example.org) and [x](unknown.md)",
+            ),
+            ("a](b", "a](b"),
+            ("no link", "no link"),
+        ] {
+            assert_eq!(with_commands(line), expected);
+        }
+    }
+
+    #[test]
+    fn pages_show_no_marks() {
+        for topic in &TOPICS {
+            let text = topic.text();
+            assert!(!text.contains("<!--"), "{}", topic.name);
+            let mut fences = text.lines().filter(|line| line.starts_with("```"));
+            assert!(fences.all(|line| !line.contains(' ')), "{}", topic.name);
+        }
+    }
+}
