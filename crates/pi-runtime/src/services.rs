@@ -23,7 +23,9 @@ use pi_config::{
     run_project_migrations,
 };
 
-use crate::system_prompt::{DocsPlaces, Instructions, SystemPromptParts, find_documentation};
+use crate::system_prompt::{
+    DocsPlaces, Instructions, SystemPromptParts, find_documentation, shell_command,
+};
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
 pub use runtime_keys::RuntimeKeys;
@@ -287,6 +289,7 @@ impl Services {
             skills: pi_config::list_skills_for_model(&resources.skills),
             docs: DocsPlaces {
                 documentation: find_documentation(package.as_deref(), program.as_deref()),
+                program: shell_command(program.as_deref()),
                 agent_directory: self.agent_dir.path().to_owned(),
             },
         }

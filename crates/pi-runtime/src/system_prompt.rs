@@ -39,8 +39,10 @@ pub struct Instructions {
 /// Where the model learns about pi itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DocsPlaces {
-    /// The folder with pi's documentation, if this installation has one.
+    /// The folder with pi's manual, if this installation has one.
     pub documentation: Option<PathBuf>,
+    /// The command that is pi in a shell: `pi docs` prints the manual.
+    pub program: String,
     /// The folder with the user's settings, models and resources.
     pub agent_directory: PathBuf,
 }
@@ -126,18 +128,23 @@ impl SystemPromptParts {
 }
 
 impl DocsPlaces {
+    /// Does not depend on the tools: a change of these must not change more of the prompt than it has to.
     fn text(&self) -> String {
-        let documentation = match &self.documentation {
-            Some(folder) => format!(
-                "\n- Documentation: {}; read the files that fit, to the end, and those they refer to.",
-                folder.display()
-            ),
-            None => String::new(),
+        let pi = match self.program.as_str() {
+            "" => "pi",
+            program => program,
+        };
+        let manual = match &self.documentation {
+            Some(folder) => format!("The manual is in {}.", folder.display()),
+            None => {
+                format!("`{pi} docs` lists the pages of the manual, `{pi} docs TOPIC` prints one.")
+            }
         };
         format!(
             "For questions about pi itself, its settings, sessions, extensions, skills, themes or \
-             SDK, and only then:{documentation}\n\
-             - `pi --help` lists commands, flags and environment variables.\n\
+             SDK, and only then:\n\
+             - {manual} Read the pages that fit, to the end, before you answer or write something for pi.\n\
+             - `{pi} --help` lists commands, flags and environment variables.\n\
              - The user's settings, models, key bindings, extensions, skills, prompts and themes \
              are in {}. A project has its own in .pi.",
             self.agent_directory.display()
@@ -204,7 +211,23 @@ fn is_in(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known == name)
 }
 
-/// Finds the folder with pi's documentation: in the one the environment names, or beside the
+/// Returns how a shell calls this program: by its whole path, since it need not be on the `PATH`.
+/// A program of another name embeds pi and does not know its commands.
+pub(crate) fn shell_command(program: Option<&Path>) -> String {
+    let is_pi = |path: &&Path| path.file_stem().is_some_and(|stem| stem == "pi");
+    let Some(path) = program.filter(is_pi) else {
+        return "pi".to_owned();
+    };
+    let path = path.to_string_lossy();
+    let is_plain = |character: char| character.is_alphanumeric() || "/\\:._-+".contains(character);
+    if path.chars().all(is_plain) {
+        path.into_owned()
+    } else {
+        "pi".to_owned()
+    }
+}
+
+/// Finds the folder with pi's manual: in the one the environment names, or beside the
 /// program.
 pub(crate) fn find_documentation(
     package: Option<&Path>,

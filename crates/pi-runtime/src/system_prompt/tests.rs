@@ -11,6 +11,7 @@ fn parts() -> SystemPromptParts {
         cwd: "/project".into(),
         docs: DocsPlaces {
             documentation: None,
+            program: "pi".to_owned(),
             agent_directory: "/home/me/.pi/agent".into(),
         },
         ..SystemPromptParts::default()
@@ -141,4 +142,21 @@ fn the_documentation_is_named_where_it_is() {
     };
     let sections = rendered(&documented, &USUAL);
     assert!(text(&sections, "docs").contains(&*docs.to_string_lossy()));
+}
+
+#[test]
+fn the_program_is_called_by_its_path_where_that_is_safe() {
+    for (program, expected) in [
+        (Some("/usr/local/bin/pi"), "/usr/local/bin/pi"),
+        (Some("/home/me/my tools/pi"), "pi"),
+        (Some("/tmp/$(x)/pi"), "pi"),
+        (Some("/usr/bin/my-editor"), "pi"),
+        (None, "pi"),
+    ] {
+        assert_eq!(
+            shell_command(program.map(Path::new)),
+            expected,
+            "{program:?}"
+        );
+    }
 }
