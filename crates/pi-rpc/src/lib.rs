@@ -42,3 +42,8 @@ pub use response::{
     QueuedMessages, Replaced, RpcResponse, SessionState, SessionStats, TokenCounts,
 };
 pub use server::{ServeEnd, ServeOptions, serve};
+
+/// The examples of the manual, compiled as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rpc.md")]
+mod manual {}

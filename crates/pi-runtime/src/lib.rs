@@ -100,3 +100,8 @@ pub use toolset::{
     DEFAULT_TOOLS, DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset,
     ToolsetOptions,
 };
+
+/// The examples of the manual, compiled as doctests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sdk.md")]
+mod manual {}

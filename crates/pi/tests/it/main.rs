@@ -12,6 +12,7 @@ mod component_table;
 mod example_extensions;
 mod extension_abuse;
 mod extension_driver;
+mod docs;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;
