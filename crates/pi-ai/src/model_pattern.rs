@@ -129,10 +129,10 @@ pub enum ModelQueryError {
     #[error("There are no models; add some to models.json")]
     NoModels,
     /// The provider does not exist.
-    #[error("Unknown provider \"{0}\"; --list-models shows those there are")]
+    #[error("Unknown provider \"{0}\"; `pi docs providers` lists those there are")]
     UnknownProvider(String),
     /// The model does not exist.
-    #[error("No model matches \"{0}\"; --list-models shows those there are")]
+    #[error("No model matches \"{0}\"; --list-models shows those with a credential")]
     NotFound(String),
     /// Several providers have the model.
     #[error(

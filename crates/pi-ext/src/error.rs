@@ -43,7 +43,7 @@ pub enum EngineError {
     #[error("the memory limit of {0} MiB for extensions was reached")]
     OutOfMemory(usize),
     /// The JavaScript thread does not come back from native code; replace the engine.
-    #[error("the JavaScript thread hangs in native code; extensions have to be loaded again")]
+    #[error("the JavaScript thread hangs in native code; /reload loads the extensions again")]
     Stuck,
     /// The engine was stopped or replaced while the call was under way.
     #[error("the extension engine was stopped before the call ended")]

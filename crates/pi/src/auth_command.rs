@@ -281,7 +281,7 @@ async fn find_secret(
     };
     let unknown = || {
         Failure::new(format!("unknown provider \"{provider}\""))
-            .hint("pi --list-models shows those that can be used")
+            .hint("pi docs providers lists those there are; models.json may name more")
     };
     let auth = models.provider(&provider).ok_or_else(unknown)?.auth();
     let auth = auth.ok_or_else(|| Failure::new(format!("{provider} needs no credential")))?;
@@ -290,13 +290,14 @@ async fn find_secret(
     let minimum_validity = match secret {
         Secret::ApiKey if is_sign_in => {
             return Err(
-                Failure::new(format!("{provider} is signed in to; it has no API key"))
-                    .hint(format!("pi auth print-bearer-token --provider {provider}")),
+                Failure::new(format!("{provider} has a sign-in and no API key")).hint(format!(
+                    "pi auth print-bearer-token --provider {provider} prints its token"
+                )),
             );
         }
         Secret::BearerToken { .. } if !is_sign_in => {
             return Err(
-                Failure::new(format!("{provider} is not signed in to")).hint(format!(
+                Failure::new(format!("there is no sign-in for {provider}")).hint(format!(
                     "pi auth print-api-key --provider {provider} prints a key"
                 )),
             );

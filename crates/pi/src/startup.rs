@@ -155,9 +155,22 @@ pub(crate) fn report(diagnostics: &[ConfigDiagnostic]) -> Result<(), Failure> {
     let Some(first) = errors.next() else {
         return Ok(());
     };
-    Err(errors.fold(Failure::new(first), |failure, further| {
+    let failure = errors.fold(Failure::new(first), |failure, further| {
         failure.hint(format!("there is more: {further}"))
-    }))
+    });
+    if diagnostics.iter().any(is_broken_extension) {
+        return Err(failure.hint("-ne starts without the extensions of folders and packages"));
+    }
+    Err(failure)
+}
+
+fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
+    let is_code = |ending: &str| ["ts", "js", "mts", "mjs", "cjs"].contains(&ending);
+    let ending = diagnostic.path.as_ref().and_then(|path| path.extension());
+    diagnostic.level == DiagnosticLevel::Error
+        && ending
+            .and_then(|ending| ending.to_str())
+            .is_some_and(is_code)
 }
 
 /// Names the file a diagnostic is about, unless its message does.

@@ -161,7 +161,7 @@ fn a_command_line_names_a_model() {
             "opus:enormous",
             None,
             &[],
-            "No model matches \"opus:enormous\"; --list-models shows those there are",
+            "No model matches \"opus:enormous\"; --list-models shows those with a credential",
         ),
         // A provider before the slash wins, unless only the other can be used.
         ("zai/glm-5", None, &[], "zai/glm-5"),
@@ -197,13 +197,13 @@ fn a_command_line_names_a_model() {
             "nothing-like-it",
             None,
             &[],
-            "No model matches \"nothing-like-it\"; --list-models shows those there are",
+            "No model matches \"nothing-like-it\"; --list-models shows those with a credential",
         ),
         (
             "gpt-5.5",
             Some("nobody"),
             &[],
-            "Unknown provider \"nobody\"; --list-models shows those there are",
+            "Unknown provider \"nobody\"; `pi docs providers` lists those there are",
         ),
     ];
     for (pattern, provider, authenticated, expected) in cases {
