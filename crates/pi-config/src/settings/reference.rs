@@ -121,7 +121,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Work, Both, "shellCommandPrefix", "shell text", "", "What every shell command begins with, such as `shopt -s expand_aliases`"),
 
     row(Session, Both, "sessionDir", "path", "", "Where sessions are kept"),
-    row(Session, Both, "sessionShareDestination", "auto, gist, radius", "auto", "Where a shared session goes"),
+    row(Session, Kept, "sessionShareDestination", "auto, gist, radius", "auto", "Where a shared session goes"),
     row(Session, Both, "compaction.enabled", "true, false", "true", "Whether long sessions are summarized by themselves"),
     row(Session, Both, "compaction.reserveTokens", "tokens", "16384", "Tokens kept free for the answer"),
     row(Session, Both, "compaction.keepRecentTokens", "tokens", "20000", "Recent tokens that are not summarized"),
@@ -177,7 +177,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Notices, Both, "warnings.anthropicExtraUsage", "true, false", "true", "Whether to warn that a subscription may cost extra"),
     row(Notices, Both, "collapseChangelog", "true, false", "false", "Whether the news after an update are short"),
     row(Notices, Both, "enableInstallTelemetry", "true, false", "false", "Whether providers learn which program asks"),
-    row(Notices, User, "selfUpdateCommand", "command, or list of its words", "", "Command that updates pi"),
+    row(Notices, Kept, "selfUpdateCommand", "command, or list of its words", "", "Command that updates pi"),
     row(Notices, Kept, "lastChangelogVersion", "version", "", "Version whose news were shown last; pi writes it"),
     row(Notices, Kept, "enableAnalytics", "true, false", "false", "Whether the user agreed to analytics"),
     row(Notices, Kept, "trackingId", "id", "", "Random id of a user who agreed to analytics"),
