@@ -20,6 +20,7 @@ Usage: pi [OPTIONS] [--] [@FILE…] [MESSAGE…]
 Each message is a prompt of its own; files and piped input go with the first one.
 
 Commands (each has its own --help):
+  docs [TOPIC]                      Read the manual
   auth                              Check credentials, or print one for another program
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
   config                            Turn resources of packages on and off
