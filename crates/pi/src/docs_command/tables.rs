@@ -202,8 +202,7 @@ fn key_variables(source: KeySource) -> String {
             "AWS_ACCESS_KEY_ID",
         ],
         KeySource::Vertex => &["GOOGLE_CLOUD_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"],
-        KeySource::CloudflareWorkersAi => &["CLOUDFLARE_API_KEY"],
-        KeySource::CloudflareAiGateway => &["CLOUDFLARE_API_KEY"],
+        KeySource::CloudflareWorkersAi | KeySource::CloudflareAiGateway => &["CLOUDFLARE_API_KEY"],
         KeySource::Llama => &["LLAMA_BASE_URL"],
     };
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
