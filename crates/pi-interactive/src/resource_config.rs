@@ -25,7 +25,7 @@ pub async fn configure_resources(
     let env = request.env.clone();
     let settings = request.settings.settings();
     let capabilities = terminal_setup::capabilities(&settings, &env);
-    let mode = terminal_setup::color_mode(capabilities);
+    let mode = terminal_setup::color_mode(capabilities, &env);
     let themes = ThemeChoice::new(mode, terminal_setup::color_scheme(&env), &settings);
     let (keys, _) = terminal_setup::read_keys(&request.agent_dir, &env);
     let look = Look::new(terminal_setup::appearance(

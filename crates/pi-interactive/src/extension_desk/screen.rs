@@ -320,7 +320,8 @@ fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
         path,
         mode: match theme.mode() {
             ColorMode::TrueColor => "truecolor",
-            ColorMode::Palette => "256color",
+            // Extensions know two modes; the colours of a plain theme are empty in either.
+            ColorMode::Palette | ColorMode::Plain => "256color",
         },
         colors: tokens
             .map(|token| (token.name(), theme.style(token).open()))
