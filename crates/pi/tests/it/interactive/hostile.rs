@@ -142,7 +142,11 @@ async fn nothing_a_conversation_brings_reaches_the_terminal_raw() {
     terminal.wait("@file");
     terminal.send("\x15");
     terminal.wait_gone("@file");
-    for (command, shown) in [("/tree", "think"), ("/fork", "think"), ("/resume", "think")] {
+    for (command, shown) in [
+        ("/tree", "No such tool."),
+        ("/fork", "list"),
+        ("/resume", "think"),
+    ] {
         terminal.submit(command);
         terminal.wait("escape c");
         terminal.wait(shown);
