@@ -31,8 +31,8 @@ mod message_text;
 mod paths;
 mod picture_desk;
 mod queue_view;
-mod resource_config;
 mod reference;
+mod resource_config;
 mod scratch;
 mod screen;
 mod session_link;
@@ -56,8 +56,8 @@ use thiserror::Error;
 
 pub use extension_desk::ExtensionDesk;
 pub use extension_kit::ExtensionKit;
-pub use resource_config::configure_resources;
 pub use reference::{CommandReference, actions, commands};
+pub use resource_config::configure_resources;
 pub use trust_desk::TrustDesk;
 
 use app::{App, AppParts};

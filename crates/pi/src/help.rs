@@ -25,7 +25,6 @@ Commands (each has its own --help):
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
   config                            Turn resources of packages on and off
   replay                            Run a recorded conversation again, offline
-  docs [TOPIC]                      Read the manual
 ";
 
 const REST: &str = "

@@ -59,6 +59,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return block_on(replay_command::run(words, Env::process()));
+        }
         Some("docs") => {
             let words = words.iter().skip(1);
             let words: Vec<String> = words

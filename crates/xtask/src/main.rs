@@ -1,7 +1,7 @@
 //! Development tasks that need more than a line of shell: `cargo xtask <task>`.
 
-mod extension_packages;
 mod docs;
+mod extension_packages;
 mod layers;
 mod models;
 

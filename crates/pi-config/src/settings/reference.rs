@@ -172,6 +172,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Resources, Both, "themes", "list of paths and patterns", "", "Themes; read per file"),
     row(Resources, Both, "enableSkillCommands", "true, false", "true", "Whether the menu offers skills as commands"),
     row(Resources, Both, "npmCommand", "list of words", "", "Program that installs npm packages, instead of pi's own installer"),
+    row(Resources, User, "allowInstallScripts", "list of names", "", "npm packages whose install scripts may run"),
 
     row(Notices, Both, "showCacheMissNotices", "true, false", "false", "Whether costly cache misses are shown"),
     row(Notices, Both, "warnings.anthropicExtraUsage", "true, false", "true", "Whether to warn that a subscription may cost extra"),

@@ -9,10 +9,10 @@
 mod bad_input;
 mod command_line;
 mod component_table;
+mod docs;
 mod example_extensions;
 mod extension_abuse;
 mod extension_driver;
-mod docs;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;
