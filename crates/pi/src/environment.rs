@@ -101,7 +101,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     rarely(Screen, "PI_TRUE_COLOR", "1 or 0: whether there are 16 million colours"),
     rarely(Screen, "PI_HYPERLINKS", "1 or 0: whether links can be clicked"),
     rarely(Screen, "PI_TUI_ESC_TIMEOUT", "Milliseconds to wait for the rest of a key after Escape (10, over SSH 100)"),
-    rarely(Screen, "NO_COLOR", "Set to anything: no colours where pi prints and ends"),
+    rarely(Screen, "NO_COLOR", "Set to anything: no colours"),
     rarely(Screen, "PAGER", "Shows the pages of pi docs (less)"),
 
     often(Diagnosis, "PI_LOG", "A file to log to"),
