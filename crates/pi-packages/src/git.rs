@@ -314,8 +314,7 @@ impl GitPackage<'_> {
             .variable("GIT_TERMINAL_PROMPT", "0")
             .variable("GIT_ASKPASS", "")
             .variable("SSH_ASKPASS_REQUIRE", "never")
-            .variable("GCM_INTERACTIVE", "never")
-            .variable("GIT_LFS_SKIP_SMUDGE", "1");
+            .variable("GCM_INTERACTIVE", "never");
         if self.uses_plain_ssh(directory).await {
             command = command.variable("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
         }

@@ -195,13 +195,13 @@ impl PackageInstaller {
     }
 
     /// Returns those of the packages that have something newer. What cannot be asked has nothing.
-    pub async fn outdated<'a>(&self, packages: &'a [UsedPackage]) -> Vec<&'a UsedPackage> {
+    pub async fn outdated(&self, packages: &[UsedPackage]) -> Vec<UsedPackage> {
         if self.is_offline() {
             return Vec::new();
         }
-        stream::iter(packages)
+        stream::iter(packages.to_vec())
             .map(|package| async move {
-                let has_update = self.has_update(package).await;
+                let has_update = self.has_update(&package).await;
                 has_update.then_some(package)
             })
             .buffered(CHECKS_AT_ONCE)

@@ -26,7 +26,7 @@ use pi_packages::{InstallerOptions, PackageError, PackageInstaller, ScriptPolicy
 use pi_runtime::PackageSupplier as _;
 
 use crate::mode::Terminals;
-use crate::output::{Exit, Failure, notice, print, warn};
+use crate::output::{Exit, Failure, notice, print, print_foreign, warn};
 use crate::signals::{Signal, Signals};
 use relative_path::relative;
 use request::{Asked, CommandName, PackageRequest, PackageTask, parse};
@@ -54,7 +54,7 @@ pub(crate) async fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
     };
     progress_bar::clear(std::io::stderr().is_terminal());
     match outcome {
-        Ok(text) => print(&text),
+        Ok(text) => print_foreign(&text),
         Err(failure) => failure.report(),
     }
 }
