@@ -14,7 +14,10 @@ pub(super) const PREFIX: &str = "package:";
 pub(super) fn part(module: &str, mut asked: Vec<String>) -> String {
     asked.sort_unstable();
     asked.dedup();
-    let is_plain = |name: &str| name.chars().all(|it| it.is_alphanumeric() || "_$".contains(it));
+    let is_plain = |name: &str| {
+        name.chars()
+            .all(|it| it.is_alphanumeric() || "_$".contains(it))
+    };
     let needs_all = asked
         .iter()
         .any(|name| name == EVERYTHING || name == "default" || !is_plain(name));

@@ -23,10 +23,6 @@ const MOST_DERIVATION_MEMORY: usize = 512 * 1024 * 1024;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "the options of the operations, as JavaScript names them"
-)]
 struct Arguments {
     algorithm: String,
     length: usize,
@@ -89,13 +85,15 @@ fn with_keys(
         "cipher" => {
             let [key, vector, additional, message] = parts(bytes, &arguments.parts)?;
             let job = cipher::Job {
-                direction: match arguments.decrypts {
-                    true => cipher::Direction::Decrypt,
-                    false => cipher::Direction::Encrypt,
+                direction: if arguments.decrypts {
+                    cipher::Direction::Decrypt
+                } else {
+                    cipher::Direction::Encrypt
                 },
-                padding: match arguments.has_no_padding {
-                    true => cipher::Padding::None,
-                    false => cipher::Padding::Pkcs7,
+                padding: if arguments.has_no_padding {
+                    cipher::Padding::None
+                } else {
+                    cipher::Padding::Pkcs7
                 },
                 key,
                 vector,

@@ -1,4 +1,4 @@
-//! TLS for sockets and WebSockets of extensions: aws-lc, with the trust of the platform.
+//! TLS for the sockets of extensions, those of the web too: aws-lc, with the trust of the platform.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! WebSockets: the Rust half of the global of that name.
+//! The Rust half of the global `WebSocket`.
 
 use std::rc::Rc;
 

@@ -175,7 +175,7 @@ impl<'world> Driver<'world> {
         for step in row["steps"].as_array().cloned().unwrap_or_default() {
             timeout(LIMIT, self.step(&step))
                 .await
-                .map_err(|_| format!("hangs: {step}"))?
+                .map_err(|_elapsed| format!("hangs: {step}"))?
                 .map_err(|error| format!("{error}: {step}"))?;
         }
         Ok(())
@@ -260,7 +260,7 @@ impl<'world> Driver<'world> {
             return Ok(false);
         };
         let record: Value =
-            serde_json::from_str(&line).map_err(|_| format!("not a record: {line}"))?;
+            serde_json::from_str(&line).map_err(|_invalid| format!("not a record: {line}"))?;
         let method = record["method"].as_str().unwrap_or_default();
         if record["type"] == "extension_ui_request" && DIALOGS.contains(&method) {
             let mut answer = self.answers.pop_front().ok_or(format!("asks: {line}"))?;

@@ -2,6 +2,7 @@
 
 use aws_lc_rs::encoding::AsDer as _;
 use aws_lc_rs::encoding::{Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::error::{KeyRejected, Unspecified};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
@@ -164,11 +165,11 @@ impl Scheme<'_> {
     }
 }
 
-fn bad_key(error: impl std::fmt::Display) -> NativeError {
+fn bad_key(error: KeyRejected) -> NativeError {
     NativeError::new(format!("the key cannot be read: {error}")).with_code("ERR_OSSL_UNSUPPORTED")
 }
 
-fn failed<E>(_unspecified: E) -> NativeError {
+fn failed(_unspecified: Unspecified) -> NativeError {
     NativeError::new("the operation with this key failed")
 }
 
