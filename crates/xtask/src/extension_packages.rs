@@ -133,6 +133,8 @@ fn install(work: &Path, package: &str) -> Result<PathBuf> {
         let lines = said
             .lines()
             .map(|line| line.trim_start_matches("npm error "));
+        // Addresses of registries are nobody's concern.
+        let lines = lines.filter(|line| !line.contains("://"));
         let why = lines.take(2).collect::<Vec<_>>().join(": ");
         bail!("{why}");
     }

@@ -91,7 +91,8 @@ impl Program {
         let mut rpc = self.command(package);
         rpc.args(["--mode", "rpc"]).env("PROBE_RESULT", &result);
         let (code, _, errors) = self.run_until(rpc, &result)?;
-        if !result.exists() {
+        // A program that ends with an error has refused an extension.
+        if !result.exists() || code != Some(0) {
             let first = errors.lines().find(|line| !line.trim().is_empty());
             let why = first.unwrap_or("nothing was said").to_owned();
             return Ok(Outcome::Failed(format!("{why} (status {code:?})")));
@@ -129,10 +130,7 @@ impl Program {
         command.args(["--mode", "rpc"]).env("PROBE_RESULT", &result);
         command.args(flags.iter().map(|name| format!("--{name}")));
         let (_, _, errors) = self.run_until(command, &result)?;
-        let is_unknown = |name: &String| {
-            let words = errors.split([' ', ':']);
-            words.into_iter().any(|word| word == format!("--{name}"))
-        };
+        let is_unknown = |name: &String| errors.contains(&format!("unknown option --{name}:"));
         let taken = flags.iter().filter(|name| !is_unknown(name));
         Ok(taken.cloned().collect())
     }
