@@ -39,6 +39,7 @@ impl App {
         then: impl FnOnce(&mut Self, Option<usize>) + Send + 'static,
     ) {
         let choices: Vec<String> = choices.iter().map(|choice| (*choice).to_owned()).collect();
+        self.dismiss_question();
         let dialog = QuestionDialog::choose(self.look.clone(), question, &choices, Instant::now());
         self.asked = Some(Box::new(move |app, answer| match answer {
             Answer::Chosen(place) => then(app, Some(place)),
@@ -54,6 +55,7 @@ impl App {
         example: &str,
         then: impl FnOnce(&mut Self, Option<String>) + Send + 'static,
     ) {
+        self.dismiss_question();
         let dialog = PromptDialog::open(self.look.clone(), question, Some(example), Instant::now());
         self.asked = Some(Box::new(move |app, answer| match answer {
             Answer::Text(text) => then(app, Some(text)),
@@ -69,6 +71,7 @@ impl App {
         subject: &str,
         given_up: impl FnOnce(&mut Self) + Send + 'static,
     ) -> Watched {
+        self.dismiss_question();
         let cancel = CancellationToken::new();
         let guard: DropGuard = cancel.clone().drop_guard();
         // Whatever takes the place of the dialog gives the work up, too.
@@ -91,5 +94,13 @@ impl App {
         // The guard cancels when it is dropped: it must not, the work is done.
         self.asked = None;
         self.screen.close_dialog();
+        self.ask_next();
+    }
+
+    /// Answers for the user, who is about to be asked something else.
+    fn dismiss_question(&mut self) {
+        if let Some(asked) = self.asked.take() {
+            asked(self, Answer::Dismissed);
+        }
     }
 }
