@@ -78,7 +78,7 @@ async fn a_command_of_the_user_runs_and_can_be_stopped() {
     terminal.wait("alpha");
     terminal.submit("!echo shell-$((20+3)); exit 4");
     terminal.wait("shell-23");
-    terminal.wait("4");
+    terminal.wait("(exit 4)");
     terminal.submit("!echo be''gun; sleep 600");
     terminal.wait("begun");
     terminal.send("\x1b");
