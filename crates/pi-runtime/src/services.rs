@@ -19,8 +19,7 @@ use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
     ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, TrustChoice,
     TrustDecision, TrustInputs, TrustStore, TrustUpdate, decide_trust, load_resources,
-    read_models_file,
-    run_project_migrations,
+    read_models_file, run_project_migrations,
 };
 
 use crate::system_prompt::{

@@ -10,7 +10,7 @@ use std::io::Cursor;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fast_image_resize::images::Image;
+use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, RgbImage, RgbaImage};
@@ -292,36 +292,36 @@ fn on_white(image: &DynamicImage) -> RgbImage {
     flat
 }
 
-/// An image in a form that can be resized, eight bits a channel.
-enum Pixels {
-    Opaque(RgbImage),
-    Transparent(RgbaImage),
+/// An image in a form that can be resized: four channels of eight bits, the one form the resizer is
+/// built for.
+struct Pixels {
+    image: RgbaImage,
+    is_opaque: bool,
 }
 
 impl Pixels {
     fn of(image: &DynamicImage) -> Self {
-        if image.color().has_alpha() {
-            Self::Transparent(image.to_rgba8())
-        } else {
-            Self::Opaque(image.to_rgb8())
+        Self {
+            image: image.to_rgba8(),
+            is_opaque: !image.color().has_alpha(),
         }
     }
 
     fn resized(&self, width: u32, height: u32) -> Option<DynamicImage> {
-        let (size, bytes, pixel_type) = match self {
-            Self::Opaque(image) => (image.dimensions(), image.as_raw(), PixelType::U8x3),
-            Self::Transparent(image) => (image.dimensions(), image.as_raw(), PixelType::U8x4),
-        };
-        let source =
-            fast_image_resize::images::ImageRef::new(size.0, size.1, bytes, pixel_type).ok()?;
-        let mut target = Image::new(width, height, pixel_type);
-        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3));
+        let (from_width, from_height) = self.image.dimensions();
+        let bytes = self.image.as_raw();
+        let source = ImageRef::new(from_width, from_height, bytes, PixelType::U8x4).ok()?;
+        let mut target = Image::new(width, height, PixelType::U8x4);
+        let options = ResizeOptions::new()
+            .resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3))
+            .use_alpha(!self.is_opaque);
         Resizer::new().resize(&source, &mut target, &options).ok()?;
-        let bytes = target.into_vec();
-        match self {
-            Self::Opaque(_) => RgbImage::from_raw(width, height, bytes).map(Into::into),
-            Self::Transparent(_) => RgbaImage::from_raw(width, height, bytes).map(Into::into),
-        }
+        let image = DynamicImage::from(RgbaImage::from_raw(width, height, target.into_vec())?);
+        Some(if self.is_opaque {
+            image.to_rgb8().into()
+        } else {
+            image
+        })
     }
 }
 

@@ -61,17 +61,13 @@ impl<'out> Writer<'out> {
         self.text(itoa::Buffer::new().format(number));
     }
 
-    fn open<'a>(
-        &'a mut self,
-        opening: &str,
-        closing: &'static str,
-    ) -> Result<Compound<'a, 'out>, Error> {
+    fn open<'a>(&'a mut self, opening: &str, closing: &'static str) -> Compound<'a, 'out> {
         self.text(opening);
-        Ok(Compound {
+        Compound {
             writer: self,
             closing,
             is_first: true,
-        })
+        }
     }
 
     /// Opens the object around the content of an enum variant.
@@ -287,11 +283,11 @@ impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
     }
 
     fn serialize_seq(self, _length: Option<usize>) -> Result<Self::SerializeSeq, Error> {
-        self.open("[", "]")
+        Ok(self.open("[", "]"))
     }
 
     fn serialize_tuple(self, _length: usize) -> Result<Self::SerializeTuple, Error> {
-        self.open("[", "]")
+        Ok(self.open("[", "]"))
     }
 
     fn serialize_tuple_struct(
@@ -299,7 +295,7 @@ impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
         _name: &'static str,
         _length: usize,
     ) -> Result<Self::SerializeTupleStruct, Error> {
-        self.open("[", "]")
+        Ok(self.open("[", "]"))
     }
 
     fn serialize_tuple_variant(
@@ -310,11 +306,11 @@ impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
         _length: usize,
     ) -> Result<Self::SerializeTupleVariant, Error> {
         self.open_variant(variant);
-        self.open("[", "]}")
+        Ok(self.open("[", "]}"))
     }
 
     fn serialize_map(self, _length: Option<usize>) -> Result<Self::SerializeMap, Error> {
-        self.open("{", "}")
+        Ok(self.open("{", "}"))
     }
 
     fn serialize_struct(
@@ -322,7 +318,7 @@ impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
         _name: &'static str,
         _length: usize,
     ) -> Result<Self::SerializeStruct, Error> {
-        self.open("{", "}")
+        Ok(self.open("{", "}"))
     }
 
     fn serialize_struct_variant(
@@ -333,7 +329,7 @@ impl<'a, 'out> ser::Serializer for &'a mut Writer<'out> {
         _length: usize,
     ) -> Result<Self::SerializeStructVariant, Error> {
         self.open_variant(variant);
-        self.open("{", "}}")
+        Ok(self.open("{", "}}"))
     }
 }
 
