@@ -26,7 +26,7 @@ macro_rules! topic {
 
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
-pub(super) static TOPICS: [Topic; 21] = [
+pub(super) static TOPICS: [Topic; 22] = [
     topic!("quick-start", "From nothing to the first change in your project", ["start", "begin", "install", "tutorial", "overview"]),
     topic!("interactive", "The terminal application: editor, commands, queue, screen", ["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic!("command-line", "Flags, modes, input, exit codes, subcommands", ["cli", "flags", "options", "print", "exit", "replay"]),
@@ -38,6 +38,7 @@ pub(super) static TOPICS: [Topic; 21] = [
     topic!("compaction", "How long conversations are shortened", ["compact", "summary", "context", "overflow"]),
     topic!("tools", "What the model can do, and its limits", ["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
     topic!("extensions", "Writing extensions in TypeScript", ["extension", "plugin", "hooks", "events", "api"]),
+    topic!("extensions-compatibility", "Which packages of others were tried, and what they found", ["compatible", "tried"]),
     topic!("skills", "Instructions the model loads when a task fits", ["skill"]),
     topic!("templates", "Prompts with arguments, called by a slash", ["prompts", "template", "prompt-templates"]),
     topic!("themes", "Colours of the terminal application", ["theme", "colours", "colors"]),
