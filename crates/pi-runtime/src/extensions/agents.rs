@@ -62,7 +62,7 @@ impl Bridge {
         let options: AgentOptions = read(arguments)?;
         let number = options.number;
         let backer = self.backer(extension, number)?;
-        let runtime_options = options.runtime(self, &backer)?;
+        let runtime_options = options.runtime(self, &backer);
         let shared = self.shared()?;
         Ok(self.on_program(async move {
             let runtime = SessionRuntime::start(runtime_options).await.map_err(told)?;

@@ -202,30 +202,30 @@ impl Bridge {
             "diagnostics": problems.collect::<Vec<_>>(),
         })
     }
+}
 
-    /// Makes a picture fit.
-    pub(super) fn resize_image(&self, arguments: Value) -> Result<HostFuture, HostError> {
-        let picture: Picture = read(arguments)?;
-        let work = tokio::task::spawn_blocking(move || {
-            let bytes = BASE64_STANDARD.decode(&picture.data).map_err(told)?;
-            let usual = ImageLimits::default();
-            let limits = ImageLimits {
-                max_width: picture.max_width.unwrap_or(usual.max_width),
-                max_height: picture.max_height.unwrap_or(usual.max_height),
-                max_bytes: picture.max_bytes.unwrap_or(usual.max_bytes),
-                jpeg_quality: picture.jpeg_quality.unwrap_or(usual.jpeg_quality),
-            };
-            let cancel = CancellationToken::new();
-            let fitted = fit_image(&bytes, &picture.mime_type, Some(limits), &cancel);
-            Ok(match fitted {
-                Ok(fitted) => json!({
-                    "data": fitted.data,
-                    "mimeType": fitted.media_type,
-                    "notes": fitted.notes,
-                }),
-                Err(_) => Value::Null,
-            })
-        });
-        Ok(Box::pin(async move { work.await.map_err(told)? }))
-    }
+/// Makes a picture fit.
+pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
+    let picture: Picture = read(arguments)?;
+    let work = tokio::task::spawn_blocking(move || {
+        let bytes = BASE64_STANDARD.decode(&picture.data).map_err(told)?;
+        let usual = ImageLimits::default();
+        let limits = ImageLimits {
+            max_width: picture.max_width.unwrap_or(usual.max_width),
+            max_height: picture.max_height.unwrap_or(usual.max_height),
+            max_bytes: picture.max_bytes.unwrap_or(usual.max_bytes),
+            jpeg_quality: picture.jpeg_quality.unwrap_or(usual.jpeg_quality),
+        };
+        let cancel = CancellationToken::new();
+        let fitted = fit_image(&bytes, &picture.mime_type, Some(limits), &cancel);
+        Ok(match fitted {
+            Ok(fitted) => json!({
+                "data": fitted.data,
+                "mimeType": fitted.media_type,
+                "notes": fitted.notes,
+            }),
+            Err(_) => Value::Null,
+        })
+    });
+    Ok(Box::pin(async move { work.await.map_err(told)? }))
 }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::bridge::{Bridge, field, read, spell, told, unknown};
+use super::conversions::resize_image;
 use super::front_end::{DialogAnswer, DialogQuestion, ExtensionDialog};
 use super::screen::CompletionQuestion;
 use super::sending::{SendMessage, SendUserMessage};
@@ -52,7 +53,7 @@ impl Bridge {
             "models.stream" => self.ask_model(extension, arguments),
             "models.auth" => self.model_auth(&arguments),
             "shelf.list" => self.list_sessions(&arguments),
-            "convert.image" => self.resize_image(arguments),
+            "convert.image" => resize_image(arguments),
             "summary.compact" | "summary.branch" => self.summarize(method, arguments),
             "signIn.ask" => self.ask_sign_in(&arguments),
             "agent.create" => self.create_agent(extension, arguments),

@@ -161,8 +161,8 @@ impl Bridge {
             "shelf.project" => context_of(&field::<Vec<Value>>(&arguments, "entries")?),
             _ => {
                 let number: u64 = field(&arguments, "session")?;
-                let mut shelf = lock(&self.shelf);
-                let session = shelf.sessions.get_mut(&number);
+                let mut open = lock(&self.shelf);
+                let session = open.sessions.get_mut(&number);
                 let session = session.ok_or_else(|| HostError::new("this session was closed"))?;
                 let method = method.strip_prefix("shelf.").unwrap_or(method);
                 on_session(session, method, &arguments)
@@ -221,7 +221,7 @@ fn context_of(entries: &[Value]) -> Result<Value, HostError> {
     let kept = projection
         .entries()
         .iter()
-        .map(|projected| projected.entry());
+        .map(pi_session::ProjectedEntry::entry);
     Ok(json!({ "messages": messages, "entries": kept.collect::<Vec<_>>() }))
 }
 

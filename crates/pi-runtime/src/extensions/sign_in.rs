@@ -8,7 +8,6 @@ use std::sync::Weak;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use pi_ai::json::JsonObject;
 use pi_ai::{
     LoginChoice, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthCredential,
     OAuthError, OAuthFlow, OAuthRequestAuth,
@@ -21,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::bridge::{Bridge, field, lock, read};
+use super::bridge::{Bridge, field, lock};
 use super::tool::words;
 
 /// The ids of choices; an extension's own are words that are not known before it runs.
@@ -268,7 +267,9 @@ fn read_credential(value: Value) -> Result<OAuthCredential, OAuthError> {
         what: "the extension's sign-in",
         problem: problem.to_owned(),
     };
-    let mut members: JsonObject = read(value).map_err(|_| problem("is no object"))?;
+    let Value::Object(mut members) = value else {
+        return Err(problem("is no object"));
+    };
     let mut text = |name: &str| match members.remove(name) {
         Some(Value::String(text)) => Some(SecretString::from(text)),
         _ => None,

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use pi_ai::{ImageContent, ThinkingLevel};
 use pi_config::{AgentDir, ResourceFlags};
-use pi_ext::HostError;
 use serde::Deserialize;
 
 use super::super::bridge::Bridge;
@@ -78,11 +77,7 @@ impl From<AgentResources> for ResourceFlags {
 
 impl AgentOptions {
     /// Returns what the runtime of the agent starts from.
-    pub(super) fn runtime(
-        self,
-        bridge: &Bridge,
-        backer: &Backer,
-    ) -> Result<RuntimeOptions, HostError> {
+    pub(super) fn runtime(self, bridge: &Bridge, backer: &Backer) -> RuntimeOptions {
         let agent_dir = match self.agent_dir {
             Some(agent_dir) => AgentDir::at(agent_dir),
             None => bridge.agent_dir.clone(),
@@ -109,7 +104,7 @@ impl AgentOptions {
             (None, DefaultTools::None) => Some(own_names.collect()),
             (None, DefaultTools::All | DefaultTools::NoBuiltin) => None,
         };
-        Ok(RuntimeOptions {
+        RuntimeOptions {
             session,
             session_dir: self.session_dir,
             trust: Some(bridge.is_trusted),
@@ -128,7 +123,7 @@ impl AgentOptions {
             resources: self.resources.into(),
             model_collection: Some(bridge.models.clone()),
             ..RuntimeOptions::new(agent_dir, cwd, bridge.env.clone())
-        })
+        }
     }
 }
 
