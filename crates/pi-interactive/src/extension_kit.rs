@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use crate::terminal_setup::read_keys;
 
 /// Longer than any sequence is waited for.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const PATIENCE: Duration = Duration::from_hours(1);
 
 /// The terminal library, for extensions.
 #[derive(Debug)]
@@ -163,9 +163,9 @@ impl TerminalKit for ExtensionKit {
             mode: self.keyboard(),
         };
         match kind {
-            "editor" => Ok(Box::new(editor::EditorPart::new(keyboard, read(options)?))),
+            "editor" => Ok(Box::new(editor::EditorPart::new(keyboard, &read(options)?))),
             "field" => Ok(Box::new(field::FieldPart::new(keyboard, read(options)?))),
-            "markdown" => Ok(Box::new(document::DocumentPart::new(read(options)?))),
+            "markdown" => Ok(Box::new(document::DocumentPart::new(&read(options)?))),
             _ => Err(unknown(kind)),
         }
     }
@@ -230,7 +230,7 @@ fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
             let Fuzzy { query, texts } = read(arguments)?;
             Ok(rank(&FuzzyQuery::new(&query), &texts).into())
         }
-        "text.highlight" => document::highlight(read(arguments)?),
+        "text.highlight" => Ok(document::highlight(&read(arguments)?)),
         _ => Err(unknown(question)),
     }
 }

@@ -136,7 +136,7 @@ pub(super) struct DocumentOptions {
 pub(super) struct DocumentPart(Markdown);
 
 impl DocumentPart {
-    pub(super) fn new(options: DocumentOptions) -> Self {
+    pub(super) fn new(options: &DocumentOptions) -> Self {
         let defaults = MarkdownOptions::default();
         let markdown = Markdown::new(&options.text, options.paint.theme())
             .padding(options.padding_x, options.padding_y)
@@ -173,7 +173,8 @@ impl KitPart for DocumentPart {
 
 #[derive(Deserialize)]
 pub(super) struct Code {
-    code: String,
+    #[serde(rename = "code")]
+    text: String,
     language: Option<String>,
     #[serde(default)]
     syntax: SyntaxPaint,
@@ -182,13 +183,13 @@ pub(super) struct Code {
 }
 
 /// Colours code, line by line.
-pub(super) fn highlight(code: Code) -> Result<Value, HostError> {
-    let language = code.language.unwrap_or_default();
+pub(super) fn highlight(code: &Code) -> Value {
+    let language = code.language.as_deref().unwrap_or_default();
     let lines = pi_tui::highlight_code(
-        &code.code,
-        &language,
+        &code.text,
+        language,
         &code.syntax.styles(),
         code.plain.style(),
     );
-    Ok(json!(lines))
+    json!(lines)
 }

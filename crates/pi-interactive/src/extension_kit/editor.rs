@@ -100,7 +100,7 @@ pub(super) struct EditorPart {
 }
 
 impl EditorPart {
-    pub(super) fn new(keyboard: Keyboard, options: EditorPartOptions) -> Self {
+    pub(super) fn new(keyboard: Keyboard, options: &EditorPartOptions) -> Self {
         let defaults = EditorOptions::default();
         let theme = EditorTheme {
             border: Painter::plain(),
