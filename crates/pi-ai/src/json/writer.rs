@@ -481,7 +481,7 @@ mod tests {
     #[test]
     fn every_shape_of_value_is_written_as_serde_json_writes_it() {
         let numbers = BTreeMap::from([(-1, true), (20, false)]);
-        let flags = BTreeMap::from([(false, ()), (true, ())]);
+        let flags = BTreeMap::from([(false, None), (true, Some('x'))]);
         let named = Shape::Named {
             text: "a\"b",
             missing: None,

@@ -155,7 +155,7 @@ fn everything_as_own_history() {
     let exchange = prepared(&AzureResponses, &azure_request(fields, messages, &env));
     let headers = HeaderOverrides::from([("api-key".to_owned(), Some("az-key".to_owned()))]);
     assert_eq!(exchange.headers, headers);
-    assert_snapshot!(body_lines(&exchange.body.clone().into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
     model: "mine"
     input:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
@@ -188,7 +188,7 @@ fn everything_as_a_hand_off_to_another_provider() {
     let messages = everything("openai", api::OPENAI_RESPONSES, "beta");
     let fields = json!({"provider": "pz", "compat": {"supportsStrictMode": false}});
     let exchange = prepared(&AzureResponses, &azure_request(fields, messages, &[]));
-    assert_snapshot!(body_lines(&exchange.body.clone().into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
     model: "alpha"
     input:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}

@@ -122,7 +122,7 @@ fn everything_as_own_history() {
     let request = codex_request(fields, messages, options());
     let exchange = prepared(&CodexHttp::new(&request), &request);
     assert_eq!(exchange.encoding, BodyEncoding::Zstd);
-    assert_snapshot!(body_lines(&exchange.body.clone().into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
     model: "alpha"
     store: false
     stream: true
@@ -165,7 +165,7 @@ fn everything_as_a_hand_off() {
         .insert("textVerbosity".into(), "high".into());
     let request = codex_request(fields, messages, options);
     let exchange = prepared(&CodexHttp::new(&request), &request);
-    assert_snapshot!(body_lines(&exchange.body.clone().into_tree()), @r#"
+    assert_snapshot!(body_lines(&exchange.body.into_tree()), @r#"
     model: "alpha"
     store: false
     stream: true

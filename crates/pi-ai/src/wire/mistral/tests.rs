@@ -429,7 +429,7 @@ fn the_session_is_told_while_prompts_are_cached() {
         let header = sent.headers.get("x-affinity").cloned().flatten();
         (
             header,
-            sent.body.clone().into_tree()["prompt_cache_key"].clone(),
+            sent.body.into_tree()["prompt_cache_key"].clone(),
         )
     };
     for retention in [CacheRetention::Short, CacheRetention::Long] {

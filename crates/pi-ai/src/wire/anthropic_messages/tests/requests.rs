@@ -52,7 +52,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
     let messages = testing::everything("mock", "anthropic-messages", "alpha");
     let exchange = exchange(&request(json!({}), messages, options())).await;
     assert_eq!(exchange.url, "http://127.0.0.1:9/v1/messages?beta=true");
-    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":[{"type":"text","text":"look at this"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"PNG"}}]}
@@ -125,7 +125,7 @@ async fn changes_of_prompt_and_tools_may_stand_in_the_conversation() {
         exchange.headers["anthropic-beta"].as_deref(),
         Some("mid-conversation-tool-changes-2026-07-01")
     );
-    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":"hi"}
@@ -160,18 +160,18 @@ async fn a_tool_with_two_meanings_is_declared_once_with_the_last_one() {
     let exchange = exchange(&request(compat, messages, options())).await;
     assert_eq!(exchange.headers.get("anthropic-beta"), None);
     assert_eq!(
-        exchange.body.clone().into_tree()["tools"]
+        exchange.body.into_tree()["tools"]
             .as_array()
             .unwrap()
             .len(),
         1
     );
     assert_eq!(
-        exchange.body.clone().into_tree()["tools"][0]["description"],
+        exchange.body.into_tree()["tools"][0]["description"],
         "Reads well."
     );
     assert_eq!(
-        exchange.body.clone().into_tree()["messages"]
+        exchange.body.into_tree()["messages"]
             .as_array()
             .unwrap()
             .len(),
@@ -204,7 +204,7 @@ async fn the_effort_may_be_part_of_the_history() {
         exchange.headers["anthropic-beta"].as_deref(),
         Some("mid-conversation-output-config-2026-07-01,thinking-binding-controls-2026-08-01")
     );
-    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
     model: "alpha"
     messages:
       {"role":"user","content":"1"}

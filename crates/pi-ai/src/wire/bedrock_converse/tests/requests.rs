@@ -54,7 +54,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
         exchange.url,
         "http://127.0.0.1:9/model/us.anthropic.claude-sonnet-4-5-v1%3A0/converse-stream"
     );
-    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
     messages:
       {"role":"user","content":[{"text":"look at this"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}]}
       {"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"two reads","signature":"c2lnbmF0dXJl"}}},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1|fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2|fc_2","name":"read","input":{"path":"b","limit":2}}}]}
@@ -73,7 +73,7 @@ async fn a_conversation_with_everything_in_it_as_own_history() {
 async fn a_conversation_with_everything_in_it_handed_over() {
     let messages = testing::everything("elsewhere", "openai-responses", "omega");
     let exchange = exchange(&request(json!({}), messages, StreamOptions::default())).await;
-    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
     messages:
       {"role":"user","content":[{"text":"look at this"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}]}
       {"role":"assistant","content":[{"text":"two reads"},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1_fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}}]}
@@ -232,7 +232,7 @@ async fn odd_content_is_made_acceptable() {
         ..StreamOptions::default()
     };
     let exchange = exchange(&request(json!({"id": SONNET}), messages, options)).await;
-    assert_snapshot!(outline(&exchange.body.clone().into_tree()), @r##"
+    assert_snapshot!(outline(&exchange.body.into_tree()), @r##"
     messages:
       {"role":"user","content":[{"text":"<empty>"},{"text":"<empty>"}]}
       {"role":"assistant","content":[{"text":"unsigned"},{"reasoningContent":{"redactedContent":"b3BhcXVl"}},{"toolUse":{"toolUseId":"a","name":"read","input":{"nested":[{"kept":null}]}}}]}

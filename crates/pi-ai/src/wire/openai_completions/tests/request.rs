@@ -255,10 +255,10 @@ fn a_history_with_calls_always_has_a_tool_list() {
         json!([answer(json!([call]))]),
         options(),
     ));
-    assert_eq!(sent.body.clone().into_tree()["tools"], json!([]));
+    assert_eq!(sent.body.into_tree()["tools"], json!([]));
     let plain = json!([{"role": "user", "content": "hi"}]);
     let sent = exchange(&request(model(json!({})), plain, options()));
-    assert_eq!(sent.body.clone().into_tree().get("tools"), None);
+    assert_eq!(sent.body.into_tree().get("tools"), None);
 }
 
 #[test]
