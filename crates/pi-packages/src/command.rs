@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::error::PackageError;
 
 /// A program may work this long before it is ended.
-const LONGEST: Duration = Duration::from_secs(30 * 60);
+const LONGEST: Duration = Duration::from_mins(30);
 
 /// How much of a program's last words an error repeats.
 const LAST_WORDS: usize = 2000;
@@ -109,7 +109,7 @@ pub(crate) async fn run(command: Command) -> Result<String, PackageError> {
     }
     let output = tokio::time::timeout(command.limit, process.output())
         .await
-        .map_err(|_| failed(format!("it took longer than {} s", command.limit.as_secs())))?
+        .map_err(|_elapsed| failed(format!("it took longer than {} s", command.limit.as_secs())))?
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => failed("there is no such program".to_owned()),
             _ => failed(error.to_string()),

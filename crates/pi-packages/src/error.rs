@@ -127,6 +127,10 @@ impl PackageError {
         }
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers hand over errors and texts alike"
+    )]
     pub(crate) fn malformed(what: impl Into<String>, problem: impl ToString) -> Self {
         Self::Malformed {
             what: what.into(),
@@ -148,7 +152,9 @@ impl PackageError {
             Self::Network { .. } => {
                 vec!["check the connection and the proxy, then try again".to_owned()]
             }
-            Self::Refused { status, .. } if matches!(status, 401 | 403) => vec![
+            Self::Refused {
+                status: 401 | 403, ..
+            } => vec![
                 "the registry wants a token: `//HOST/:_authToken=…` in ~/.npmrc".to_owned(),
             ],
             Self::UnknownPackage(_) => vec![

@@ -193,7 +193,14 @@ pub(crate) fn nameless_file(folder: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
+
+    fn write(path: &Path, content: &str) {
+        let mut file = File::create(path).unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+    }
 
     #[test]
     fn a_new_folder_takes_the_place_of_the_old_one() {
@@ -203,7 +210,7 @@ mod tests {
             let staging = Staging::create(home.path(), "place").unwrap();
             let new = staging.path().join("new");
             fs::create_dir(&new).unwrap();
-            fs::write(new.join("file"), content).unwrap();
+            write(&new.join("file"), content);
             put_in_place(&new, &place).unwrap();
             assert_eq!(fs::read_to_string(place.join("file")).unwrap(), content);
         }
@@ -242,7 +249,7 @@ mod tests {
         let (from, to) = (home.path().join("from"), home.path().join("to"));
         fs::create_dir_all(from.join("sub/node_modules")).unwrap();
         fs::create_dir_all(from.join("node_modules")).unwrap();
-        fs::write(from.join("sub/file"), "x").unwrap();
+        write(&from.join("sub/file"), "x");
         link(Path::new("sub/file"), &from.join("link")).unwrap();
         copy(&from, &to, Content::Shared, &["node_modules"]).unwrap();
         assert!(to.join("sub/node_modules").is_dir());

@@ -5,6 +5,7 @@
 //! feed names the checksum of every archive, so that one signature covers everything.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -32,7 +33,7 @@ const KEY: Option<&str> = option_env!("PI_RELEASE_KEY");
 const FEED_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long a release may take.
-const PROGRAM_LIMIT: Duration = Duration::from_secs(10 * 60);
+const PROGRAM_LIMIT: Duration = Duration::from_mins(10);
 
 /// How long the new program may take to say its version.
 const TRIAL_LIMIT: Duration = Duration::from_secs(20);
@@ -127,10 +128,12 @@ impl ReleaseChannel {
         let signature = String::from_utf8_lossy(&signature);
         let unsigned =
             || PackageError::Release("the release feed is not signed by pi's key".to_owned());
-        let signature = STANDARD.decode(signature.trim()).map_err(|_| unsigned())?;
+        let signature = STANDARD
+            .decode(signature.trim())
+            .map_err(|_invalid| unsigned())?;
         UnparsedPublicKey::new(&ED25519, &self.key)
             .verify(&feed, &signature)
-            .map_err(|_| unsigned())?;
+            .map_err(|_invalid| unsigned())?;
         serde_json::from_slice(&feed)
             .map_err(|error| PackageError::malformed("the release feed", error))
     }
@@ -169,11 +172,18 @@ impl ReleaseChannel {
             .fetch(&released.url, MAX_PROGRAM_BYTES, PROGRAM_LIMIT)
             .await?;
         let digest = Sha256::digest(&bytes);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest.iter().fold(String::new(), |mut text, byte| {
+            // Writing to a string cannot fail.
+            write!(text, "{byte:02x}").ok();
+            text
+        });
         if !digest.eq_ignore_ascii_case(released.sha256.trim()) {
             return Err(PackageError::Integrity(format!("pi {}", news.version)));
         }
-        let bytes = if released.url.ends_with(".gz") {
+        let bytes = if Path::new(&released.url)
+            .extension()
+            .is_some_and(|ending| ending == "gz")
+        {
             decompress(&bytes)?
         } else {
             bytes
@@ -222,7 +232,7 @@ impl ReleaseChannel {
         };
         tokio::time::timeout(limit, fetching)
             .await
-            .map_err(|_| network(format!("it took longer than {} s", limit.as_secs())))?
+            .map_err(|_elapsed| network(format!("it took longer than {} s", limit.as_secs())))?
     }
 }
 

@@ -221,9 +221,9 @@ impl Switchboard {
             let entries = entries_mut(settings, item.kind).get_or_insert_default();
             entries.retain(|entry| {
                 let is_override = entry.starts_with(['!', '+', '-']);
-                let named = target(entry);
-                let is_ours = is_override && names.iter().any(|name| name == named);
-                let is_plain = next == ProjectOverride::Inherit && is_inherited && named == name;
+                let about = target(entry);
+                let is_ours = is_override && names.iter().any(|name| name == about);
+                let is_plain = next == ProjectOverride::Inherit && is_inherited && about == name;
                 !is_ours && !is_plain
             });
             let sign = match next {
@@ -267,19 +267,19 @@ impl Switchboard {
             };
             let mut filter = filter_of(entry);
             let list = patterns_mut(&mut filter, item.kind);
-            let patterns = list.get_or_insert_default();
-            patterns.retain(|entry| target(entry) != name);
+            let kept = list.get_or_insert_default();
+            kept.retain(|entry| target(entry) != name);
             match next {
                 ProjectOverride::Inherit => {}
-                ProjectOverride::Load => patterns.push(format!("+{name}")),
-                ProjectOverride::Unload => patterns.push(format!("-{name}")),
+                ProjectOverride::Load => kept.push(format!("+{name}")),
+                ProjectOverride::Unload => kept.push(format!("-{name}")),
             }
-            if patterns.is_empty() {
+            if kept.is_empty() {
                 *list = None;
             }
             let says_nothing = Kind::ALL
                 .into_iter()
-                .all(|kind| patterns_of(&filter, kind).is_none());
+                .all(|kind| patterns(&filter, kind).is_none());
             if !says_nothing {
                 *entry = PackageSource::Filtered(filter);
             } else if filter.autoload == Some(false) {
@@ -444,16 +444,13 @@ fn filter_of(entry: &PackageSource) -> PackageFilter {
 }
 
 fn patterns(filter: &PackageFilter, kind: Kind) -> Option<&[String]> {
-    patterns_of(filter, kind).as_deref()
-}
-
-fn patterns_of(filter: &PackageFilter, kind: Kind) -> &Option<Vec<String>> {
-    match kind {
+    let patterns = match kind {
         Kind::Extensions => &filter.extensions,
         Kind::Skills => &filter.skills,
         Kind::Prompts => &filter.prompts,
         Kind::Themes => &filter.themes,
-    }
+    };
+    patterns.as_deref()
 }
 
 fn patterns_mut(filter: &mut PackageFilter, kind: Kind) -> &mut Option<Vec<String>> {

@@ -19,7 +19,7 @@ use crate::folder::{self, Staging};
 /// believed to be gone.
 const TIMING: LockTiming = LockTiming {
     stale: Duration::from_secs(12),
-    patience: Duration::from_secs(10 * 60),
+    patience: Duration::from_mins(10),
     renewal: Duration::from_secs(4),
 };
 

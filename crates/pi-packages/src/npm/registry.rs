@@ -28,7 +28,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const PASSING_TROUBLE: [u16; 6] = [408, 429, 500, 502, 503, 504];
 
 /// How long a registry may take to begin an answer, and between its pieces.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
@@ -151,7 +151,7 @@ impl Registry {
             let asking = self.http.download(address.as_str(), &headers, &self.env);
             let answer = tokio::time::timeout(PATIENCE, asking)
                 .await
-                .map_err(|_| silent(target))?
+                .map_err(|_elapsed| silent(target))?
                 .map_err(|error| network(target, error.message))?;
             match answer.status() {
                 200 => return Ok(answer),
@@ -207,7 +207,7 @@ async fn next(
 ) -> Result<Option<impl std::ops::Deref<Target = [u8]> + use<>>, PackageError> {
     tokio::time::timeout(PATIENCE, answer.chunk())
         .await
-        .map_err(|_| silent(target))?
+        .map_err(|_elapsed| silent(target))?
         .map_err(|error| network(target, error.message))
 }
 

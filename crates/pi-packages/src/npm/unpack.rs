@@ -182,7 +182,7 @@ impl Unpacking<'_> {
     /// Refuses a link that leads out of the package; the others are no part of it either.
     fn check_link(&self, path: &Path, kind: EntryType, target: &[u8]) -> Result<(), PackageError> {
         let leads_out = || self.refuse(&format!("{} links out of the package", path.display()));
-        let target = std::str::from_utf8(target).map_err(|_| leads_out())?;
+        let target = std::str::from_utf8(target).map_err(|_invalid| leads_out())?;
         if target.contains('\\') || has_drive(target) || Path::new(target).is_absolute() {
             return Err(leads_out());
         }

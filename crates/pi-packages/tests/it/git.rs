@@ -1,6 +1,7 @@
 //! Packages of git repositories, which `insteadOf` maps from their addresses to folders of the test.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,7 +39,8 @@ impl Repository {
         for (path, content) in files {
             let path = self.0.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
+            let mut file = fs::File::create(path).unwrap();
+            file.write_all(content.as_bytes()).unwrap();
         }
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--message", "x"]);
@@ -56,7 +58,6 @@ impl Repository {
         let programs = String::from_utf8(programs.stdout).unwrap();
         let program = Path::new(programs.trim()).join("git-daemon");
         if !program.exists() {
-            println!("skipped: git has no server here");
             return None;
         }
         let process = Command::new(program)

@@ -1,5 +1,6 @@
 //! Releases of pi: signed feeds, and the program that replaces itself.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -37,7 +38,10 @@ async fn channel(
     let key = Ed25519KeyPair::generate().unwrap();
     let programs = GatedServer::start([ok(served)]).await;
     let digest = Sha256::digest(content);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = digest.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    });
     let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
     let mut feed = json!({
         "version": NEW, "notes": "Faster.",
@@ -82,7 +86,7 @@ async fn a_signed_release_takes_the_place_of_the_program() {
 #[tokio::test]
 async fn a_feed_that_was_changed_is_not_believed() {
     let (channel, _server) = channel(&program(NEW), &program(NEW), |feed| {
-        feed["version"] = json!("9.9.9")
+        feed["version"] = json!("9.9.9");
     })
     .await;
     let error = channel.newest().await.unwrap_err();
