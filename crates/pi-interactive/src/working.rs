@@ -206,7 +206,7 @@ impl Working {
     }
 
     fn is_working(&self) -> bool {
-        matches!(self.activity, Activity::Working { .. })
+        matches!(self.activity, Activity::Working)
     }
 
     /// Returns the picture to show at the moment.

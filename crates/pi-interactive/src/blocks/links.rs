@@ -57,7 +57,7 @@ mod tests {
         let mut appearance = Appearance::for_tests();
         appearance.capabilities.hyperlinks = true;
         let lines = block.lines(60, &appearance);
-        let text: Vec<&str> = lines.iter().map(|line| line.as_str()).collect();
+        let text: Vec<&str> = lines.iter().map(pi_tui::Line::as_str).collect();
         let text = text.join("\n");
         assert_eq!(text.matches("\x1b]8;;https://example.com/#1").count(), 1);
         assert_eq!(text.matches("\x1b]8;;").count(), 2);

@@ -1,5 +1,7 @@
 //! Records of every kind of turn, run again; and records that say what the loop would not do.
 
+#![expect(clippy::disallowed_methods, reason = "what tests write needs no care")]
+
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

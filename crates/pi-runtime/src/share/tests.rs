@@ -1,5 +1,11 @@
 //! A `gh` that is a script, and what becomes of what it says.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests may panic, and what they write needs no care"
+)]
+
 use std::os::unix::fs::PermissionsExt as _;
 
 use pi_session::NewSession;

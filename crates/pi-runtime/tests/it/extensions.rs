@@ -13,6 +13,7 @@ use pi_runtime::{
     InputVerdict, RuntimeOptions, SessionHooks, SessionRuntime, UserInput,
 };
 use pretty_assertions::assert_eq;
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -231,7 +232,6 @@ async fn a_provider_of_an_extension_signs_in_like_any_other() {
         matches!(&shown[0], LoginEvent::AuthUrl { url, .. } if url == "https://corp.example/login")
     );
     assert!(matches!(&shown[1], LoginEvent::Progress { message } if message == "typed, second"));
-    use secrecy::ExposeSecret as _;
     assert_eq!(credential.access.expose_secret(), "a1");
     let key = |credential: &_| {
         let auth = flow.request_auth(credential);

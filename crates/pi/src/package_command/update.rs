@@ -84,7 +84,7 @@ async fn refresh_catalogues(packages: &Packages<'_>) -> Result<String, Failure> 
     });
     let report = tokio::time::timeout(CATALOGUES_LIMIT, refreshing)
         .await
-        .map_err(|_| {
+        .map_err(|_elapsed| {
             cancel.cancel();
             Failure::new(format!(
                 "the services took longer than {} s",

@@ -146,7 +146,7 @@ async fn drive(row: Value, folder: PathBuf) -> Result<(), String> {
     let extension = row["extension"].as_str().unwrap().to_owned();
     let about = row["about"].as_str().unwrap().to_owned();
     let world = World::new(replies(&row["model"])).await;
-    let row = driver::fill(row, &world, &folder);
+    let row = driver::fill(&row, &world, &folder);
     driver::prepare(&row, &world);
     // Some are driven in a copy, with another address in it.
     let path = folder.join(row["path"].as_str().unwrap_or(&extension));

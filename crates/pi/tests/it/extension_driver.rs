@@ -56,7 +56,7 @@ fn reply(step: &Value) -> Reply {
 }
 
 /// Puts the folders of the run into the texts of a row.
-pub(crate) fn fill(row: Value, world: &World, examples: &Path) -> Value {
+pub(crate) fn fill(row: &Value, world: &World, examples: &Path) -> Value {
     let folders = [
         ("${PROJECT}", world.project()),
         ("${AGENT}", world.home.path().join("agent")),

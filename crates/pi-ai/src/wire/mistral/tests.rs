@@ -427,10 +427,7 @@ fn the_session_is_told_while_prompts_are_cached() {
         };
         let sent = exchange(&hello(model(json!({})), options));
         let header = sent.headers.get("x-affinity").cloned().flatten();
-        (
-            header,
-            sent.body.into_tree()["prompt_cache_key"].clone(),
-        )
+        (header, sent.body.into_tree()["prompt_cache_key"].clone())
     };
     for retention in [CacheRetention::Short, CacheRetention::Long] {
         let session = (Some("session-1".to_owned()), json!("session-1"));

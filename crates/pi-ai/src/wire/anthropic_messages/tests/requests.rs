@@ -159,24 +159,10 @@ async fn a_tool_with_two_meanings_is_declared_once_with_the_last_one() {
     ]);
     let exchange = exchange(&request(compat, messages, options())).await;
     assert_eq!(exchange.headers.get("anthropic-beta"), None);
-    assert_eq!(
-        exchange.body.into_tree()["tools"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
-    assert_eq!(
-        exchange.body.into_tree()["tools"][0]["description"],
-        "Reads well."
-    );
-    assert_eq!(
-        exchange.body.into_tree()["messages"]
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    let body = exchange.body.into_tree();
+    assert_eq!(body["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(body["tools"][0]["description"], "Reads well.");
+    assert_eq!(body["messages"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
