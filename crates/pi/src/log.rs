@@ -104,7 +104,7 @@ mod tests {
         std::fs::remove_file(&directory).unwrap();
         assert_eq!(
             written,
-            "refused: Bearer [redacted] x-api-key: [redacted] [redacted]\n"
+            "refused: Bearer [redacted], x-api-key: [redacted] [redacted]\n"
         );
     }
 }

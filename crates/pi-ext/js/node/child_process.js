@@ -15,12 +15,14 @@ function invalid(name, expected) {
   return Object.assign(new TypeError(`The "${name}" argument must be ${expected}`), { code: "ERR_INVALID_ARG_TYPE" });
 }
 
-// `stdio` in any of its forms as three words.
+// `stdio` in any of its forms: three words, or the number of an open file in the place of one.
 function streamsOf(stdio, otherwise = "pipe") {
   const list = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
   return [0, 1, 2].map((index) => {
     const value = list[index] ?? otherwise;
     if (value === "inherit" || value === index || value === globalThis.process?.stdin || value === globalThis.process?.stdout || value === globalThis.process?.stderr) return "inherit";
+    const descriptor = typeof value === "number" ? value : value?.fd;
+    if (typeof descriptor === "number") return { file: descriptor };
     return value === "ignore" ? "ignore" : "pipe";
   });
 }

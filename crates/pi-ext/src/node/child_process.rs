@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::Mutex;
 
+use super::files::OpenFiles;
 use super::{NativeError, NativeFuture, Request};
 use crate::engine::{Realm, Reply};
 
@@ -30,15 +31,23 @@ enum Stream {
     Pipe,
     Ignore,
     Inherit,
+    /// A file that JavaScript has open.
+    File(i32),
 }
 
 impl Stream {
-    fn as_stdio(self) -> Stdio {
-        match self {
+    fn to_stdio(self, files: &OpenFiles) -> Result<Stdio, NativeError> {
+        Ok(match self {
             Self::Pipe => Stdio::piped(),
             Self::Ignore => Stdio::null(),
             Self::Inherit => Stdio::inherit(),
-        }
+            Self::File(number) => {
+                let file = files.get(number, "spawn")?;
+                let file = file.try_clone();
+                file.map_err(|error| NativeError::from_io(&error, "spawn", None))?
+                    .into()
+            }
+        })
     }
 }
 
@@ -80,7 +89,8 @@ pub(super) fn call(realm: &Rc<Realm>, request: &Request) -> Result<Reply, Native
         "spawnSync" => {
             let spawn: Spawn = request.read()?;
             let input = request.bytes.clone();
-            realm.watchdog.pause(|| run_to_end(&spawn, input))
+            let files = &realm.resources.files;
+            realm.watchdog.pause(|| run_to_end(&spawn, files, input))
         }
         "kill" => {
             let pid = request
@@ -171,7 +181,7 @@ async fn read(source: &Mutex<Option<Box<dyn AsyncRead + Unpin>>>) -> Result<Repl
 }
 
 fn spawn(realm: &Rc<Realm>, spawn: &Spawn) -> Result<Reply, NativeError> {
-    let mut command = Command::from(command(spawn));
+    let mut command = Command::from(command(spawn, &realm.resources.files)?);
     let mut child = command
         .spawn()
         .map_err(|error| spawn_error(&error, spawn))?;
@@ -189,7 +199,7 @@ fn spawn(realm: &Rc<Realm>, spawn: &Spawn) -> Result<Reply, NativeError> {
     Ok(Reply::Json(json!({ "id": id, "pid": pid })))
 }
 
-fn command(spawn: &Spawn) -> std::process::Command {
+fn command(spawn: &Spawn, files: &OpenFiles) -> Result<std::process::Command, NativeError> {
     let mut command = std::process::Command::new(&spawn.file);
     let [stdin, stdout, stderr] = spawn.streams;
     command
@@ -197,9 +207,9 @@ fn command(spawn: &Spawn) -> std::process::Command {
         .current_dir(&spawn.cwd)
         .env_clear()
         .envs(&spawn.env)
-        .stdin(stdin.as_stdio())
-        .stdout(stdout.as_stdio())
-        .stderr(stderr.as_stdio());
+        .stdin(stdin.to_stdio(files)?)
+        .stdout(stdout.to_stdio(files)?)
+        .stderr(stderr.to_stdio(files)?);
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt as _;
@@ -215,7 +225,7 @@ fn command(spawn: &Spawn) -> std::process::Command {
     }
     #[cfg(not(unix))]
     let _unix_only = (spawn.detached, spawn.uid, spawn.gid);
-    command
+    Ok(command)
 }
 
 fn spawn_error(error: &std::io::Error, spawn: &Spawn) -> NativeError {
@@ -223,9 +233,13 @@ fn spawn_error(error: &std::io::Error, spawn: &Spawn) -> NativeError {
 }
 
 /// Runs a child to its end, feeding it and keeping its output.
-fn run_to_end(spawn: &Spawn, input: Option<Vec<u8>>) -> Result<Reply, NativeError> {
+fn run_to_end(
+    spawn: &Spawn,
+    files: &OpenFiles,
+    input: Option<Vec<u8>>,
+) -> Result<Reply, NativeError> {
     let began = Instant::now();
-    let mut child = command(spawn)
+    let mut child = command(spawn, files)?
         .spawn()
         .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();

@@ -3,7 +3,8 @@
 //! What switching does is the board's matter, which stands between this dialog and the settings.
 
 use pi_tui::{
-    ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, MouseEvent, action,
+    ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, Key, KeyId, MouseEvent,
+    action,
 };
 
 use super::field::prefilled;
@@ -295,7 +296,7 @@ impl Pane for ResourcesDialog {
                 self.turn();
                 return InputOutcome::Consumed;
             }
-            if key.text() == Some(' ') {
+            if key.is(KeyId::new(Key::Space)) || key.text() == Some(' ') {
                 self.switch();
                 return InputOutcome::Consumed;
             }

@@ -246,6 +246,12 @@ impl ExtensionSignIn {
             }
         };
         lock(&shared.bridge.sign_ins).remove(&signal);
+        // What was shown last is still under way when the extension is done.
+        while let Ok(step) = steps.try_recv() {
+            if let SignInStep::Show(shown) = step {
+                interaction.notify(shown.into());
+            }
+        }
         match outcome {
             Ok(credential) => read_credential(credential),
             Err(_) if cancel.is_cancelled() => Err(OAuthError::Cancelled),

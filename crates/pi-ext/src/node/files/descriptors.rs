@@ -37,7 +37,12 @@ impl OpenFiles {
         number
     }
 
-    fn get(&self, number: i32, system_call: &str) -> Result<Arc<File>, NativeError> {
+    /// Returns an open file.
+    pub(in crate::node) fn get(
+        &self,
+        number: i32,
+        system_call: &str,
+    ) -> Result<Arc<File>, NativeError> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table
             .files

@@ -128,7 +128,7 @@ impl Stream {
         let rest = text.get(self.rest..).unwrap_or_default();
         let (blocks, definitions) = self.parse(rest, page);
         let (last, before) = blocks.split_last()?;
-        if !has_begun(rest, last.range.start) {
+        if !has_begun(rest, last) {
             self.render_all(text, &blocks, page);
             return None;
         }
@@ -205,10 +205,20 @@ impl Stream {
     }
 }
 
-/// Returns whether the block at `start` has a whole line; until then it may become another one.
-fn has_begun(text: &str, start: usize) -> bool {
-    let line = text.get(line_start(text, start)..);
-    line.is_some_and(|line| line.contains('\n'))
+/// Returns whether a block has the whole lines that make it what it is; until then it may become
+/// another one. A table is one by its second line, the columns of which must be those of the first.
+fn has_begun(text: &str, placed: &Placed) -> bool {
+    let lines = match placed.block {
+        Block::Table(_) => 2,
+        _ => 1,
+    };
+    has_whole_lines(text, placed.range.start, lines)
+}
+
+/// Returns whether this many lines, from the one at `start` on, are whole.
+fn has_whole_lines(text: &str, start: usize, lines: usize) -> bool {
+    let rest = text.get(line_start(text, start)..).unwrap_or_default();
+    rest.matches('\n').take(lines).count() == lines
 }
 
 fn line_start(text: &str, at: usize) -> usize {

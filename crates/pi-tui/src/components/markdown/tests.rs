@@ -371,3 +371,11 @@ proptest! {
         prop_assert_eq!(streamed(&pieces, 40), streamed(&[&text], 40));
     }
 }
+
+#[test]
+fn a_row_of_dashes_that_grows_out_of_its_columns_makes_no_table() {
+    let text = "| x | 漢字 |\n|`- - ---\n|-|-|\n";
+    let pieces: Vec<String> = text.chars().map(String::from).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    assert_eq!(streamed(&pieces, 40), streamed(&[text], 40));
+}

@@ -116,7 +116,7 @@ async fn nothing_a_conversation_brings_reaches_the_terminal_raw() {
     terminal.wait("alpha");
     for (prompt, shown) in [
         ("think", "thought"),
-        ("link", "link"),
+        ("link", "link code"),
         ("call", "No such tool."),
         ("read", "No such file."),
         ("print", "Printed."),

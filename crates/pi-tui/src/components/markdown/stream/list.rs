@@ -3,7 +3,7 @@
 //! Only the last item is read again. A blank line between any two items sets all of them apart, hence
 //! finished items are moved, though not rendered again, when one appears.
 
-use super::{Page, Stream, has_begun, line_start};
+use super::{Page, Stream, has_begun, has_whole_lines, line_start};
 use crate::components::markdown::parse::{Block, Item, List, Placed};
 use crate::line::Line;
 
@@ -63,7 +63,7 @@ impl Stream {
             return None;
         };
         if let (Some(next), Some(last)) = (after.first(), after.last())
-            && has_begun(rest, last.range.start)
+            && has_begun(rest, last)
         {
             open.loose |= list.loose;
             self.finish_items(&mut open, &list.items, page);
@@ -74,7 +74,7 @@ impl Stream {
         let mut items = list.items.as_slice();
         if let Some((last, before)) = items.split_last()
             && !before.is_empty()
-            && has_begun(rest, last.start)
+            && has_whole_lines(rest, last.start, 1)
         {
             // What the last item goes on with must not decide how the others are spaced for good.
             let start = line_start(rest, last.start);

@@ -3,7 +3,7 @@
 //! Only the last row is read again, below a copy of the header. Finished rows keep their text; they
 //! are laid out again when a later row changes the widths of the columns.
 
-use super::{Page, Stream, has_begun, line_start};
+use super::{Page, Stream, has_begun, has_whole_lines, line_start};
 use crate::components::markdown::parse::{Block, Placed, Row, Table};
 use crate::components::markdown::table::{Columns, Grid};
 
@@ -82,7 +82,7 @@ impl Stream {
         let (rows, after) = first_table(&blocks)?;
         self.unreadable = None;
         if let (Some(next), Some(last)) = (after.first(), after.last())
-            && has_begun(&source, last.range.start)
+            && has_begun(&source, last)
         {
             open.add_rows(&grid, rows);
             let columns = open.columns.clone();
@@ -95,7 +95,7 @@ impl Stream {
         let mut rows = rows;
         if let Some((last, before)) = rows.split_last()
             && !before.is_empty()
-            && has_begun(&source, last.start)
+            && has_whole_lines(&source, last.start, 1)
         {
             open.add_rows(&grid, before);
             self.rest = offset + line_start(&source, last.start);
