@@ -48,10 +48,11 @@ async fn commands_say_what_they_did() {
     terminal.submit("/session");
     terminal.wait(".jsonl");
     terminal.submit("/export out.html");
-    terminal.wait("out.html");
-    assert!(world.project().join("out.html").exists());
+    let page = world.project().join("out.html");
+    terminal.wait_until("the exported page", |_| page.exists());
     terminal.submit("/export branch.jsonl");
-    terminal.wait("branch.jsonl");
+    let branch = world.project().join("branch.jsonl");
+    terminal.wait_until("the exported branch", |_| branch.exists());
     terminal.submit("/model beta");
     // Enter has taken the completion.
     terminal.wait("/model mock/beta");
