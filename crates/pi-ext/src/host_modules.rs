@@ -30,7 +30,11 @@ pub fn module_support(specifier: &str, names: &[String]) -> ModuleSupport {
     };
     let missing: Vec<String> = names
         .iter()
-        .filter(|name| *name != "default" && !module.exports.contains(&name.as_str()))
+        .filter(|name| {
+            // Who takes the module as a whole finds what is there.
+            let is_whole = matches!(name.as_str(), "default" | "*");
+            !is_whole && !module.exports.contains(&name.as_str())
+        })
         .cloned()
         .collect();
     if missing.is_empty() {
@@ -56,7 +60,7 @@ mod tests {
             module_support(specifier, &names)
         };
         assert_eq!(
-            support("node:fs", &["readFileSync", "default"]),
+            support("node:fs", &["readFileSync", "default", "*"]),
             ModuleSupport::Full
         );
         assert_eq!(support("path", &["join"]), ModuleSupport::Full);
