@@ -128,6 +128,7 @@ pub(super) fn parse(text: &str, reading: Reading<'_>) -> (Vec<Placed>, HashMap<S
         source: &unified,
         keep_escapes: reading.keep_escapes,
         events: parser.into_offset_iter().peekable(),
+        task: None,
     };
     (reader.top_level(), definitions)
 }
@@ -136,6 +137,9 @@ struct Reader<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {
     source: &'a str,
     keep_escapes: bool,
     events: Peekable<I>,
+    /// The box of the item under way, which stands before or, in a loose list, inside its first
+    /// paragraph.
+    task: Option<bool>,
 }
 
 impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
@@ -247,8 +251,10 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     let marker = source.split_whitespace().next().unwrap_or("-").to_owned();
                     list.loose |=
                         matches!(self.events.peek(), Some((Event::Start(Tag::Paragraph), _)));
-                    let task = self.task_marker();
+                    let outer = self.task.take();
+                    self.task = self.task_marker();
                     let blocks = self.blocks(depth + 1);
+                    let task = std::mem::replace(&mut self.task, outer);
                     list.items.push(Item {
                         start,
                         marker,
@@ -366,7 +372,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
             }
             Event::Html(html) | Event::InlineHtml(html) => push_text(text, &html),
             Event::SoftBreak | Event::HardBreak => text.push(Inline::Break),
-            Event::TaskListMarker(done) => push_text(text, if done { "[x] " } else { "[ ] " }),
+            Event::TaskListMarker(done) => self.task = Some(done),
             Event::FootnoteReference(label) => push_text(text, &format!("[^{label}]")),
             Event::Rule | Event::End(_) => {}
             Event::Start(tag) => {

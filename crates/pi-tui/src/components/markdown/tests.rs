@@ -379,3 +379,14 @@ fn a_row_of_dashes_that_grows_out_of_its_columns_makes_no_table() {
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     assert_eq!(streamed(&pieces, 40), streamed(&[text], 40));
 }
+
+#[test]
+fn a_task_looks_the_same_in_a_list_with_and_without_empty_lines() {
+    let tight = streamed(&["- [ ] open\nmore\n- [x] done\n"], 40);
+    let loose = streamed(&["- [ ] open\nmore\n\n- [x] done\n"], 40);
+    let filled = |lines: Vec<String>| -> Vec<String> {
+        let lines = lines.into_iter();
+        lines.filter(|line| !line.trim().is_empty()).collect()
+    };
+    assert_eq!(filled(tight), filled(loose));
+}
