@@ -206,7 +206,7 @@ impl Wrapper {
             if self.line_width > 0 {
                 self.break_line();
             } else {
-                self.line.clear();
+                self.restart_line();
             }
             self.word_style.write_open(&mut self.line);
         }
@@ -221,7 +221,7 @@ impl Wrapper {
             if self.line_width > 0 {
                 self.break_line();
             } else {
-                self.line.clear();
+                self.restart_line();
             }
             self.word_style.write_open(&mut self.line);
         } else {
@@ -261,6 +261,17 @@ impl Wrapper {
         self.line_style.write_line_end(&mut self.line);
         self.lines.push(std::mem::take(&mut self.line));
         self.line_width = 0;
+    }
+
+    /// Forgets the sequences of a line without width, since the style is written anew; text that
+    /// takes no room stays.
+    fn restart_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let texts = AnsiTokens::new(&line).filter_map(|token| match token {
+            AnsiToken::Text(text) => Some(text),
+            AnsiToken::Sequence(_) => None,
+        });
+        self.line = texts.collect();
     }
 
     /// Ends the line at a line end of the text; the style goes on.

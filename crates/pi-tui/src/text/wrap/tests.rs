@@ -96,6 +96,12 @@ fn hard_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn text_without_width_stays_when_the_next_word_begins_a_line() {
+    let lines = wrap_text("\0\tAaaaaaaaaaaa", 12);
+    assert_eq!(lines, ["\0Aaaaaaaaaaaa"]);
+}
+
 proptest! {
     #[test]
     fn no_line_is_wider_than_asked(text in hard_text(), width in 1_usize..300) {
