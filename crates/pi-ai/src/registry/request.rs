@@ -17,6 +17,20 @@ use crate::stream::AssistantStream;
 const PLACEHOLDERS: [&str; 2] = ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_GATEWAY_ID"];
 
 impl Models {
+    fn request(
+        &self,
+        model: &Arc<Model>,
+        messages: Arc<[Message]>,
+        options: StreamOptions,
+    ) -> ModelRequest {
+        ModelRequest {
+            model: Arc::clone(model),
+            messages,
+            options,
+            env: self.0.env.clone(),
+        }
+    }
+
     /// Asks a model. The stream exists at once; a missing credential or an unknown provider is how
     /// it ends.
     pub fn stream(
@@ -26,12 +40,7 @@ impl Models {
         options: StreamOptions,
     ) -> AssistantStream {
         let models = self.clone();
-        let request = ModelRequest {
-            model: Arc::clone(model),
-            messages: messages.into(),
-            options,
-            env: self.0.env.clone(),
-        };
+        let request = self.request(model, messages.into(), options);
         let now = request.env.now_ms();
         AssistantStream::produce(model, now, |writer| async move {
             let cancel = request.options.cancel.clone();
@@ -52,12 +61,7 @@ impl Models {
         options: StreamOptions,
     ) -> AssistantStream {
         let models = self.clone();
-        let request = ModelRequest {
-            model: Arc::clone(model),
-            messages: messages.into(),
-            options,
-            env: self.0.env.clone(),
-        };
+        let request = self.request(model, messages.into(), options);
         let now = request.env.now_ms();
         AssistantStream::produce(model, now, |writer| async move {
             let cancel = request.options.cancel.clone();
