@@ -6,6 +6,7 @@
 
 mod edit;
 mod outline;
+mod recent;
 mod selection;
 mod settings;
 mod shown;

@@ -3,12 +3,23 @@
 
 use std::collections::HashMap;
 
-use pi_ai::{AgentMessage, Usage};
+use pi_ai::AgentMessage;
 use serde::Serialize;
 
 use crate::compaction::estimate::reported_tokens;
 use crate::context::Projection;
-use crate::entry::{Entry, EntryBody};
+use crate::entry::Entry;
+use crate::error::SessionError;
+use crate::index::Slot;
+use crate::kind::{EntryKind, MessageRole};
+use crate::store::Session;
+
+mod receipt;
+
+use receipt::{Receipt, Spent};
+
+/// How many bytes of a file are counted at once at least, so that many short lines are one read.
+const COUNTED_AT_ONCE: u64 = 256 * 1024;
 
 /// Whose usage no model is named for.
 const OTHER_USAGE: &str = "Tools/summaries";
@@ -17,6 +28,8 @@ const OTHER_USAGE: &str = "Tools/summaries";
 /// they were paid for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionTotals {
+    /// Entries of every sort.
+    pub entries: usize,
     /// Messages of the user.
     pub user_messages: u64,
     /// Answers.
@@ -75,57 +88,42 @@ impl SessionTotals {
 
     /// Counts one more entry.
     pub fn add(&mut self, entry: &Entry) {
-        match &entry.body {
-            EntryBody::Message(message) => self.add_message(message),
-            EntryBody::Usage(usage) => {
-                self.add_usage(format!("{}/{}", usage.provider, usage.model), &usage.usage);
-            }
-            EntryBody::Compaction(compaction) => self.add_other_usage(compaction.usage.as_ref()),
-            EntryBody::BranchSummary(branch) => self.add_other_usage(branch.usage.as_ref()),
-            EntryBody::ModelChange(_)
-            | EntryBody::ThinkingLevelChange(_)
-            | EntryBody::ContextEdit(_)
-            | EntryBody::Custom(_)
-            | EntryBody::CustomMessage(_)
-            | EntryBody::Label(_)
-            | EntryBody::SessionInfo(_)
-            | EntryBody::Unknown(_) => {}
-        }
+        self.take(Receipt::of(entry));
     }
 
-    fn add_message(&mut self, message: &AgentMessage) {
-        self.total_messages += 1;
-        match message {
-            AgentMessage::User(_) => self.user_messages += 1,
-            AgentMessage::Assistant(answer) => {
-                self.assistant_messages += 1;
-                self.tool_calls += answer.tool_calls().count() as u64;
-                let model = answer.response_model.as_ref().unwrap_or(&answer.model);
-                self.add_usage(format!("{}/{model}", answer.provider), &answer.usage);
-                self.cache_hit_share = cache_hit_share(&answer.usage);
+    fn take(&mut self, receipt: Receipt<'_>) {
+        self.entries += 1;
+        if let EntryKind::Message(role) = receipt.kind {
+            self.total_messages += 1;
+            match role {
+                MessageRole::User => self.user_messages += 1,
+                MessageRole::Assistant => self.assistant_messages += 1,
+                MessageRole::ToolResult => self.tool_results += 1,
+                _ => {}
             }
-            AgentMessage::ToolResult(result) => {
-                self.tool_results += 1;
-                self.add_other_usage(result.usage.as_ref());
-            }
-            _ => {}
         }
+        self.tool_calls += receipt.tool_calls;
+        let Some(spent) = receipt.spent else {
+            return;
+        };
+        if receipt.kind == EntryKind::ASSISTANT {
+            self.cache_hit_share = cache_hit_share(&spent);
+        }
+        let name = match receipt.model {
+            Some((provider, model)) => format!("{provider}/{model}"),
+            None => OTHER_USAGE.to_owned(),
+        };
+        self.add_spent(name, &spent);
     }
 
-    fn add_other_usage(&mut self, usage: Option<&Usage>) {
-        if let Some(usage) = usage {
-            self.add_usage(OTHER_USAGE.to_owned(), usage);
-        }
-    }
-
-    fn add_usage(&mut self, name: String, usage: &Usage) {
-        let sum = usage.prompt_tokens().saturating_add(usage.output);
-        self.tokens.input = self.tokens.input.saturating_add(usage.input);
-        self.tokens.output = self.tokens.output.saturating_add(usage.output);
-        self.tokens.cache_read = self.tokens.cache_read.saturating_add(usage.cache_read);
-        self.tokens.cache_write = self.tokens.cache_write.saturating_add(usage.cache_write);
+    fn add_spent(&mut self, name: String, spent: &Spent) {
+        let sum = spent.prompt_tokens().saturating_add(spent.output);
+        self.tokens.input = self.tokens.input.saturating_add(spent.input);
+        self.tokens.output = self.tokens.output.saturating_add(spent.output);
+        self.tokens.cache_read = self.tokens.cache_read.saturating_add(spent.cache_read);
+        self.tokens.cache_write = self.tokens.cache_write.saturating_add(spent.cache_write);
         self.tokens.total = self.tokens.total.saturating_add(sum);
-        self.cost += usage.cost.total;
+        self.cost += spent.cost;
         let order = self.by_model.len();
         let model = self
             .by_model
@@ -136,7 +134,7 @@ impl SessionTotals {
                 ..ModelUsage::default()
             });
         model.tokens = model.tokens.saturating_add(sum);
-        model.cost += usage.cost.total;
+        model.cost += spent.cost;
     }
 
     /// Returns what each model used, the most expensive first; those that used nothing are left out.
@@ -153,14 +151,32 @@ impl SessionTotals {
     }
 }
 
+impl Session {
+    /// Counts some more of the entries that totals lack, in the order of the file, reading of their lines
+    /// only what counts. Tells whether all are counted.
+    pub fn count_more(&self, totals: &mut SessionTotals) -> Result<bool, SessionError> {
+        let Ok(first) = Slot::try_from(totals.entries) else {
+            return Ok(true);
+        };
+        self.each_line_from(first, COUNTED_AT_ONCE, |slot, line| {
+            match Receipt::read(line) {
+                Some(receipt) => totals.take(receipt),
+                None => totals.add(&*self.entry_at(slot)?),
+            }
+            Ok(())
+        })?;
+        Ok(totals.entries >= self.len())
+    }
+}
+
 /// Returns the share of a prompt that came from the cache, in percent; none where there was no prompt.
 #[expect(
     clippy::cast_precision_loss,
     reason = "token counts stay far below 2^53"
 )]
-fn cache_hit_share(usage: &Usage) -> Option<f64> {
-    let prompt = usage.prompt_tokens();
-    (prompt > 0).then(|| usage.cache_read as f64 / prompt as f64 * 100.0)
+fn cache_hit_share(spent: &Spent) -> Option<f64> {
+    let prompt = spent.prompt_tokens();
+    (prompt > 0).then(|| spent.cache_read as f64 / prompt as f64 * 100.0)
 }
 
 /// How full the model's window is.
@@ -178,10 +194,15 @@ pub struct ContextUsage {
 impl ContextUsage {
     /// Measures a context; none where the window is unknown.
     pub fn of(projection: &Projection, context_window: u64) -> Option<Self> {
+        let tokens = is_known(projection).then(|| projection.estimate().tokens);
+        Self::of_size(tokens, context_window)
+    }
+
+    /// Compares the size of a context with the window; none where the window is unknown.
+    pub fn of_size(tokens: Option<u64>, context_window: u64) -> Option<Self> {
         if context_window == 0 {
             return None;
         }
-        let tokens = is_known(projection).then(|| projection.estimate().tokens);
         #[expect(
             clippy::cast_precision_loss,
             reason = "token counts stay far below 2^53"

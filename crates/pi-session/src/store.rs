@@ -19,7 +19,7 @@ use crate::index::{Index, Record, Slot};
 use crate::kind::EntryKind;
 use crate::listing;
 use crate::load::load;
-use crate::log::AppendLog;
+use crate::log::{AppendLog, read_range};
 use crate::moment;
 use crate::reader::read_text;
 use crate::session_id::{check_session_id, new_session_id};
@@ -331,15 +331,6 @@ impl Session {
         (0..).take(self.len()).map(|slot| self.entry_at(slot))
     }
 
-    /// Reads the entries from a position in the order of the file, one at a time.
-    pub fn entries_from(
-        &self,
-        first: usize,
-    ) -> impl Iterator<Item = Result<Arc<Entry>, SessionError>> + '_ {
-        let slots = (0..).take(self.len()).skip(first);
-        slots.map(|slot| self.entry_at(slot))
-    }
-
     /// Fails if the directory the session works in does not exist.
     pub fn check_cwd(&self) -> Result<(), SessionError> {
         if self.header.cwd.is_empty() || self.cwd.exists() {
@@ -388,6 +379,43 @@ impl Session {
         let entry = Arc::new(entry);
         self.cache.put(slot, &entry);
         Ok(entry)
+    }
+
+    /// Reads the lines of entries from a slot on with one look at the file: as many as `most` bytes hold,
+    /// and one at least.
+    pub(crate) fn each_line_from(
+        &self,
+        first: Slot,
+        most: u64,
+        mut visit: impl FnMut(Slot, &[u8]) -> Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        let records = self.index.records().get(first as usize..);
+        let records = records.unwrap_or_default();
+        let Some(start) = records.first() else {
+            return Ok(());
+        };
+        let mut end = start.offset;
+        let together = records.iter().take_while(|record| {
+            let line_end = record.offset + u64::from(record.length);
+            let fits = end == start.offset || line_end - start.offset <= most;
+            let follows = record.offset >= end;
+            if fits && follows {
+                end = line_end;
+            }
+            fits && follows
+        });
+        let together: Vec<_> = together.collect();
+        let bytes = read_range(self.log.file(), start.offset, end)
+            .map_err(|source| unreadable_entry(start, source))?;
+        let mut slot = first;
+        for record in together {
+            let begin = usize::try_from(record.offset - start.offset).unwrap_or(usize::MAX);
+            let line = bytes.get(begin..).unwrap_or_default();
+            let line = line.get(..record.length as usize).unwrap_or_default();
+            visit(slot, line)?;
+            slot += 1;
+        }
+        Ok(())
     }
 
     /// Reads the line of an entry as it stands in the file.

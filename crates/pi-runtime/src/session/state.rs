@@ -255,24 +255,12 @@ impl AgentSession {
         })
     }
 
-    /// Reads what [`AgentSession::stats`] needs, a little at a time, so that nobody waits long for
-    /// the session meanwhile. Blocks; a long session takes a while.
+    /// Counts what [`AgentSession::stats`] tells, a little at a time, so that nobody waits long for the
+    /// session meanwhile. Blocks; a long session takes a while.
     pub fn prepare_stats(&self) -> Result<(), SessionError> {
-        while !self.transcript().count_more(READ_AT_ONCE)? {
+        while !self.transcript().count_more()? {
             std::thread::sleep(LET_OTHERS_IN);
         }
-        let context = self.transcript().unread_context();
-        // An entry that somebody holds is not read again.
-        let mut held = Vec::with_capacity(context.len());
-        for part in context.chunks(READ_AT_ONCE) {
-            let transcript = self.transcript();
-            for id in part {
-                held.push(transcript.session().entry(id.as_str())?);
-            }
-            drop(transcript);
-            std::thread::sleep(LET_OTHERS_IN);
-        }
-        self.transcript().projection()?;
         Ok(())
     }
 
@@ -312,9 +300,7 @@ impl AgentSession {
         let Some(model) = self.model() else {
             return Ok(None);
         };
-        let mut transcript = self.transcript();
-        let projection = transcript.projection()?;
-        Ok(ContextUsage::of(projection, model.context_window))
+        self.transcript().context_usage(model.context_window)
     }
 
     /// Returns what the session has used, by model too, over all branches.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pi_agent::SharedMessage;
 use pi_ai::AgentMessage;
 use pi_session::{
-    BranchSummary, Entry, EntryBody, EntryId, EntryKind, Projection, Session, SessionError,
+    BranchSummary, ContextUsage, Entry, EntryBody, EntryId, Projection, Session, SessionError,
     SessionTotals,
 };
 
@@ -18,8 +18,6 @@ pub(crate) struct Transcript {
     session: Session,
     projection: Option<Projection>,
     totals: SessionTotals,
-    /// How many entries the totals count, from the first.
-    counted: usize,
     /// How many messages the model sees, where that was asked for and has not changed.
     count: Option<usize>,
     /// The entries of the messages that the run in progress has added, oldest first.
@@ -32,7 +30,6 @@ impl Transcript {
             session,
             projection: None,
             totals: SessionTotals::default(),
-            counted: 0,
             count: None,
             recorded: Vec::new(),
         }
@@ -125,41 +122,27 @@ impl Transcript {
 
     /// Counts an entry that was appended, if those before it are counted.
     fn count(&mut self, entry: &Entry) {
-        if self.counted + 1 == self.session.len() {
+        if self.totals.entries + 1 == self.session.len() {
             self.totals.add(entry);
-            self.counted += 1;
         }
     }
 
-    /// Counts so many entries more at most; tells whether all are counted.
-    pub(crate) fn count_more(&mut self, most: usize) -> Result<bool, SessionError> {
-        for entry in self.session.entries_from(self.counted).take(most) {
-            self.totals.add(&*entry?);
-            self.counted += 1;
-        }
-        Ok(self.counted == self.session.len())
+    /// Counts some more of the entries; tells whether all are counted.
+    pub(crate) fn count_more(&mut self) -> Result<bool, SessionError> {
+        self.session.count_more(&mut self.totals)
     }
 
-    /// Returns the entries that a projection would read, in the order of the path; none if there is
-    /// one already.
-    pub(crate) fn unread_context(&self) -> Vec<EntryId> {
-        if self.projection.is_some() {
-            return Vec::new();
+    /// Measures how full a window is; none where its size is unknown.
+    pub(crate) fn context_usage(
+        &mut self,
+        window: u64,
+    ) -> Result<Option<ContextUsage>, SessionError> {
+        if self.projection.is_none()
+            && let Some(tokens) = self.session.recent_context_tokens()?
+        {
+            return Ok(ContextUsage::of_size(Some(tokens), window));
         }
-        let mut path = self.session.branch_ids();
-        let is_compaction =
-            |id: &EntryId| self.session.kind(id.as_str()) == Some(EntryKind::Compaction);
-        let Some(compaction) = path.iter().rposition(is_compaction) else {
-            return path;
-        };
-        let entry = path.get(compaction);
-        let entry = entry.and_then(|id| self.session.entry(id.as_str()).ok());
-        let kept = entry.and_then(|entry| match &entry.body {
-            EntryBody::Compaction(compaction) => compaction.first_kept_entry_id.clone(),
-            _ => None,
-        });
-        let kept = kept.and_then(|kept| path.iter().position(|id| *id == kept));
-        path.split_off(kept.unwrap_or(compaction).min(compaction))
+        Ok(ContextUsage::of(self.projection()?, window))
     }
 
     /// Returns what the model sees.
@@ -189,7 +172,7 @@ impl Transcript {
 
     /// Returns the counts over all entries.
     pub(crate) fn totals(&mut self) -> Result<&SessionTotals, SessionError> {
-        self.count_more(usize::MAX)?;
+        while !self.count_more()? {}
         Ok(&self.totals)
     }
 

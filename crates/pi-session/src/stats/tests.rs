@@ -162,3 +162,34 @@ fn the_size_is_unknown_from_a_compaction_to_the_next_answer() {
         r#"{"tokens":null,"contextWindow":200,"percent":null}"#
     );
 }
+
+/// Lines that count, and lines that are counted only by reading all of them.
+#[test]
+fn a_line_counts_for_what_its_entry_counts_for() {
+    let lines = [
+        used(calling(&["a", "b"]), usage(10, 0.5)),
+        used(result("b", "x"), usage(20, 0.25)),
+        user("hi"),
+        json!({"role": "user", "content": [{"type": "image", "data": "", "mimeType": "image/png"}]}),
+        json!({"role": "assistant", "content": [], "provider": "idle", "model": "m"}),
+        json!({"role": "bashExecution", "command": "ls", "output": "toolCall"}),
+        used(compaction("s", "e1"), usage(40, 2.0)),
+        json!({"type": "usage", "kind": "cache_warm", "provider": "mock", "model": "gamma", "usage": usage(60, 4.0)}),
+        metadata(),
+        json!({"type": "of the future", "usage": {"input": 7}}),
+    ];
+    let path = Path::of(lines);
+    for entry in &path.entries {
+        let line = serde_json::to_vec(entry).unwrap();
+        assert_eq!(Receipt::read(&line), Some(Receipt::of(entry)));
+    }
+    for odd in [
+        r#"{"type":"message","id":"1","message":{"role":"assistant","content":null}}"#,
+        r#"{"type":"message","id":"1","message":{"role":"assistant","content":[],"usage":{"input":1.5}}}"#,
+        r#"{"type":"usage","id":"1","usage":{"input":1}}"#,
+        "{\"type\":\"message\",\"id\":\"a\nb\"}",
+        "",
+    ] {
+        assert_eq!(Receipt::read(odd.as_bytes()), None, "{odd}");
+    }
+}
