@@ -19,6 +19,7 @@ use crate::machine::{ContextUpdate, Effect, Input, Machine, ToolFacts};
 use crate::queue::QueueMode;
 use crate::tool::{ExecutionMode, Tool};
 use crate::turn::FinishedTurn;
+use crate::validation::Validators;
 
 /// Reaches a model. [`Models`] does, and so does any closure of this shape.
 pub trait ModelStream: Send + Sync {
@@ -127,6 +128,8 @@ pub(crate) struct AgentCore {
     running: watch::Sender<bool>,
     /// What the request under way is doing; none between requests.
     pub(crate) request_phase: watch::Sender<Option<StreamPhase>>,
+    /// The argument schemas of the tools that were called.
+    pub(crate) validators: Validators,
     runs: TaskTracker,
 }
 
@@ -179,6 +182,7 @@ impl Agent {
                 state: Mutex::new(state),
                 running: watch::Sender::new(false),
                 request_phase: watch::Sender::new(None),
+                validators: Validators::default(),
                 runs: TaskTracker::new(),
             }),
         }
@@ -225,7 +229,7 @@ impl Agent {
     pub fn user_message(&self, text: &str, images: Vec<ImageContent>) -> AgentMessage {
         let mut blocks = vec![InputBlock::text(text)];
         blocks.extend(images.into_iter().map(InputBlock::Image));
-        AgentMessage::User(UserMessage {
+        AgentMessage::from(UserMessage {
             content: Content::Blocks(blocks),
             timestamp: self.core.lock().machine.now_ms(),
             ..UserMessage::default()

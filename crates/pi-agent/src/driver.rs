@@ -20,7 +20,6 @@ use crate::hooks::{CallVerdict, FinishedCall, LoopUpdate, PendingCall};
 use crate::machine::{CallOutcome, Effect, Input, PreflightOutcome};
 use crate::request_phase::PhaseRelay;
 use crate::tool::{Tool, ToolOutput, UpdateSink};
-use crate::validation;
 
 /// What is said of a call that a hook stopped without words of its own.
 const BLOCKED_CALL: &str = "Tool execution was blocked";
@@ -242,7 +241,7 @@ impl Driver {
             Ok(prepared) => prepared,
             Err(error) => return refuse(error.0),
         };
-        let arguments = match validation::check_arguments(tool.declaration(), prepared) {
+        let arguments = match self.core.validators.check(tool.declaration(), prepared) {
             Ok(arguments) => arguments,
             Err(error) => return refuse(error.to_string()),
         };

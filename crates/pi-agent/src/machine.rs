@@ -14,10 +14,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use pi_ai::transcript::{ToolChanges, current_tools};
-use pi_ai::{
-    AgentMessage, AssistantMessage, AssistantMessageEvent, Message, StopReason, SystemMessage,
-};
+use pi_ai::transcript::{ToolChanges, tools_in_force};
+use pi_ai::{AgentMessage, AssistantMessage, AssistantMessageEvent, StopReason, SystemMessage};
 
 pub(crate) use batch::CallOutcome;
 pub(crate) use effect::Effect;
@@ -211,7 +209,7 @@ impl Machine {
         }
         if let AssistantMessageEvent::Start { message } = event {
             self.phase = Phase::Streaming { started: true };
-            let first = Arc::new(AgentMessage::Assistant(message.snapshot()));
+            let first = Arc::new(AgentMessage::from(message.snapshot()));
             self.streaming = Some(message);
             return vec![Effect::Emit(AgentEvent::MessageStart { message: first })];
         }
@@ -224,10 +222,10 @@ impl Machine {
         }
     }
 
-    fn answered(&mut self, answer: &AssistantMessage, started: bool) -> Vec<Effect> {
+    fn answered(&mut self, answer: &Arc<AssistantMessage>, started: bool) -> Vec<Effect> {
         self.streaming = None;
         let mut effects = Vec::new();
-        let message = Arc::new(AgentMessage::Assistant(answer.clone()));
+        let message = Arc::new(AgentMessage::Assistant(Arc::clone(answer)));
         if !started {
             effects.push(Effect::Emit(AgentEvent::MessageStart {
                 message: Arc::clone(&message),
@@ -341,7 +339,7 @@ impl Machine {
             match action {
                 BatchAction::Do(effect) => effects.push(effect),
                 BatchAction::Answer(result) => {
-                    let message = AgentMessage::ToolResult(result.into_message(self.now_ms()));
+                    let message = AgentMessage::from(result.into_message(self.now_ms()));
                     self.append_shared(Arc::new(message), &mut effects);
                 }
             }
@@ -440,7 +438,7 @@ impl Machine {
         } else {
             StopReason::Error
         };
-        let message = Arc::new(AgentMessage::Assistant(AssistantMessage {
+        let message = Arc::new(AgentMessage::from(AssistantMessage {
             content: vec![pi_ai::AssistantBlock::text("")],
             api: self.model.api.clone(),
             provider: self.model.provider.clone(),
@@ -502,7 +500,7 @@ impl Machine {
         let carrier = pending
             .iter()
             .rposition(|message| matches!(message, AgentMessage::System(_)));
-        let declared: Vec<Message> = self
+        let declared = self
             .transcript
             .iter()
             .map(Arc::as_ref)
@@ -514,18 +512,14 @@ impl Machine {
                     .map(|(_, message)| message),
             )
             .filter_map(|message| match message {
-                AgentMessage::System(system) => Some(Message::System(declarations_only(system))),
+                AgentMessage::System(system) => Some(&**system),
                 _ => None,
-            })
-            .collect();
-        let runnable: Vec<_> = self
-            .tools
-            .iter()
-            .map(|tool| tool.declaration.clone())
-            .collect();
-        let changes = ToolChanges::between(&current_tools(&declared), &runnable);
+            });
+        let runnable = self.tools.iter().map(|tool| &tool.declaration);
+        let changes =
+            ToolChanges::between(&tools_in_force(declared), &runnable.collect::<Vec<_>>());
         match carrier.and_then(|place| pending.get_mut(place)) {
-            Some(AgentMessage::System(system)) => set_tool_changes(system, changes),
+            Some(AgentMessage::System(system)) => set_tool_changes(Arc::make_mut(system), changes),
             _ if changes.is_empty() => {}
             _ => {
                 let mut update = SystemMessage {
@@ -538,7 +532,7 @@ impl Machine {
                     .iter()
                     .position(|message| !matches!(message, AgentMessage::System(_)))
                     .unwrap_or(pending.len());
-                pending.insert(place, AgentMessage::System(update));
+                pending.insert(place, update.into());
             }
         }
         pending
@@ -556,14 +550,6 @@ fn replace_message(messages: &mut [SharedMessage], was: &SharedMessage, is: &Sha
 /// What is said of calls whose answer was cut off by the output limit.
 const TRUNCATED_CALL: &str = "This call was not run: the answer reached its output limit, so the \
      arguments may be incomplete. Make the call again with all its arguments.";
-
-fn declarations_only(system: &SystemMessage) -> SystemMessage {
-    SystemMessage {
-        tools_added: system.tools_added.clone(),
-        tools_removed: system.tools_removed.clone(),
-        ..SystemMessage::default()
-    }
-}
 
 fn set_tool_changes(system: &mut SystemMessage, changes: ToolChanges) {
     system.tools_added = (!changes.added.is_empty()).then_some(changes.added);

@@ -6,8 +6,11 @@
 
 mod coerce;
 
-use jsonschema::ValidationError;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
 use pi_ai::Tool as ToolDeclaration;
 use pi_ai::json::JsonObject;
 use serde_json::Value;
@@ -22,22 +25,64 @@ pub struct ArgumentError {
     received: String,
 }
 
-/// Mends the arguments and checks them.
+/// Schemas that are ready to check with, by tool: a tool is called again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Validators(Mutex<HashMap<String, Compiled>>);
+
+#[derive(Debug)]
+struct Compiled {
+    schema: Value,
+    validator: Arc<Validator>,
+}
+
+impl Validators {
+    /// Mends the arguments and checks them.
+    pub(crate) fn check(
+        &self,
+        tool: &ToolDeclaration,
+        arguments: JsonObject,
+    ) -> Result<JsonObject, ArgumentError> {
+        // A schema nobody can check is the tool's defect; its arguments pass as they are.
+        let validator = self.compiled(tool).inspect_err(|error| {
+            tracing::warn!(tool = tool.name, %error, "tool schema cannot be compiled");
+        });
+        check_with(validator.ok().as_deref(), tool, arguments)
+    }
+
+    fn compiled(&self, tool: &ToolDeclaration) -> Result<Arc<Validator>, String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = known.get(&tool.name)
+            && compiled.schema == tool.parameters
+        {
+            return Ok(Arc::clone(&compiled.validator));
+        }
+        let validator = jsonschema::validator_for(&tool.parameters);
+        let validator = Arc::new(validator.map_err(|error| error.to_string())?);
+        let compiled = Compiled {
+            schema: tool.parameters.clone(),
+            validator: Arc::clone(&validator),
+        };
+        known.insert(tool.name.clone(), compiled);
+        Ok(validator)
+    }
+}
+
+/// Mends the arguments of one call and checks them.
 pub fn check_arguments(
     tool: &ToolDeclaration,
     arguments: JsonObject,
 ) -> Result<JsonObject, ArgumentError> {
-    let schema = &tool.parameters;
+    Validators::default().check(tool, arguments)
+}
+
+fn check_with(
+    validator: Option<&Validator>,
+    tool: &ToolDeclaration,
+    arguments: JsonObject,
+) -> Result<JsonObject, ArgumentError> {
     let received = Value::Object(arguments);
-    let mended = coerce::coerce(received.clone(), schema);
-    let faults = match faults(&mended, schema) {
-        Ok(faults) => faults,
-        // A schema nobody can check is the tool's defect; its arguments pass as they are.
-        Err(error) => {
-            tracing::warn!(tool = tool.name, %error, "tool schema cannot be compiled");
-            Vec::new()
-        }
-    };
+    let mended = coerce::coerce(received.clone(), &tool.parameters);
+    let faults = validator.map_or_else(Vec::new, |validator| faults(&mended, validator));
     match mended {
         Value::Object(arguments) if faults.is_empty() => Ok(arguments),
         _ => Err(ArgumentError {
@@ -48,9 +93,8 @@ pub fn check_arguments(
     }
 }
 
-fn faults(value: &Value, schema: &Value) -> Result<Vec<String>, String> {
-    let validator = jsonschema::validator_for(schema).map_err(|error| error.to_string())?;
-    Ok(validator
+fn faults(value: &Value, validator: &Validator) -> Vec<String> {
+    validator
         .iter_errors(value)
         .map(|error| {
             let mut place = error
@@ -71,7 +115,7 @@ fn faults(value: &Value, schema: &Value) -> Result<Vec<String>, String> {
             }
             format!("  - {place}: {}", fault_text(&error))
         })
-        .collect())
+        .collect()
 }
 
 /// Says what is wrong. A value of the wrong type is not repeated: it may be long, and the arguments
@@ -132,6 +176,24 @@ mod tests {
             let error = check(schema(), arguments).unwrap_err();
             assert_eq!(error.lines().nth(1), Some(fault), "{error}");
         }
+    }
+
+    #[test]
+    fn a_schema_is_compiled_once_and_again_when_it_changes() {
+        let validators = Validators::default();
+        let tool = |parameters: Value| ToolDeclaration {
+            name: "probe".into(),
+            description: String::new(),
+            parameters,
+            constrained_sampling: None,
+            extra: JsonObject::new(),
+        };
+        let (old, new) = (tool(schema()), tool(json!({"type": "object"})));
+        assert!(validators.check(&old, JsonObject::new()).is_err());
+        let first = validators.compiled(&old).unwrap();
+        assert!(Arc::ptr_eq(&first, &validators.compiled(&old).unwrap()));
+        assert!(validators.check(&new, JsonObject::new()).is_ok());
+        assert!(validators.check(&old, JsonObject::new()).is_err());
     }
 
     #[test]

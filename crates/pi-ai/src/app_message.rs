@@ -3,6 +3,8 @@
 //! They travel through the agent loop and the session file like any message; only at the model
 //! boundary are they turned into user messages, by the code that defines what they mean.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,13 +18,13 @@ use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage
 #[non_exhaustive]
 pub enum AgentMessage {
     /// Instructions and tool declarations.
-    System(SystemMessage),
+    System(Arc<SystemMessage>),
     /// What the user said.
-    User(UserMessage),
+    User(Arc<UserMessage>),
     /// What the model answered.
-    Assistant(AssistantMessage),
+    Assistant(Arc<AssistantMessage>),
     /// What a tool returned.
-    ToolResult(ToolResultMessage),
+    ToolResult(Arc<ToolResultMessage>),
     /// A shell command the user ran.
     BashExecution(BashExecutionMessage),
     /// A message an extension put in.

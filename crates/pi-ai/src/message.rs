@@ -4,9 +4,12 @@
 //! absent keys are part of the contract. Roles that only the application knows live in
 //! [`crate::app_message`].
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::app_message::AgentMessage;
 use crate::content::{AssistantBlock, Content, InputBlock, ToolCall, lenient_blocks};
 use crate::json::{JsonObject, lenient_i64, null_as_default, present};
 use crate::stop_reason::StopReason;
@@ -14,17 +17,19 @@ use crate::tool_schema::{Tool, ToolReference};
 use crate::usage::Usage;
 
 /// A message of one of the four roles that models understand.
+///
+/// A transcript is sent again with every turn, so what a message says is shared and never copied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
     /// Instructions and tool declarations.
-    System(SystemMessage),
+    System(Arc<SystemMessage>),
     /// What the user said.
-    User(UserMessage),
+    User(Arc<UserMessage>),
     /// What the model answered.
-    Assistant(AssistantMessage),
+    Assistant(Arc<AssistantMessage>),
     /// What a tool returned.
-    ToolResult(ToolResultMessage),
+    ToolResult(Arc<ToolResultMessage>),
 }
 
 impl Message {
@@ -59,7 +64,13 @@ macro_rules! message_from {
     ($($variant:ident($message:ty)),+) => {
         $(impl From<$message> for Message {
             fn from(message: $message) -> Self {
-                Self::$variant(message)
+                Self::$variant(Arc::new(message))
+            }
+        }
+
+        impl From<$message> for AgentMessage {
+            fn from(message: $message) -> Self {
+                Self::$variant(Arc::new(message))
             }
         })+
     };

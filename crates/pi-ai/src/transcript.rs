@@ -36,10 +36,18 @@ fn system_messages(messages: &[Message]) -> impl Iterator<Item = &SystemMessage>
 
 /// Returns the tools in force after every change, in the order of their declaration.
 pub fn current_tools(messages: &[Message]) -> Vec<Tool> {
-    let mut tools: Vec<Tool> = Vec::new();
-    for message in system_messages(messages) {
+    let tools = tools_in_force(system_messages(messages));
+    tools.into_iter().cloned().collect()
+}
+
+/// Returns the tools in force after every change, as [`current_tools`] does, without copying them.
+pub fn tools_in_force<'transcript>(
+    systems: impl IntoIterator<Item = &'transcript SystemMessage>,
+) -> Vec<&'transcript Tool> {
+    let mut tools = Vec::new();
+    for message in systems {
         for removed in message.tools_removed.iter().flatten() {
-            tools.retain(|tool| tool.name != removed.name);
+            tools.retain(|tool: &&Tool| tool.name != removed.name);
         }
         for added in message.tools_added.iter().flatten() {
             declare(&mut tools, added);
@@ -50,30 +58,26 @@ pub fn current_tools(messages: &[Message]) -> Vec<Tool> {
 
 /// Returns the newest definition of every tool that was ever declared, in order of first mention.
 pub fn declared_tools(messages: &[Message]) -> Vec<Tool> {
-    let mut tools: Vec<Tool> = Vec::new();
+    let mut tools = Vec::new();
     for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
         declare(&mut tools, tool);
     }
-    tools
+    tools.into_iter().cloned().collect()
 }
 
-fn declare(tools: &mut Vec<Tool>, added: &Tool) {
+fn declare<'transcript>(tools: &mut Vec<&'transcript Tool>, added: &'transcript Tool) {
     match tools.iter_mut().find(|tool| tool.name == added.name) {
-        Some(known) => added.clone_into(known),
-        None => tools.push(added.clone()),
+        Some(known) => *known = added,
+        None => tools.push(added),
     }
 }
 
-/// Replays all system messages into one; nothing when there is neither prompt nor tool.
-pub fn current_system_message(messages: &[Message]) -> Option<SystemMessage> {
-    let timestamp = system_messages(messages).next()?.timestamp;
-    let mut texts: Vec<String> = Vec::new();
+/// Returns the sections in force after every change.
+pub fn sections_in_force<'transcript>(
+    systems: impl IntoIterator<Item = &'transcript SystemMessage>,
+) -> JsonObject {
     let mut sections = JsonObject::new();
-    for message in system_messages(messages) {
-        let text = message.content.joined_text();
-        if !text.is_empty() {
-            texts.push(text);
-        }
+    for message in systems {
         for (name, value) in message.sections.iter().flatten() {
             if value.is_null() {
                 sections.shift_remove(name);
@@ -82,6 +86,17 @@ pub fn current_system_message(messages: &[Message]) -> Option<SystemMessage> {
             }
         }
     }
+    sections
+}
+
+/// Replays all system messages into one; nothing when there is neither prompt nor tool.
+pub fn current_system_message(messages: &[Message]) -> Option<SystemMessage> {
+    let timestamp = system_messages(messages).next()?.timestamp;
+    let texts: Vec<String> = system_messages(messages)
+        .map(|message| message.content.joined_text())
+        .filter(|text| !text.is_empty())
+        .collect();
+    let sections = sections_in_force(system_messages(messages));
     let tools = current_tools(messages);
     Some(SystemMessage {
         content: Content::Text(texts.join("\n\n")),
@@ -126,7 +141,11 @@ pub fn system_update_text(message: &SystemMessage) -> String {
 /// Returns the transcript for an API: as it is where later system messages are accepted in place,
 /// else led by the replayed one.
 pub fn resolve(messages: &[Message], accepts_later_system_messages: bool) -> Vec<Cow<'_, Message>> {
-    if accepts_later_system_messages {
+    let is_replayed = messages
+        .iter()
+        .skip(1)
+        .all(|message| message.as_system().is_none());
+    if accepts_later_system_messages || is_replayed {
         return messages.iter().map(Cow::Borrowed).collect();
     }
     let head = current_system_message(messages).map(|message| Cow::Owned(message.into()));
@@ -180,8 +199,8 @@ pub struct ToolChanges {
 
 impl ToolChanges {
     /// Compares two tool sets; a redefinition is a removal and an addition.
-    pub fn between(previous: &[Tool], current: &[Tool]) -> Self {
-        let stands = |tool: &Tool, others: &[Tool]| {
+    pub fn between(previous: &[&Tool], current: &[&Tool]) -> Self {
+        let stands = |tool: &Tool, others: &[&Tool]| {
             others
                 .iter()
                 .any(|other| other.name == tool.name && same_declaration(other, tool))
@@ -190,7 +209,7 @@ impl ToolChanges {
             added: current
                 .iter()
                 .filter(|tool| !stands(tool, previous))
-                .cloned()
+                .map(|tool| (*tool).clone())
                 .collect(),
             removed: previous
                 .iter()
@@ -318,8 +337,12 @@ mod tests {
     #[test]
     fn a_redefined_tool_is_removed_and_added() {
         let changes = ToolChanges::between(
-            &[tool("same", "1"), tool("changed", "1"), tool("gone", "1")],
-            &[tool("same", "1"), tool("changed", "2"), tool("new", "1")],
+            &[
+                &tool("same", "1"),
+                &tool("changed", "1"),
+                &tool("gone", "1"),
+            ],
+            &[&tool("same", "1"), &tool("changed", "2"), &tool("new", "1")],
         );
         assert_eq!(changes.added, vec![tool("changed", "2"), tool("new", "1")]);
         assert_eq!(

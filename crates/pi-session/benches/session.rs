@@ -111,7 +111,7 @@ fn append_in_memory(bencher: Bencher) {
 }
 
 fn message(length: usize) -> AgentMessage {
-    AgentMessage::User(UserMessage {
+    AgentMessage::from(UserMessage {
         content: "x".repeat(length).into(),
         timestamp: 1,
         ..UserMessage::default()

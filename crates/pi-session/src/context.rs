@@ -16,7 +16,8 @@ use std::convert::Infallible;
 use std::slice;
 use std::sync::Arc;
 
-use pi_ai::transcript::current_system_message;
+use pi_ai::json::JsonObject;
+use pi_ai::transcript::{current_system_message, sections_in_force};
 use pi_ai::{AgentMessage, Message, SystemMessage};
 
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
@@ -155,13 +156,23 @@ impl Projection {
     /// has no system message.
     pub fn system_message(&self) -> Option<SystemMessage> {
         let messages: Vec<Message> = self
-            .messages()
-            .filter_map(|message| match message {
-                AgentMessage::System(system) => Some(Message::System(system.clone())),
-                _ => None,
-            })
+            .system_messages()
+            .cloned()
+            .map(Message::System)
             .collect();
         current_system_message(&messages)
+    }
+
+    /// Returns the sections of the prompt that the context has told.
+    pub fn told_sections(&self) -> JsonObject {
+        sections_in_force(self.system_messages().map(Arc::as_ref))
+    }
+
+    fn system_messages(&self) -> impl Iterator<Item = &Arc<SystemMessage>> {
+        self.messages().filter_map(|message| match message {
+            AgentMessage::System(system) => Some(system),
+            _ => None,
+        })
     }
 
     /// Returns the names of the tools the transcript declares, to restore on resume and after a

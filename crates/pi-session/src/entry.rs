@@ -429,6 +429,8 @@ fn serialize_message<S: Serializer>(
 
 /// The system message of a compaction carries its role like any other message.
 mod tagged_system_message {
+    use std::sync::Arc;
+
     use pi_ai::{Message, SystemMessage};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -437,14 +439,14 @@ mod tagged_system_message {
         message: &Option<SystemMessage>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        message.clone().map(Message::System).serialize(serializer)
+        message.clone().map(Message::from).serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<SystemMessage>, D::Error> {
         match Option::<Message>::deserialize(deserializer)? {
-            Some(Message::System(message)) => Ok(Some(message)),
+            Some(Message::System(message)) => Ok(Some(Arc::unwrap_or_clone(message))),
             Some(Message::User(_) | Message::Assistant(_) | Message::ToolResult(_)) => {
                 Err(serde::de::Error::custom("expected a system message"))
             }

@@ -54,7 +54,7 @@ fn user_text(text: String, timestamp: i64) -> Message {
 }
 
 fn user_message(content: Content, timestamp: i64) -> Message {
-    Message::User(UserMessage {
+    Message::from(UserMessage {
         content,
         timestamp,
         ..UserMessage::default()

@@ -177,7 +177,11 @@ pub fn system_update(
     let changed_sections = section_changes(told.unwrap_or(&nothing), &sections.rendered());
     let declared = current.and_then(|current| current.tools_added.as_deref());
     let changed_tools = tools.map_or_else(ToolChanges::default, |tools| {
-        ToolChanges::between(declared.unwrap_or_default(), tools)
+        let declared = declared.unwrap_or_default().iter();
+        ToolChanges::between(
+            &declared.collect::<Vec<_>>(),
+            &tools.iter().collect::<Vec<_>>(),
+        )
     });
     if changed_sections.is_none() && changed_tools.is_empty() {
         return None;

@@ -95,7 +95,7 @@ impl Machine {
             })
             .collect();
         self.transcript = current_system_message(&system)
-            .map(|message| Arc::new(AgentMessage::System(message)))
+            .map(|message| Arc::new(message.into()))
             .into_iter()
             .collect();
         self.steering.clear();

@@ -44,7 +44,7 @@ fn machine(tools: &[(&str, ExecutionMode)]) -> Machine {
 }
 
 fn user(text: &str) -> AgentMessage {
-    AgentMessage::User(UserMessage {
+    AgentMessage::from(UserMessage {
         content: text.into(),
         ..UserMessage::default()
     })

@@ -94,7 +94,7 @@ impl AgentHooks for Compactor {
             Ok(messages
                 .iter()
                 .filter_map(|message| match &**message {
-                    AgentMessage::Custom(custom) => Some(Message::User(UserMessage {
+                    AgentMessage::Custom(custom) => Some(Message::from(UserMessage {
                         content: custom.content.clone(),
                         ..UserMessage::default()
                     })),
@@ -169,14 +169,14 @@ impl AgentHooks for Recorder {
                 }
                 AgentMessage::User(user) => {
                     let text = format!("{}, please", user.content.joined_text());
-                    Ok(Arc::new(AgentMessage::User(UserMessage {
+                    Ok(Arc::new(AgentMessage::from(UserMessage {
                         content: text.as_str().into(),
-                        ..user.clone()
+                        ..(**user).clone()
                     })))
                 }
                 AgentMessage::Assistant(answer) if answer.tool_calls().count() > 1 => {
                     let mut answer = answer.clone();
-                    answer.content.truncate(1);
+                    Arc::make_mut(&mut answer).content.truncate(1);
                     Ok(Arc::new(AgentMessage::Assistant(answer)))
                 }
                 _ => Ok(message),

@@ -83,7 +83,7 @@ impl Stage {
 }
 
 fn user(text: &str) -> AgentMessage {
-    AgentMessage::User(UserMessage {
+    AgentMessage::from(UserMessage {
         content: Content::Text(text.to_owned()),
         ..UserMessage::default()
     })
@@ -111,7 +111,7 @@ fn bash(id: &str, command: &str) -> ToolCall {
 }
 
 fn tool_result(id: &str, text: &str) -> AgentMessage {
-    AgentMessage::ToolResult(ToolResultMessage {
+    AgentMessage::from(ToolResultMessage {
         tool_call_id: id.to_owned(),
         tool_name: "bash".to_owned(),
         content: vec![InputBlock::text(text)],
@@ -156,7 +156,7 @@ fn a_finished_block_is_laid_out_once_while_others_grow() {
         stop_reason: StopReason::Stop,
         ..whole
     };
-    let message = shared(AgentMessage::Assistant(whole));
+    let message = shared(AgentMessage::from(whole));
     stage.follow(AgentEvent::MessageEnd { message }, Instant::now());
     let rows = stage.shown();
     assert!(rows.last().unwrap().ends_with("word 49"));
@@ -207,7 +207,7 @@ fn a_call_is_shown_from_its_first_argument_to_its_result() {
         vec![AssistantBlock::ToolCall(bash("1", "echo hi there"))],
         StopReason::ToolUse,
     );
-    let message = shared(AgentMessage::Assistant(message));
+    let message = shared(AgentMessage::from(message));
     stage.follow(AgentEvent::MessageEnd { message }, now);
     stage.follow(
         AgentEvent::ToolExecutionStart {
@@ -245,7 +245,7 @@ fn an_answer_that_is_stopped_gives_its_calls_up() {
         ],
         StopReason::Aborted,
     );
-    let message = shared(AgentMessage::Assistant(message));
+    let message = shared(AgentMessage::from(message));
     stage.follow(AgentEvent::MessageEnd { message }, Instant::now());
     assert_eq!(
         stage.shown(),
@@ -260,7 +260,7 @@ fn details_change_only_what_has_them() {
     let mut session = Session::in_memory(Path::new("/project"), NewSession::default()).unwrap();
     session.append_message(user("read it")).unwrap();
     let call = AssistantBlock::ToolCall(bash("1", "seq 9"));
-    let message = AgentMessage::Assistant(answer(vec![call], StopReason::ToolUse));
+    let message = AgentMessage::from(answer(vec![call], StopReason::ToolUse));
     session.append_message(message).unwrap();
     session
         .append_message(tool_result("1", "1\n2\n3\n4\n5\n6\n7"))
@@ -293,11 +293,11 @@ fn long_session(turns: usize) -> Session {
             .unwrap();
         let id = format!("call-{turn}");
         let call = AssistantBlock::ToolCall(bash(&id, "x"));
-        let message = AgentMessage::Assistant(answer(vec![call], StopReason::ToolUse));
+        let message = AgentMessage::from(answer(vec![call], StopReason::ToolUse));
         session.append_message(message).unwrap();
         session.append_message(tool_result(&id, "done")).unwrap();
         let text = vec![AssistantBlock::text(format!("said {turn}"))];
-        let message = AgentMessage::Assistant(answer(text, StopReason::Stop));
+        let message = AgentMessage::from(answer(text, StopReason::Stop));
         session.append_message(message).unwrap();
     }
     session
@@ -350,7 +350,7 @@ fn results_are_not_parted_from_their_calls() {
     let calls = (0..3).map(|call| AssistantBlock::ToolCall(bash(&call.to_string(), "x")));
     let message = answer(calls.collect(), StopReason::ToolUse);
     session
-        .append_message(AgentMessage::Assistant(message))
+        .append_message(AgentMessage::from(message))
         .unwrap();
     for call in 0..3 {
         session

@@ -120,7 +120,7 @@ impl Bridge {
             if let Some(shared) = shared.upgrade() {
                 shared.bridge.close_work(question.number);
             }
-            serde_json::to_value(Message::Assistant(live.snapshot())).map_err(told)
+            serde_json::to_value(Message::from(live.snapshot())).map_err(told)
         }))
     }
 

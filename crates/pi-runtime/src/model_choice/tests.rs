@@ -293,7 +293,7 @@ fn what_a_session_was_left_with_is_read_from_its_path() {
     assert_eq!(PriorChoice::of(&session).unwrap(), None);
 
     session
-        .append_message(pi_ai::AgentMessage::User(pi_ai::UserMessage::default()))
+        .append_message(pi_ai::AgentMessage::from(pi_ai::UserMessage::default()))
         .unwrap();
     let prior = PriorChoice::of(&session).unwrap().unwrap();
     assert_eq!(prior, left_with("one", "a-think", None));

@@ -34,7 +34,7 @@ pub(super) struct RecordedModel {
 
 /// An answer, and what the user said while it was given.
 struct Cue {
-    answer: AssistantMessage,
+    answer: Arc<AssistantMessage>,
     steering: Vec<AgentMessage>,
 }
 
@@ -126,7 +126,9 @@ impl Provider for RecordedModel {
             let answer = cue.answer;
             let (reason, failure) = (answer.stop_reason, answer.error_message.clone());
             let raw = answer.raw_stop_reason.clone();
-            writer.message().update(|message| *message = answer);
+            writer
+                .message()
+                .update(|message| *message = Arc::unwrap_or_clone(answer));
             let class = match reason {
                 StopReason::Error => ErrorClass::Protocol,
                 StopReason::Aborted => ErrorClass::Aborted,
@@ -155,7 +157,7 @@ async fn steer(session: &AgentSession, remark: &AgentMessage) {
 /// Returns a tool for every name the record calls.
 pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
     let mut names = BTreeSet::new();
-    let mut results: HashMap<String, ToolResultMessage> = HashMap::new();
+    let mut results: HashMap<String, Arc<ToolResultMessage>> = HashMap::new();
     for message in messages {
         match message {
             AgentMessage::Assistant(answer) => {
@@ -192,7 +194,7 @@ pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
 /// A tool that returns the results of a record and runs nothing.
 struct RecordedTool {
     declaration: pi_ai::Tool,
-    results: Arc<HashMap<String, ToolResultMessage>>,
+    results: Arc<HashMap<String, Arc<ToolResultMessage>>>,
 }
 
 impl Tool for RecordedTool {

@@ -67,7 +67,7 @@ impl AgentHooks for AgentLink {
                 .system_update()
                 .map_err(|error| hook_error(&error))?;
             Ok(LoopUpdate {
-                messages: update.into_iter().map(AgentMessage::System).collect(),
+                messages: update.into_iter().map(AgentMessage::from).collect(),
                 ..LoopUpdate::default()
             })
         })

@@ -180,12 +180,14 @@ impl AgentSession {
     }
 
     /// Returns the last answer in the context and its entry.
-    pub(super) fn last_answer(&self) -> Option<(AssistantMessage, EntryId)> {
+    pub(super) fn last_answer(&self) -> Option<(Arc<AssistantMessage>, EntryId)> {
         let mut transcript = self.transcript();
         let entries = transcript.projection().ok()?.entries();
         entries.iter().rev().find_map(|entry| {
             entry.messages().iter().rev().find_map(|one| match one {
-                AgentMessage::Assistant(answer) => Some((answer.clone(), entry.entry().id.clone())),
+                AgentMessage::Assistant(answer) => {
+                    Some((Arc::clone(answer), entry.entry().id.clone()))
+                }
                 _ => None,
             })
         })

@@ -1,5 +1,7 @@
 //! Images on their way to the model: made to fit, or kept away from it.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pi_ai::{Content, ImageContent, InputBlock, Message};
@@ -78,20 +80,21 @@ pub(super) fn block(messages: &mut [Message]) {
     for message in messages {
         match message {
             Message::User(user) => {
-                if let Content::Blocks(blocks) = &mut user.content {
+                if matches!(&user.content, Content::Blocks(blocks) if has_images(blocks))
+                    && let Content::Blocks(blocks) = &mut Arc::make_mut(user).content
+                {
                     block_in(blocks);
                 }
             }
-            Message::ToolResult(result) => block_in(&mut result.content),
-            Message::System(_) | Message::Assistant(_) => {}
+            Message::ToolResult(result) if has_images(&result.content) => {
+                block_in(&mut Arc::make_mut(result).content);
+            }
+            Message::ToolResult(_) | Message::System(_) | Message::Assistant(_) => {}
         }
     }
 }
 
 fn block_in(blocks: &mut Vec<InputBlock>) {
-    if !has_images(blocks) {
-        return;
-    }
     for block in blocks.iter_mut() {
         if matches!(block, InputBlock::Image(_)) {
             *block = InputBlock::text(BLOCKED);

@@ -74,8 +74,7 @@ impl AgentSession {
 
     /// Makes the message that tells the model of changes in the prompt; none where it knows.
     pub(super) fn system_update(&self) -> Result<Option<SystemMessage>, SessionError> {
-        let told = self.transcript().projection()?.system_message();
-        let told = told.and_then(|system| system.sections).unwrap_or_default();
+        let told = self.transcript().projection()?.told_sections();
         let changes = section_changes(&told, &self.sections().rendered());
         Ok(changes.map(|sections| SystemMessage {
             content: Content::Text(String::new()),
@@ -91,7 +90,7 @@ impl AgentSession {
             self.report("run", None, &error);
             None
         });
-        let update = update.map(AgentMessage::System);
+        let update = update.map(AgentMessage::from);
         update.into_iter().chain([message]).collect()
     }
 
@@ -116,7 +115,7 @@ impl AgentSession {
             ..SystemMessage::default()
         };
         let others = messages.into_iter().filter(|message| !is_system(message));
-        std::iter::once(Arc::new(AgentMessage::System(head)))
+        std::iter::once(Arc::new(AgentMessage::from(head)))
             .chain(others)
             .collect()
     }

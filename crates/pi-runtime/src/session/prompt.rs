@@ -245,7 +245,7 @@ impl AgentSession {
             }
         };
         self.apply_start_changes(&changes);
-        let system = self.system_update()?.map(AgentMessage::System);
+        let system = self.system_update()?.map(AgentMessage::from);
         let next_turn = std::mem::take(&mut self.live().next_turn);
         let added = changes.messages.into_iter();
         let messages = system

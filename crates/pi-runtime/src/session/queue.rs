@@ -142,7 +142,7 @@ impl AgentSession {
     pub(super) fn user_message(&self, text: &str, images: Vec<ImageContent>) -> AgentMessage {
         let images = images.into_iter().map(InputBlock::Image);
         let blocks = std::iter::once(InputBlock::text(text)).chain(images);
-        AgentMessage::User(UserMessage {
+        AgentMessage::from(UserMessage {
             content: Content::Blocks(blocks.collect()),
             timestamp: self.0.env.now_ms(),
             ..UserMessage::default()

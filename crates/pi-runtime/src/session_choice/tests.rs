@@ -89,7 +89,7 @@ fn saved(places: &SessionPlaces, id: &str) -> PathBuf {
         parent: None,
     };
     let mut session = places.open(choice, &mut Vec::new()).unwrap();
-    let answer = AgentMessage::Assistant(AssistantMessage {
+    let answer = AgentMessage::from(AssistantMessage {
         stop_reason: StopReason::Stop,
         ..AssistantMessage::default()
     });

@@ -123,8 +123,8 @@ impl SummaryRequest {
     }
 
     fn new(summarizer: &Summarizer<'_>, purpose: SummaryPurpose, text: String, limit: u64) -> Self {
-        let system = initial_system_message(prompt::SYSTEM, Vec::new()).map(Message::System);
-        let user = Message::User(UserMessage {
+        let system = initial_system_message(prompt::SYSTEM, Vec::new()).map(Message::from);
+        let user = Message::from(UserMessage {
             content: Content::Blocks(vec![InputBlock::text(text)]),
             timestamp: summarizer.now_ms,
             ..UserMessage::default()

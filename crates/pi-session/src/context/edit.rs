@@ -1,5 +1,7 @@
 //! Replaces what a message says to the model.
 
+use std::sync::Arc;
+
 use pi_ai::{AgentMessage, AssistantBlock, Content, InputBlock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -10,7 +12,7 @@ use serde_json::Value;
 pub(crate) fn with_content(message: AgentMessage, content: &Value) -> AgentMessage {
     match message {
         AgentMessage::User(mut user) => {
-            user.content = text_or_blocks(content);
+            Arc::make_mut(&mut user).content = text_or_blocks(content);
             AgentMessage::User(user)
         }
         AgentMessage::Custom(mut custom) => {
@@ -18,14 +20,14 @@ pub(crate) fn with_content(message: AgentMessage, content: &Value) -> AgentMessa
             AgentMessage::Custom(custom)
         }
         AgentMessage::Assistant(mut answer) => {
-            answer.content = match content {
+            Arc::make_mut(&mut answer).content = match content {
                 Value::String(text) => vec![AssistantBlock::text(text)],
                 other => blocks(other),
             };
             AgentMessage::Assistant(answer)
         }
         AgentMessage::ToolResult(mut result) => {
-            result.content = match content {
+            Arc::make_mut(&mut result).content = match content {
                 Value::String(text) => vec![InputBlock::text(text)],
                 other => blocks(other),
             };

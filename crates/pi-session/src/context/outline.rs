@@ -129,7 +129,7 @@ impl Reading {
             self.messages += 1;
             if let Some(system) = &compaction.system_message {
                 self.messages += 1;
-                self.systems.push(Message::System(system.clone()));
+                self.systems.push(system.clone().into());
             }
         }
         match compaction.first_kept_entry_id.as_ref() {

@@ -5,8 +5,8 @@
 
 use pi_ai::AgentMessage;
 
-use super::source::{EntrySource, PathWalk};
 use super::shown::Edits;
+use super::source::{EntrySource, PathWalk};
 use crate::compaction::estimate::{message_tokens, reported_tokens};
 use crate::entry::EntryId;
 use crate::error::SessionError;

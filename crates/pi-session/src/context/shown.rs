@@ -109,7 +109,7 @@ fn made_messages(entry: &Entry) -> Option<Vec<AgentMessage>> {
             })])
         }
         EntryBody::Compaction(compaction) => {
-            let system = compaction.system_message.clone().map(AgentMessage::System);
+            let system = compaction.system_message.clone().map(AgentMessage::from);
             let summary = AgentMessage::CompactionSummary(CompactionSummaryMessage {
                 summary: compaction.summary.clone(),
                 tokens_before: compaction.tokens_before,

@@ -61,7 +61,7 @@ fn entries(session: &Session) -> Vec<Entry> {
 }
 
 fn user(text: &str) -> EntryBody {
-    EntryBody::Message(AgentMessage::User(UserMessage {
+    EntryBody::Message(AgentMessage::from(UserMessage {
         content: text.into(),
         timestamp: 1,
         ..UserMessage::default()
@@ -69,7 +69,7 @@ fn user(text: &str) -> EntryBody {
 }
 
 fn assistant(text: &str) -> EntryBody {
-    EntryBody::Message(AgentMessage::Assistant(AssistantMessage {
+    EntryBody::Message(AgentMessage::from(AssistantMessage {
         content: vec![pi_ai::AssistantBlock::text(text)],
         stop_reason: pi_ai::StopReason::Stop,
         timestamp: 2,
@@ -78,7 +78,7 @@ fn assistant(text: &str) -> EntryBody {
 }
 
 fn tool_result(text: &str) -> EntryBody {
-    EntryBody::Message(AgentMessage::ToolResult(ToolResultMessage {
+    EntryBody::Message(AgentMessage::from(ToolResultMessage {
         tool_call_id: "call".to_owned(),
         content: vec![pi_ai::InputBlock::text(text)],
         timestamp: 3,

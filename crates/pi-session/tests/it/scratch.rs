@@ -59,7 +59,7 @@ pub(crate) fn create(directory: &SessionDirectory) -> Session {
 }
 
 pub(crate) fn user(text: &str) -> AgentMessage {
-    AgentMessage::User(UserMessage {
+    AgentMessage::from(UserMessage {
         content: text.into(),
         timestamp: 1_000,
         ..UserMessage::default()
@@ -67,7 +67,7 @@ pub(crate) fn user(text: &str) -> AgentMessage {
 }
 
 pub(crate) fn assistant(text: &str) -> AgentMessage {
-    AgentMessage::Assistant(AssistantMessage {
+    AgentMessage::from(AssistantMessage {
         content: vec![AssistantBlock::text(text)],
         stop_reason: StopReason::Stop,
         timestamp: 2_000,

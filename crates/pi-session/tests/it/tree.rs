@@ -217,7 +217,7 @@ fn messages_become_the_entries_their_roles_ask_for() {
     let entry = session.append_message(note).unwrap();
     assert_eq!(entry.body.type_name(), "custom_message");
     // An answer still being written has no stop reason yet.
-    let pending = AgentMessage::Assistant(AssistantMessage::default());
+    let pending = AgentMessage::from(AssistantMessage::default());
     for message in [
         pending,
         AgentMessage::BranchSummary(pi_ai::BranchSummaryMessage::default()),

@@ -89,7 +89,7 @@ impl ExtensionHooks {
                 let systems: Vec<_> = systems
                     .filter_map(|message| pi_agent::model_message(message))
                     .collect();
-                let head = current_system_message(&systems).map(AgentMessage::System);
+                let head = current_system_message(&systems).map(AgentMessage::from);
                 messages = head.map(Arc::new).into_iter().chain(changed).collect();
             }
         }

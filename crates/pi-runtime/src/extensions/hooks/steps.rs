@@ -34,7 +34,7 @@ impl ExtensionHooks {
             } => {
                 self.emit("message_update", || {
                     json!({
-                        "message": AgentMessage::Assistant(message.snapshot()),
+                        "message": AgentMessage::from(message.snapshot()),
                         "assistantMessageEvent": assistant_message_event,
                     })
                 })

@@ -94,7 +94,7 @@ impl SessionHooks for Host {
         let rewritten = match &**message {
             AgentMessage::Assistant(answer) if self.rewrite => {
                 let mut answer = answer.clone();
-                answer.content = vec![AssistantBlock::text("rewritten")];
+                Arc::make_mut(&mut answer).content = vec![AssistantBlock::text("rewritten")];
                 Some(AgentMessage::Assistant(answer))
             }
             _ => None,
