@@ -1,55 +1,116 @@
 //! The one owner of an output stream: whole lines, in the order they were sent.
 //!
-//! Senders wait while the reader at the other end is slow, so that a run goes no faster than its
-//! output is taken. Lines that wait together are written together.
+//! Lines gather in one buffer and are written together. Senders wait while it is full, so that a run
+//! goes no faster than its output is taken.
 
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-/// How many lines may wait: enough to write a burst of deltas at once, few enough that memory stays
-/// small when the reader stops.
-const WAITING_LINES: usize = 64;
-
-/// How many bytes are gathered before they are written.
-const BATCH_BYTES: usize = 64 * 1024;
+/// How many bytes may wait. A line longer than that waits alone.
+const WAITING_BYTES: usize = 128 * 1024;
 
 /// The stream is closed: nobody reads what is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the output is closed")]
 pub struct OutputClosed;
 
-enum Item {
-    Line(String),
-    Flushed(oneshot::Sender<()>),
+/// What senders and the writer share.
+#[derive(Debug)]
+struct Outbox {
+    waiting: Mutex<Waiting>,
+    /// There is something to write.
+    filled: Notify,
+    progress: watch::Sender<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// How many bytes were ever put in.
+    sent: u64,
+}
+
+/// How far the writer has come.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// How many bytes were ever written.
+    written: u64,
+    closed: bool,
+}
+
+impl Outbox {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a line in if there is room.
+    fn put(&self, line: &str) -> Result<bool, OutputClosed> {
+        if self.progress.borrow().closed {
+            return Err(OutputClosed);
+        }
+        let mut waiting = self.waiting();
+        let is_empty = waiting.bytes.is_empty();
+        if !is_empty && waiting.bytes.len() + line.len() >= WAITING_BYTES {
+            return Ok(false);
+        }
+        waiting.bytes.extend_from_slice(line.as_bytes());
+        waiting.bytes.push(b'\n');
+        waiting.sent += line.len() as u64 + 1;
+        drop(waiting);
+        if is_empty {
+            self.filled.notify_one();
+        }
+        Ok(true)
+    }
+
+    fn close(&self) {
+        self.progress.send_modify(|progress| progress.closed = true);
+    }
 }
 
 /// Sends lines to a stream; cheap to clone.
 #[derive(Debug, Clone)]
-pub struct LineSink(mpsc::Sender<Item>);
+pub struct LineSink(Arc<Outbox>);
 
 impl LineSink {
-    /// Sends a line, given without its end; waits while too many are under way.
+    /// Sends a line, given without its end, if it need not wait; tells whether it was sent.
+    pub fn try_send(&self, line: &str) -> Result<bool, OutputClosed> {
+        self.0.put(line)
+    }
+
+    /// Sends a line, given without its end; waits while too much is under way.
     pub async fn send(&self, line: String) -> Result<(), OutputClosed> {
-        self.put(Item::Line(line)).await
+        let mut progress = self.0.progress.subscribe();
+        while !self.0.put(&line)? {
+            progress.changed().await.map_err(|_gone| OutputClosed)?;
+        }
+        Ok(())
     }
 
     /// Waits until everything sent before is written.
     pub async fn flush(&self) -> Result<(), OutputClosed> {
-        let (done, flushed) = oneshot::channel();
-        self.put(Item::Flushed(done)).await?;
-        flushed.await.map_err(|_closed| OutputClosed)
+        let sent = self.0.waiting().sent;
+        let mut progress = self.0.progress.subscribe();
+        let reached = progress
+            .wait_for(|progress| progress.closed || progress.written >= sent)
+            .await
+            .map_err(|_gone| OutputClosed)?;
+        if reached.written >= sent {
+            Ok(())
+        } else {
+            Err(OutputClosed)
+        }
     }
 
     /// Waits until the stream is closed by the other end.
     pub async fn closed(&self) {
-        self.0.closed().await;
-    }
-
-    async fn put(&self, item: Item) -> Result<(), OutputClosed> {
-        self.0.send(item).await.map_err(|_closed| OutputClosed)
+        let mut progress = self.0.progress.subscribe();
+        // The outbox holds the sender, so the wait ends only with the stream.
+        progress.wait_for(|progress| progress.closed).await.ok();
     }
 }
 
@@ -63,10 +124,14 @@ pub struct LineWriter {
 impl LineWriter {
     /// Starts writing to a stream.
     pub fn start(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        let (sender, receiver) = mpsc::channel(WAITING_LINES);
+        let outbox = Arc::new(Outbox {
+            waiting: Mutex::default(),
+            filled: Notify::new(),
+            progress: watch::Sender::default(),
+        });
         Self {
-            sink: LineSink(sender),
-            task: tokio::spawn(write_lines(receiver, writer)),
+            sink: LineSink(Arc::clone(&outbox)),
+            task: tokio::spawn(write_lines(outbox, writer)),
         }
     }
 
@@ -87,48 +152,35 @@ impl LineWriter {
 impl Drop for LineWriter {
     fn drop(&mut self) {
         self.task.abort();
+        self.sink.0.close();
     }
 }
 
-async fn write_lines(
-    mut receiver: mpsc::Receiver<Item>,
-    mut writer: impl AsyncWrite + Unpin,
-) -> io::Result<()> {
-    let mut items = Vec::with_capacity(WAITING_LINES);
+async fn write_lines(outbox: Arc<Outbox>, mut writer: impl AsyncWrite + Unpin) -> io::Result<()> {
     let mut bytes = Vec::new();
-    while receiver.recv_many(&mut items, WAITING_LINES).await > 0 {
-        for item in items.drain(..) {
-            match item {
-                Item::Line(line) => {
-                    bytes.extend_from_slice(line.as_bytes());
-                    bytes.push(b'\n');
-                    if bytes.len() < BATCH_BYTES {
-                        continue;
-                    }
-                    write(&mut writer, &mut bytes).await?;
-                }
-                Item::Flushed(done) => {
-                    write(&mut writer, &mut bytes).await?;
-                    // Whoever asked may have stopped waiting.
-                    done.send(()).ok();
-                }
-            }
+    loop {
+        std::mem::swap(&mut outbox.waiting().bytes, &mut bytes);
+        if bytes.is_empty() {
+            outbox.filled.notified().await;
+            continue;
         }
-        write(&mut writer, &mut bytes).await?;
+        if let Err(error) = write(&mut writer, &bytes).await {
+            outbox.close();
+            return Err(error);
+        }
+        let written = bytes.len() as u64;
+        outbox
+            .progress
+            .send_modify(|progress| progress.written += written);
+        bytes.clear();
+        // One long line must not keep its size for ever.
+        bytes.shrink_to(2 * WAITING_BYTES);
     }
-    Ok(())
 }
 
-async fn write(writer: &mut (impl AsyncWrite + Unpin), bytes: &mut Vec<u8>) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
+async fn write(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
     writer.write_all(bytes).await?;
-    writer.flush().await?;
-    bytes.clear();
-    // One long line must not keep its size for ever.
-    bytes.shrink_to(2 * BATCH_BYTES);
-    Ok(())
+    writer.flush().await
 }
 
 #[cfg(test)]
@@ -173,8 +225,27 @@ mod tests {
         {
             sent += 1;
             tokio::task::yield_now().await;
-            assert!(sent <= 4 * WAITING_LINES, "the queue has no end");
+            assert!(sent <= 4 * WAITING_BYTES / 100, "the queue has no end");
         }
+    }
+
+    #[tokio::test]
+    async fn a_line_longer_than_the_buffer_goes_alone() {
+        let (near, mut far) = tokio::io::duplex(1024);
+        let writer = LineWriter::start(near);
+        let sink = writer.sink();
+        let long = "x".repeat(2 * WAITING_BYTES);
+        assert_eq!(sink.try_send("first"), Ok(true));
+        assert_eq!(sink.try_send(&long), Ok(false));
+        let reading = tokio::spawn(async move {
+            let mut text = String::new();
+            far.read_to_string(&mut text).await.unwrap();
+            text
+        });
+        sink.send(long.clone()).await.unwrap();
+        sink.flush().await.unwrap();
+        drop((writer, sink));
+        assert_eq!(reading.await.unwrap(), format!("first\n{long}\n"));
     }
 
     #[tokio::test]
