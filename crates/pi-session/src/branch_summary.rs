@@ -13,7 +13,7 @@ use crate::compaction::estimate::message_tokens;
 use crate::compaction::files::FileOperations;
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{Conversation, Summarizer, Summary, SummaryRequest};
-use crate::context::{Edits, EntrySource, PathWalk, ProjectedEntry};
+use crate::context::{Edits, EntrySource, ProjectedEntry};
 use crate::entry::{Entry, EntryBody, EntryId};
 use crate::tree::BranchSummary;
 
@@ -46,11 +46,10 @@ impl LeftBranch {
         old_leaf: Option<&EntryId>,
         target: &EntryId,
     ) -> Result<Self, Source::Error> {
-        let old_path: Vec<&EntryId> = PathWalk::new(source, old_leaf)
-            .map(|step| step.id)
-            .collect();
+        let old_path: Vec<&EntryId> = source.walk(old_leaf).map(|step| step.id).collect();
         let old_ids: HashSet<&EntryId> = old_path.iter().copied().collect();
-        let common_ancestor_id = PathWalk::new(source, Some(target))
+        let common_ancestor_id = source
+            .walk(Some(target))
             .map(|step| step.id)
             .find(|id| old_ids.contains(id));
         let left = old_path

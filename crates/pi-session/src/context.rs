@@ -30,8 +30,7 @@ pub use settings::{ContextModel, PathSettings};
 pub(crate) use shown::Edits;
 use shown::{Shown, shows_messages};
 use source::PathEntries;
-pub(crate) use source::PathWalk;
-pub use source::{EntryOutline, EntrySource};
+pub use source::{EntryOutline, EntrySource, PathStep};
 
 /// What the model sees at a leaf of the session, entry by entry.
 ///

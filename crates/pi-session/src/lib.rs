@@ -71,8 +71,8 @@ pub use compaction::{
     ChosenMessages, CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor,
 };
 pub use context::{
-    ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, ProjectedEntry,
-    Projection, project, project_path,
+    ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, PathStep,
+    ProjectedEntry, Projection, project, project_path,
 };
 pub use directory::{SessionDirectory, sessions_root};
 pub use entry::{

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use pi_ai::transcript::current_tools;
 use pi_ai::{AgentMessage, Message};
 
-use super::source::{EntrySource, PathWalk};
+use super::source::EntrySource;
 use crate::entry::{CompactionEntry, EntryBody, EntryId};
 use crate::error::SessionError;
 use crate::kind::{EntryKind, MessageRole};
@@ -30,7 +30,7 @@ impl ContextOutline {
         leaf: Option<&EntryId>,
     ) -> Result<Self, Source::Error> {
         let mut reading = Reading::default();
-        for step in PathWalk::new(source, leaf) {
+        for step in source.walk(leaf) {
             if !reading.take(source, step.id, step.kind)? {
                 break;
             }

@@ -6,7 +6,7 @@
 use pi_ai::AgentMessage;
 
 use super::shown::Edits;
-use super::source::{EntrySource, PathWalk};
+use super::source::EntrySource;
 use crate::compaction::estimate::{message_tokens, reported_tokens};
 use crate::entry::EntryId;
 use crate::error::SessionError;
@@ -26,7 +26,7 @@ fn recent_context_tokens<Source: EntrySource>(
     leaf: Option<&EntryId>,
 ) -> Result<Option<u64>, Source::Error> {
     let mut later = 0_u64;
-    for step in PathWalk::new(source, leaf) {
+    for step in source.walk(leaf) {
         match step.kind {
             EntryKind::ContextEdit | EntryKind::Compaction => return Ok(None),
             EntryKind::Message(_) | EntryKind::CustomMessage | EntryKind::BranchSummary => {}

@@ -6,7 +6,7 @@ use pi_ai::AgentMessage;
 
 use super::Projection;
 use super::shown::{Edits, leave_out_older_compactions, leave_out_orphaned_results};
-use super::source::{EntrySource, PathWalk};
+use super::source::{EntrySource, PathStep};
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 
 /// The entries that take part, each list in path order.
@@ -24,7 +24,7 @@ impl Selection {
         leaf: Option<&EntryId>,
     ) -> Result<Self, Source::Error> {
         let mut selection = Self::default();
-        let mut walk = PathWalk::new(source, leaf);
+        let mut walk = source.walk(leaf);
         for step in walk.by_ref() {
             let Some(entry) = source.entry(step.id)? else {
                 continue;
@@ -75,9 +75,9 @@ fn is_system_message(entry: &Entry) -> bool {
 
 /// Reads what a compaction keeps of the path before it; nothing where the path does not have its
 /// first kept entry.
-fn read_kept<Source: EntrySource>(
+fn read_kept<'path, Source: EntrySource>(
     source: &Source,
-    walk: PathWalk<'_, Source>,
+    walk: impl Iterator<Item = PathStep<'path>>,
     own_id: &EntryId,
     compaction: &CompactionEntry,
 ) -> Result<Vec<Arc<Entry>>, Source::Error> {

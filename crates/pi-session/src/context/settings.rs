@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pi_ai::AgentMessage;
 
-use super::source::{EntrySource, PathEntries, PathWalk};
+use super::source::{EntrySource, PathEntries};
 use crate::entry::{Entry, EntryBody, EntryId};
 use crate::error::SessionError;
 use crate::kind::EntryKind;
@@ -45,7 +45,7 @@ impl PathSettings {
     ) -> Result<Self, Source::Error> {
         let mut model = None;
         let mut thinking_level = None;
-        for step in PathWalk::new(source, leaf) {
+        for step in source.walk(leaf) {
             let may_choose = match step.kind {
                 EntryKind::ASSISTANT | EntryKind::ModelChange => model.is_none(),
                 EntryKind::ThinkingLevelChange => thinking_level.is_none(),

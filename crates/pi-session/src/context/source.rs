@@ -22,6 +22,30 @@ pub trait EntrySource {
 
     /// Reads an entry; none where there is no such entry.
     fn entry(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, Self::Error>;
+
+    /// Walks from a leaf to the root. A path that runs in a circle ends where it would repeat.
+    fn walk<'path>(
+        &'path self,
+        leaf: Option<&'path EntryId>,
+    ) -> impl Iterator<Item = PathStep<'path>>
+    where
+        Self: Sized,
+    {
+        PathWalk {
+            source: self,
+            next: leaf,
+            seen: HashSet::new(),
+        }
+    }
+}
+
+/// One entry on the way from a leaf to the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathStep<'path> {
+    /// The entry.
+    pub id: &'path EntryId,
+    /// What it is.
+    pub kind: EntryKind,
 }
 
 /// What is known of an entry without reading it.
@@ -49,40 +73,38 @@ impl EntrySource for Session {
         let is_known = self.contains(id.as_str());
         is_known.then(|| Self::entry(self, id.as_str())).transpose()
     }
+
+    /// The index knows the places of parents and keeps circles out, so that a walk over a long session
+    /// looks up no id but the leaf's.
+    fn walk<'path>(
+        &'path self,
+        leaf: Option<&'path EntryId>,
+    ) -> impl Iterator<Item = PathStep<'path>> {
+        let from = leaf.and_then(|id| self.index.find(id.as_str()));
+        let slots = from.into_iter().flat_map(|slot| self.index.path(slot));
+        let records = slots.filter_map(|slot| self.index.record(slot));
+        records.map(|record| PathStep {
+            id: &record.id,
+            kind: record.kind,
+        })
+    }
 }
 
-/// One entry on the way from a leaf to the root.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Step<'path> {
-    pub(crate) id: &'path EntryId,
-    pub(crate) kind: EntryKind,
-}
-
-/// Walks from a leaf to the root. A path that runs in a circle ends where it would repeat.
-pub(crate) struct PathWalk<'path, Source> {
+/// A walk that asks for each entry by its id.
+struct PathWalk<'path, Source> {
     source: &'path Source,
     next: Option<&'path EntryId>,
     seen: HashSet<&'path EntryId>,
 }
 
-impl<'path, Source: EntrySource> PathWalk<'path, Source> {
-    pub(crate) fn new(source: &'path Source, leaf: Option<&'path EntryId>) -> Self {
-        Self {
-            source,
-            next: leaf,
-            seen: HashSet::new(),
-        }
-    }
-}
-
 impl<'path, Source: EntrySource> Iterator for PathWalk<'path, Source> {
-    type Item = Step<'path>;
+    type Item = PathStep<'path>;
 
-    fn next(&mut self) -> Option<Step<'path>> {
+    fn next(&mut self) -> Option<PathStep<'path>> {
         let id = self.next.filter(|id| self.seen.insert(id))?;
         let outline = self.source.outline(id)?;
         self.next = outline.parent_id;
-        Some(Step {
+        Some(PathStep {
             id,
             kind: outline.kind,
         })
