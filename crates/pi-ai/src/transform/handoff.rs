@@ -134,10 +134,14 @@ struct CallIds<'rule> {
 
 impl<'rule> CallIds<'rule> {
     fn new(messages: &[Cow<'_, Message>], model: &Model, rule: CallIdRule<'rule>) -> Self {
+        let answers = || messages.iter().filter_map(|message| message.as_assistant());
+        // Where all calls are the target's own, none gets another id.
+        if answers().all(|message| is_same_model(message, model)) {
+            let taken = HashSet::new();
+            return Self { rule, taken };
+        }
         // The target's own ids cannot change, so nobody else may take them.
-        let taken = messages
-            .iter()
-            .filter_map(|message| message.as_assistant())
+        let taken = answers()
             .filter(|message| is_same_model(message, model))
             .flat_map(AssistantMessage::tool_calls)
             .map(|call| sent_part(&call.id).to_owned())
