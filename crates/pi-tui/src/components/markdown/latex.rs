@@ -262,17 +262,19 @@ fn bracketed(text: &str) -> String {
 /// The Markdown parser knows `$$` but not `\\(…\\)` and `\\[…\\]`, and would take a line of a formula
 /// that starts with a sign for a list. A formula that is still open at the end of the text is kept in
 /// one piece too, since its end may be on the way.
+///
+/// What a line becomes depends on nothing above it but a formula it is in: a text that is read from
+/// the start of a block reads as it does from its own start. Hence code is changed too, and is shown
+/// as it was written by whoever knows what is code; no formula reaches over a fence.
 pub(super) fn unify_delimiters(text: &str) -> Cow<'_, str> {
     if !text.contains("\\(") && !text.contains("\\[") && !text.contains("$$") {
         return Cow::Borrowed(text);
     }
     let mut unified = String::with_capacity(text.len());
-    let mut fence: Option<&str> = None;
+    let mut formulas = BlockFormulas::default();
     let mut rest = text;
     while !rest.is_empty() {
-        if fence.is_none()
-            && let Some(formula) = block_formula(rest)
-        {
+        if let Some(formula) = formulas.first(rest) {
             let (source, after) = rest.split_at_checked(formula.end).unwrap_or((rest, ""));
             let flat = source.replace('\n', " ");
             match flat.get(formula.start + 2..flat.len().saturating_sub(2)) {
@@ -287,13 +289,7 @@ pub(super) fn unify_delimiters(text: &str) -> Cow<'_, str> {
         }
         let length = rest.find('\n').map_or(rest.len(), |end| end + 1);
         let (line, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
-        let mark = fence_mark(line);
-        match (fence, mark) {
-            (Some(open), Some(close)) if close.starts_with(open) => fence = None,
-            (None, Some(open)) => fence = Some(open),
-            _ => {}
-        }
-        if fence.is_some() || mark.is_some() {
+        if is_fence(line) {
             unified.push_str(line);
         } else {
             unify_line(line, &mut unified);
@@ -311,63 +307,60 @@ struct BlockFormula {
     closed: bool,
 }
 
-/// Returns the formula that starts with the line at the start of `text`.
-fn block_formula(text: &str) -> Option<BlockFormula> {
-    let body = text.trim_start_matches(' ');
-    let start = text.len() - body.len();
-    let close = if body.starts_with("\\[") {
-        "\\]"
-    } else if body
-        .strip_prefix("$$")?
-        .trim_start_matches(' ')
-        .starts_with('\n')
-    {
-        "$$"
-    } else {
-        return None;
-    };
-    if start > 3 {
-        return None;
-    }
-    let inside = body.get(2..)?;
-    let paragraph = paragraph_length(inside);
-    let end = inside.get(..paragraph)?.find(close);
-    match end {
-        Some(end) => Some(BlockFormula {
-            start,
-            end: start + end + 4,
-            closed: !inside.get(..end)?.trim().is_empty(),
-        }),
-        None if paragraph == inside.len() => Some(BlockFormula {
+/// Finds formulas that start with a line, and remembers what it looked for in vain: a thousand opening
+/// delimiters in a paragraph look through it once.
+#[derive(Debug, Default)]
+struct BlockFormulas {
+    /// How much text is left where the last paragraph without the closing delimiter ends.
+    without_bracket: Option<usize>,
+    without_dollars: Option<usize>,
+}
+
+impl BlockFormulas {
+    /// Returns the formula that starts with the line at the start of `text`, which is what is left of
+    /// one and the same text each time.
+    fn first(&mut self, text: &str) -> Option<BlockFormula> {
+        let body = text.trim_start_matches(' ');
+        let start = text.len() - body.len();
+        let inside = body.get(2..).filter(|_| start <= 3)?;
+        let (close, without_close) = if body.starts_with("\\[") {
+            ("\\]", &mut self.without_bracket)
+        } else if body.starts_with("$$") && inside.trim_start_matches(' ').starts_with('\n') {
+            ("$$", &mut self.without_dollars)
+        } else {
+            return None;
+        };
+        if without_close.is_some_and(|left| inside.len() > left) {
+            return None;
+        }
+        let mut length = 0;
+        for (index, line) in inside.split_inclusive('\n').enumerate() {
+            if index > 0 && (line.trim().is_empty() || is_fence(line)) {
+                *without_close = Some(inside.len() - length);
+                return None;
+            }
+            if let Some(at) = line.find(close) {
+                let end = length + at;
+                return Some(BlockFormula {
+                    start,
+                    end: start + end + 4,
+                    closed: !inside.get(..end)?.trim().is_empty(),
+                });
+            }
+            length += line.len();
+        }
+        Some(BlockFormula {
             start,
             end: text.len(),
             closed: false,
-        }),
-        None => None,
+        })
     }
 }
 
-/// Returns where the first blank line of a text is.
-fn paragraph_length(text: &str) -> usize {
-    let mut length = 0;
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        if index > 0 && line.trim().is_empty() {
-            return length;
-        }
-        length += line.len();
-    }
-    length
-}
-
-/// Returns the fence a line opens or closes a code block with.
-fn fence_mark(line: &str) -> Option<&str> {
+/// Returns whether a line opens or closes a code block, or looks as if it did.
+fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
-    let mark = line
-        .chars()
-        .next()
-        .filter(|mark| matches!(mark, '`' | '~'))?;
-    let length = line.len() - line.trim_start_matches(mark).len();
-    line.get(..length).filter(|_| length >= 3)
+    line.starts_with("```") || line.starts_with("~~~")
 }
 
 /// Writes a line with the delimiters of formulas in it replaced; code and escaped backslashes stay.
@@ -452,15 +445,17 @@ mod tests {
             (r"a \(x\) b", "a $$x$$ b"),
             (r"\[ x \]", "$$ x $$"),
             (r"`\(x\)` \(y\)", r"`\(x\)` $$y$$"),
-            ("```\n\\(x\\)\n```", "```\n\\(x\\)\n```"),
             (r"\\(x\\)", r"\\(x\\)"),
             (r"\(open", r"\(open"),
             ("\\(a\nb\\)", "\\(a\nb\\)"),
             ("$$\na\n+ b\n$$\nc", "$$ a + b $$\nc"),
             ("\\[\na\n- b", "\\[ a - b"),
             ("\\[\na\n\n- b", "\\[\na\n\n- b"),
+            ("\\[\na\n```\n\\]", "\\[\na\n```\n\\]"),
         ] {
             assert_eq!(unify_delimiters(text), expected, "{text}");
         }
+        let paragraph = "\\[\n".repeat(200_000) + "\n.";
+        assert!(unify_delimiters(&paragraph) == paragraph);
     }
 }

@@ -125,6 +125,7 @@ pub(super) fn parse(text: &str, reading: Reading<'_>) -> (Vec<Placed>, HashMap<S
         .map(|(label, definition)| (label.to_lowercase(), definition.dest.to_string()))
         .collect();
     let mut reader = Reader {
+        written: text,
         source: &unified,
         keep_escapes: reading.keep_escapes,
         events: parser.into_offset_iter().peekable(),
@@ -134,6 +135,9 @@ pub(super) fn parse(text: &str, reading: Reading<'_>) -> (Vec<Placed>, HashMap<S
 }
 
 struct Reader<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {
+    /// The text as it was written, which code shows.
+    written: &'a str,
+    /// The text as it is parsed, byte for byte in the same places.
     source: &'a str,
     keep_escapes: bool,
     events: Peekable<I>,
@@ -307,14 +311,29 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
 
     fn raw_text(&mut self) -> String {
         let mut text = String::new();
-        for (event, _) in self.events.by_ref() {
+        while let Some((event, range)) = self.events.next() {
             match event {
-                Event::Text(part) | Event::Html(part) => text.push_str(&part),
+                Event::Text(part) | Event::Html(part) => self.push_written(&part, range, &mut text),
                 Event::End(_) => break,
                 _ => {}
             }
         }
         text
+    }
+
+    /// Adds a part of the parsed text as it was written. What was taken for a formula stands on one line
+    /// there: its further lines lose the margin that the parser took from the first.
+    fn push_written(&self, part: &str, range: Range<usize>, text: &mut String) {
+        let margin = range.start - line_start(self.source, range.start);
+        let written = match self.written.get(range) {
+            Some(written) if written.len() == part.len() => written,
+            _ => part,
+        };
+        for (index, line) in written.split_inclusive('\n').enumerate() {
+            let spaces = line.len() - line.trim_start_matches(' ').len();
+            let cut = if index == 0 { 0 } else { spaces.min(margin) };
+            text.push_str(line.get(cut..).unwrap_or_default());
+        }
     }
 
     /// Reads running text: up to its end if it has one of its own, else up to the next block.
@@ -419,6 +438,12 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
             .get(range.clone())
             .is_some_and(|source| source.starts_with(start))
     }
+}
+
+/// Returns where the line at `at` starts.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    let before = text.get(..at).unwrap_or(text);
+    before.rfind('\n').map_or(0, |end| end + 1)
 }
 
 fn push_text(text: &mut Vec<Inline>, part: &str) {

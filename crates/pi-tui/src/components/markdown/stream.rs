@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::block::BlockRenderer;
-use super::parse::{Block, Placed, Reading, parse};
+use super::parse::{Block, Placed, Reading, line_start, parse};
 use crate::line::Line;
 use crate::style::Style;
 
@@ -219,11 +219,6 @@ fn has_begun(text: &str, placed: &Placed) -> bool {
 fn has_whole_lines(text: &str, start: usize, lines: usize) -> bool {
     let rest = text.get(line_start(text, start)..).unwrap_or_default();
     rest.matches('\n').take(lines).count() == lines
-}
-
-fn line_start(text: &str, at: usize) -> usize {
-    let before = text.get(..at).unwrap_or(text);
-    before.rfind('\n').map_or(0, |end| end + 1)
 }
 
 /// Returns whether the line before the one at `at` is blank.

@@ -49,6 +49,14 @@ fn blocks_have_their_shapes() {
         ("\\(a_1\\) and \\[b\\]", "a₁ and b"),
         ("$$\n\\frac{a}{b}\n$$", "a\n─\nb"),
         ("costs $5 or $6", "costs $5 or $6"),
+        (
+            "```\n\\(x\\)\n$$\ny\n$$\n```\nx",
+            "```\n  \\(x\\)\n  $$\n  y\n  $$\n```\n\nx",
+        ),
+        (
+            "- ```\n  $$\n   y\n  $$\n  ```\n\n\\(x\\)",
+            "- ```\n    $$\n     y\n    $$\n  ```\n\nx",
+        ),
         ("a\tb", "a   b"),
         ("a\x1b[31mb\x1b]0;x\x07c", "abc"),
         ("", ""),
@@ -389,4 +397,19 @@ fn a_task_looks_the_same_in_a_list_with_and_without_empty_lines() {
         lines.filter(|line| !line.trim().is_empty()).collect()
     };
     assert_eq!(filled(tight), filled(loose));
+}
+
+#[test]
+fn a_formula_that_stays_open_looks_the_same_however_it_arrived() {
+    for text in [
+        "``` a`b\n\n$$\nx = \\frac`\n",
+        "- ```\n  code\n  ```\n\n$$\nx\n$$\n",
+        "```\ncode\n``` not closed\n```\n\n\\[\n- x\n\\]\n",
+        "$$\nx\n```\ny\n```\n$$\n- z",
+        "1. ~~~\n\n$$\n+ x\n+ y",
+    ] {
+        let pieces: Vec<String> = text.chars().map(String::from).collect();
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        assert_eq!(streamed(&pieces, 40), streamed(&[text], 40), "{text:?}");
+    }
 }

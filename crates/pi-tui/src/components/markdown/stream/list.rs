@@ -3,8 +3,8 @@
 //! Only the last item is read again. A blank line between any two items sets all of them apart, hence
 //! finished items are moved, though not rendered again, when one appears.
 
-use super::{Page, Stream, has_begun, has_whole_lines, line_start};
-use crate::components::markdown::parse::{Block, Item, List, Placed};
+use super::{Page, Stream, has_begun, has_whole_lines};
+use crate::components::markdown::parse::{Block, Item, List, Placed, line_start};
 use crate::line::Line;
 
 /// A list whose end has not come yet.

@@ -3,8 +3,8 @@
 //! Only the last row is read again, below a copy of the header. Finished rows keep their text; they
 //! are laid out again when a later row changes the widths of the columns.
 
-use super::{Page, Stream, has_begun, has_whole_lines, line_start};
-use crate::components::markdown::parse::{Block, Placed, Row, Table};
+use super::{Page, Stream, has_begun, has_whole_lines};
+use crate::components::markdown::parse::{Block, Placed, Row, Table, line_start};
 use crate::components::markdown::table::{Columns, Grid};
 
 /// A table whose end has not come yet.
