@@ -237,6 +237,11 @@ impl Driver {
         let Some(tool) = self.core.tool(&call.name) else {
             return refuse(format!("Tool {} not found", call.name));
         };
+        if let Some(error) = call.arguments_error() {
+            return refuse(format!(
+                "This call was not run: {error}. Make the call again with all its arguments."
+            ));
+        }
         let prepared = match tool.prepare(call.arguments.clone()).await {
             Ok(prepared) => prepared,
             Err(error) => return refuse(error.0),

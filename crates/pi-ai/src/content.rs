@@ -101,6 +101,22 @@ pub struct ToolCall {
     pub extra: JsonObject,
 }
 
+/// The field of a call that was not told to its end; it is kept with the call, so that whoever reads the
+/// message later sees it, too.
+const ARGUMENTS_ERROR: &str = "argumentsError";
+
+impl ToolCall {
+    /// Returns what is wrong with the text of the arguments, if they could not be read to their end. Such a
+    /// call must not be made: half a command is another command.
+    pub fn arguments_error(&self) -> Option<&str> {
+        self.extra.get(ARGUMENTS_ERROR)?.as_str()
+    }
+
+    pub(crate) fn set_arguments_error(&mut self, error: &str) {
+        self.extra.insert(ARGUMENTS_ERROR.to_owned(), error.into());
+    }
+}
+
 /// A block a user message or a tool result may hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]

@@ -4,6 +4,9 @@
 //! Work per delta is constant: text is appended in place, tool arguments are collected as JSON
 //! text and parsed only when the call ends or somebody asks for a [`LiveMessage::snapshot`].
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::content::{AssistantBlock, TextContent, ThinkingContent, ToolCall};
@@ -16,6 +19,9 @@ use crate::partial_json;
 use crate::stop_reason::StopReason;
 use crate::usage::Usage;
 
+/// What is said of a call that was not told to its end.
+const BROKEN_ARGUMENTS: &str = "its arguments are not whole JSON";
+
 /// A cheap handle to a message that is still being written.
 #[derive(Debug, Clone)]
 pub struct LiveMessage(Arc<Mutex<Draft>>);
@@ -25,6 +31,8 @@ struct Draft {
     message: AssistantMessage,
     /// JSON text of tool calls that have not ended, by block index.
     open_arguments: Vec<(usize, String)>,
+    /// Ended tool calls whose text is not the whole of an object, by block index.
+    broken_calls: Vec<usize>,
     /// The message that is read in place of this one, when another stream took over.
     followed: Option<LiveMessage>,
 }
@@ -34,6 +42,7 @@ impl LiveMessage {
         Self(Arc::new(Mutex::new(Draft {
             message,
             open_arguments: Vec::new(),
+            broken_calls: Vec::new(),
             followed: None,
         })))
     }
@@ -409,7 +418,13 @@ impl MessageBuilder {
     pub fn close_tool_call(&mut self, content_index: usize) {
         let text = self.take_open_arguments(content_index);
         if !text.trim().is_empty() {
-            let arguments = partial_json::parse_object(&text);
+            let arguments = match partial_json::parse_finished_object(&text) {
+                Some(arguments) => arguments,
+                None => {
+                    self.live.lock().broken_calls.push(content_index);
+                    partial_json::parse_object(&text)
+                }
+            };
             self.with_tool_call(content_index, |call| call.arguments = arguments);
         }
         self.tell_tool_call_end(content_index);
@@ -442,13 +457,33 @@ impl MessageBuilder {
         }
     }
 
-    /// Ends the answer. A message without a recorded stop reason ends in `stop`.
+    /// Ends the answer. A message without a recorded stop reason ends in `stop`. Calls that were not told to
+    /// their end say so, except where the answer as a whole does.
     pub fn complete(&mut self) {
         self.start();
         let reason = self.stop_reason.unwrap_or(StopReason::Stop);
+        if reason != StopReason::Length {
+            self.mark_broken_calls();
+        }
         let message = Arc::new(self.finalized(|message| message.stop_reason = reason));
         self.events
             .push(AssistantMessageEvent::Done { reason, message });
+    }
+
+    fn mark_broken_calls(&mut self) {
+        let broken = {
+            let mut draft = self.live.lock();
+            let unended = draft.open_arguments.iter().filter(|(_, text)| {
+                !text.trim().is_empty() && partial_json::parse_finished_object(text).is_none()
+            });
+            let unended: Vec<usize> = unended.map(|(index, _)| *index).collect();
+            let mut broken = std::mem::take(&mut draft.broken_calls);
+            broken.extend(unended);
+            broken
+        };
+        for index in broken {
+            self.with_tool_call(index, |call| call.set_arguments_error(BROKEN_ARGUMENTS));
+        }
     }
 
     /// Ends the answer with an error, keeping what had arrived.

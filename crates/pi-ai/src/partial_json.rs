@@ -32,6 +32,17 @@ pub fn parse_object(text: &str) -> JsonObject {
     }
 }
 
+/// Reads an object as [`parse_object`] does, if the text holds all of it; what follows its end does not
+/// matter. `null` is how some models spell no arguments.
+pub(crate) fn parse_finished_object(text: &str) -> Option<JsonObject> {
+    let mut reader = Reader::new(text);
+    match reader.value(0)? {
+        Value::Object(object) if !reader.stopped => Some(object),
+        Value::Null if !reader.stopped => Some(JsonObject::new()),
+        _ => None,
+    }
+}
+
 /// Reads a text that holds one whole value, forgiving what is wrong inside it.
 pub(crate) fn parse_whole(text: &str) -> Option<Value> {
     let mut reader = Reader::new(text);

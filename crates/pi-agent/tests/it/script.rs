@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) enum Answer {
     Text(&'static str),
     Calls(Vec<(&'static str, &'static str)>),
+    /// A call of a tool with this text as its arguments.
+    Written(&'static str, &'static str),
     /// Some text, then silence until the request is cancelled.
     Stall(&'static str),
     Fail(&'static str),
@@ -100,6 +102,16 @@ impl Script {
                         .append_arguments(block, r#"{"text": "argument"}"#);
                     writer.message().close_tool_call(block);
                 }
+                writer.message().stop(StopReason::ToolUse, None);
+            }
+            Answer::Written(name, arguments) => {
+                let block = writer.message().open_tool_call(ToolCall {
+                    id: "1".into(),
+                    name: name.into(),
+                    ..ToolCall::default()
+                });
+                writer.message().append_arguments(block, arguments);
+                writer.message().close_tool_call(block);
                 writer.message().stop(StopReason::ToolUse, None);
             }
             Answer::Stall(text) => {

@@ -1,6 +1,7 @@
 //! Tool calls: order, partial results, failures.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pi_agent::{ToolError, ToolOutput};
 use pretty_assertions::assert_eq;
@@ -122,4 +123,28 @@ async fn every_kind_of_failure_is_a_result_for_the_model() {
             "assistant Stop: done"
         ]
     );
+}
+
+#[tokio::test]
+async fn a_call_whose_arguments_are_cut_is_told_and_not_made() {
+    let answers = [
+        r#"{"text": "rm -rf /home/us"#,
+        r#"{"text": "a "quoted" word"}"#,
+        r#"["text"]"#,
+    ];
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let tool = TestTool::of("runs", move |_, _, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async { Ok(ToolOutput::text("ran")) }
+    });
+    let script = answers.map(|arguments| Answer::Written("runs", arguments));
+    let agent = Script::new(script).agent(vec![tool]);
+    agent.prompt_text("go", Vec::new()).await.unwrap();
+    let told = "failure 1: This call was not run: its arguments are not whole JSON. Make the call \
+                again with all its arguments.";
+    let failures = texts(&agent.state().messages);
+    let failures = failures.iter().filter(|line| *line == told);
+    assert_eq!(failures.count(), answers.len());
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
 }

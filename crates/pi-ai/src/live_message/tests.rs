@@ -1,0 +1,74 @@
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::*;
+
+fn model() -> Model {
+    serde_json::from_value(json!({"id": "m", "name": "m", "api": "a", "provider": "p",
+        "baseUrl": "", "reasoning": false, "input": ["text"], "cost": {}, "contextWindow": 1,
+        "maxTokens": 1}))
+    .unwrap()
+}
+
+/// Returns what is said of the arguments of a call, and those that could be read.
+fn call_of(text: &str, ended: bool, reason: StopReason) -> (Option<String>, JsonObject) {
+    let mut message = MessageBuilder::new(&model(), 0);
+    let index = message.open_tool_call(ToolCall::default());
+    message.append_arguments(index, text);
+    if ended {
+        message.close_tool_call(index);
+    }
+    message.stop(reason, None);
+    message.complete();
+    let snapshot = message.live().snapshot();
+    let call = snapshot.tool_calls().next().unwrap();
+    (
+        call.arguments_error().map(str::to_owned),
+        call.arguments.clone(),
+    )
+}
+
+#[test]
+fn a_call_that_was_not_told_to_its_end_says_so() {
+    for text in [
+        r#"{"command": "rm -rf /home/user"#,
+        r#"{"command": "echo "quoted" > file"}"#,
+        r#"{"command": "ls", "#,
+        r#"{"command": "ls", path: 1}"#,
+        r#"{'command': 'ls'}"#,
+        r#"["ls"]"#,
+        r#""ls""#,
+        "ls",
+    ] {
+        for ended in [true, false] {
+            let (error, _) = call_of(text, ended, StopReason::ToolUse);
+            assert_eq!(error.as_deref(), Some(BROKEN_ARGUMENTS), "{text} {ended}");
+        }
+    }
+}
+
+#[test]
+fn what_models_only_misspell_is_whole() {
+    for (text, expected) in [
+        ("{}", json!({})),
+        ("null", json!({})),
+        ("", json!({})),
+        ("{\"a\": \"line\nbreak\"}", json!({"a": "line\nbreak"})),
+        (r#"{"a": "C:\q",}"#, json!({"a": "C:\\q"})),
+        (r#"{"a": "\u0072\u006d"}"#, json!({"a": "rm"})),
+        (r#"{"a": 1} done"#, json!({"a": 1})),
+    ] {
+        for ended in [true, false] {
+            let (error, arguments) = call_of(text, ended, StopReason::ToolUse);
+            assert_eq!(error, None, "{text}");
+            assert_eq!(serde_json::Value::from(arguments), expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_was_cut_says_it_once() {
+    let (error, arguments) = call_of(r#"{"a": "b"#, true, StopReason::Length);
+    assert_eq!(error, None);
+    assert_eq!(serde_json::Value::from(arguments), json!({"a": "b"}));
+}
