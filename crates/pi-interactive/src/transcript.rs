@@ -16,7 +16,9 @@ use std::time::Instant;
 
 use pi_agent::AgentEvent;
 use pi_ai::{AgentMessage, Usage};
-use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, DrawnCall, SessionEvent};
+use pi_runtime::{
+    AgentSession, CompactionOutcome, ComponentId, DrawnCall, RETRY_CANCELLED, SessionEvent,
+};
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
@@ -237,6 +239,11 @@ impl Transcript {
                 attempt,
                 final_error,
             } => {
+                if final_error.as_deref() == Some(RETRY_CANCELLED) {
+                    let text = "The request is not tried again.".to_owned();
+                    self.say(document, NoticeLevel::Status, text);
+                    return;
+                }
                 let error = final_error.as_deref().unwrap_or("unknown");
                 let times = if *attempt == 1 { "retry" } else { "retries" };
                 let text = format!("Gave up after {attempt} {times}: {error}");

@@ -90,8 +90,8 @@ pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
     CustomSending, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource, ModelCycle,
     NavigateError, NavigateOptions, Navigated, NoExpansion, Persist, Prompt, PromptExpansion,
-    PromptRefused, QueuedTexts, Run, SessionListener, SessionParts, SessionState, SessionStats,
-    SessionSubscription, SetModelError, ToolInfo,
+    PromptRefused, QueuedTexts, RETRY_CANCELLED, Run, SessionListener, SessionParts, SessionState,
+    SessionStats, SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
 pub use share::{Gist, GistProgram, ShareError, SharePage};

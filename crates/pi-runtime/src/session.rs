@@ -55,6 +55,7 @@ pub use prompt::{InputSource, Prompt, PromptRefused, Run};
 use publish::Broadcast;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::{Delivery, QueuedTexts};
+pub use retry::RETRY_CANCELLED;
 pub use state::{EntriesSince, ForkMessage, SessionState, SessionStats, ToolInfo};
 use transcript::Transcript;
 

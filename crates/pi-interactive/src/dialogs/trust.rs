@@ -108,9 +108,9 @@ impl Pane for TrustDialog {
                 sheet.title("Do you trust this project?");
                 sheet.text(Weight::Title, ColorToken::Warning, &folder);
                 sheet.blank();
-                let text = "It brings its own pi settings. Trusting it lets pi read them, load its \
-                            skills and prompts, install its packages and run its extensions, which \
-                            can do whatever you can.";
+                let text = "It has files of its own for pi. Trusting it lets pi read its settings, \
+                            load its skills and prompts, install its packages and run its \
+                            extensions, which can do whatever you can.";
                 sheet.text(Weight::Detail, ColorToken::Text, text);
             }
             Occasion::Change { state, .. } => {

@@ -349,9 +349,7 @@ fn results_are_not_parted_from_their_calls() {
     session.append_message(user("go")).unwrap();
     let calls = (0..3).map(|call| AssistantBlock::ToolCall(bash(&call.to_string(), "x")));
     let message = answer(calls.collect(), StopReason::ToolUse);
-    session
-        .append_message(AgentMessage::from(message))
-        .unwrap();
+    session.append_message(AgentMessage::from(message)).unwrap();
     for call in 0..3 {
         session
             .append_message(tool_result(&call.to_string(), "done"))

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::{AgentSession, preferences};
 use crate::event::SessionEvent;
 
-/// What is told when a pause was cancelled.
-const CANCELLED: &str = "the pause before the next attempt was cancelled";
+/// What [`SessionEvent::AutoRetryEnd`] tells as the error when somebody cancelled the pause.
+pub const RETRY_CANCELLED: &str = "the pause before the next attempt was cancelled";
 
 impl AgentSession {
     /// Cancels the pause before the next attempt.
@@ -148,7 +148,7 @@ impl AgentSession {
     }
 
     pub(super) async fn cancel_retry(&self) {
-        self.end_retry(Some(CANCELLED.to_owned())).await;
+        self.end_retry(Some(RETRY_CANCELLED.to_owned())).await;
     }
 
     fn take_retry_attempt(&self) -> u32 {
