@@ -38,6 +38,12 @@ use crate::terminal_kit::{SharedKit, TerminalKit};
 /// The pulse of a busy thread is not felt more often than this.
 const SHORTEST_LOOK: Duration = Duration::from_millis(20);
 
+/// What an engine with some extensions takes of memory, about.
+const FIRST_ROOM: usize = 3 * 1024 * 1024;
+
+/// As much as the system's allocator takes from the memory of a thread; beyond it a block gets pages of its own.
+const LARGEST_BLOCK: usize = 120 * 1024;
+
 /// What the `process` object of extensions tells.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessInfo {
@@ -402,6 +408,9 @@ fn run_thread(
         .enable_all()
         .build()
         .map_err(|error| EngineError::Start(error.to_string()))?;
+    if cfg!(target_env = "gnu") {
+        make_room();
+    }
     let tasks = tokio::task::LocalSet::new();
     let outcome = tasks.block_on(&runtime, async {
         let realm = Realm::new(options, Arc::clone(pulse))?;
@@ -422,4 +431,13 @@ fn run_thread(
     // Work on the blocking pool (a file being read) may outlive the engine.
     runtime.shutdown_background();
     outcome
+}
+
+/// Widens the memory of this thread in a few steps. The allocator of glibc does it by as much as is asked for, with
+/// a call of the kernel each time: hundreds of them while small objects are made. What was widened stays so.
+fn make_room() {
+    let blocks: Vec<Vec<u8>> = (0..FIRST_ROOM / LARGEST_BLOCK)
+        .map(|_| Vec::with_capacity(LARGEST_BLOCK))
+        .collect();
+    drop(std::hint::black_box(blocks));
 }

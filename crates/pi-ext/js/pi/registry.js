@@ -26,15 +26,10 @@ class Extension {
   }
 }
 
-// Runs an extension's factory and tells what it has registered. A failure leaves nothing behind.
-export async function loadExtension(path) {
+// Imports an extension and runs its factory.
+async function start(path) {
   // A folder stands for its index.
-  let namespace;
-  try {
-    namespace = await import(resolve(path, path, "import"));
-  } finally {
-    restoreIntrinsics();
-  }
+  const namespace = await import(resolve(path, path, "import"));
   finish();
   let factory = namespace.default;
   if (factory !== null && typeof factory === "object" && typeof factory.default === "function") {
@@ -45,7 +40,17 @@ export async function loadExtension(path) {
   }
   const extension = new Extension(path);
   await factory(extension.api);
-  restoreIntrinsics();
+  return extension;
+}
+
+// Runs an extension's factory and tells what it has registered. A failure leaves nothing behind.
+export async function loadExtension(path) {
+  let extension;
+  try {
+    extension = await start(path);
+  } finally {
+    restoreIntrinsics();
+  }
   extensions.push(extension);
   return {
     tools: [...extension.tools.values()].map(describeTool),

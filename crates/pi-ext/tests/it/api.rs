@@ -265,3 +265,26 @@ async fn a_name_is_the_same_however_it_is_asked_for() {
     let sent = serde_json::to_string(&*world.host.told.lock().unwrap()).unwrap();
     assert!(sent.contains("[true,true,true]"), "{sent}");
 }
+
+#[tokio::test]
+async fn what_an_extension_does_to_the_language_ends_with_its_loading() {
+    let world = World::new();
+    let vandal = r#"
+        Array.prototype.map = () => "replaced";
+        delete String.prototype.trim;
+        Object.defineProperty(Map.prototype, "get", { configurable: true, get() { throw new Error("trap"); } });
+        Object.defineProperty(RegExp.prototype, "flags", { configurable: true, get: () => "none" });
+        Array.prototype.last = function () { return this.at(-1); };
+        export default () => {};
+    "#;
+    world.load("vandal.js", vandal).await.unwrap();
+    let neighbour = r#"
+        export default (pi) => pi.on("input", () => ({
+            action: "transform",
+            text: [[" a "].map((it) => it.trim())[0], new Map([[1, "b"]]).get(1), /x/g.flags, [1, 2].last()].join(" "),
+        }));
+    "#;
+    world.load("neighbour.js", neighbour).await.unwrap();
+    let event = json!({"type": "input", "text": "x", "source": "rpc"});
+    assert_eq!(world.emit(event).await["text"], "a b g 2");
+}
