@@ -23,6 +23,9 @@ pub enum WideEdge {
 
 /// A terminal library. Everything here runs on the JavaScript thread and must not block.
 pub trait TerminalKit: Send + Sync + 'static {
+    /// Hears that an engine starts: what the library keeps of the user's files may be out of date.
+    fn begin(&self);
+
     /// Returns the columns text takes.
     fn width(&self, text: &str) -> usize;
 

@@ -11,7 +11,7 @@ mod styles;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pi_ai::Env;
@@ -35,7 +35,8 @@ const PATIENCE: Duration = Duration::from_hours(1);
 pub struct ExtensionKit {
     agent_dir: AgentDir,
     env: Env,
-    keys: OnceLock<Arc<Keybindings>>,
+    /// Read when an extension asks for them; extensions that are loaded anew find those of that time.
+    keys: Mutex<Option<Arc<Keybindings>>>,
     is_kitty: AtomicBool,
 }
 
@@ -45,13 +46,14 @@ impl ExtensionKit {
         Self {
             agent_dir,
             env,
-            keys: OnceLock::new(),
+            keys: Mutex::default(),
             is_kitty: AtomicBool::new(false),
         }
     }
 
     fn keys(&self) -> Arc<Keybindings> {
-        let keys = self.keys.get_or_init(|| {
+        let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = kept.get_or_insert_with(|| {
             let (keys, _) = read_keys(&self.agent_dir, &self.env);
             Arc::new(keys)
         });
@@ -111,6 +113,10 @@ impl ExtensionKit {
 }
 
 impl TerminalKit for ExtensionKit {
+    fn begin(&self) {
+        *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn width(&self, text: &str) -> usize {
         pi_tui::visible_width(text)
     }

@@ -92,6 +92,9 @@ impl Realm {
         pulse: Arc<Pulse>,
     ) -> Result<Rc<Self>, EngineError> {
         let start = |error: Error| EngineError::Start(error.to_string());
+        if let Some(kit) = &options.terminal_kit {
+            kit.0.begin();
+        }
         let runtime = Runtime::new().map_err(start)?;
         runtime.set_memory_limit(options.budgets.memory);
         runtime.set_max_stack_size(options.budgets.stack);
