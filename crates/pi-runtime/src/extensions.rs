@@ -15,6 +15,7 @@ mod hooks;
 mod link;
 mod model_access;
 mod prompt_options;
+mod prompts;
 mod provider;
 mod registration;
 mod requests;

@@ -54,8 +54,20 @@ function setWidget(key, content, options) {
   if (content === undefined || Array.isArray(content)) tell("widget", { key, lines: content?.map(String), placement: options?.placement });
 }
 
+// Counts as a dialog, of which other extensions hear, until the work is done.
+async function held(work) {
+  if (!call("context").hasUI) return undefined;
+  const { promise, abort } = startAbortable("host", "ui.hold");
+  promise.catch(() => {});
+  try {
+    return await work();
+  } finally {
+    abort();
+  }
+}
+
 // Shows a component with the keyboard until it is done.
-async function custom(factory, options = {}) {
+async function show(factory, options = {}) {
   if (!hasTerminal()) return undefined;
   const { mount, unmount } = terminalPart("mount");
   const { showOverlay, tui } = terminalPart("screen");
@@ -114,7 +126,7 @@ export function createUi() {
       if (hasTerminal()) place("header", factory && ((tui) => factory(tui, theme)), { kind: "header" });
     },
     setTitle: (title) => tell("title", { title }),
-    custom,
+    custom: (factory, options) => held(() => show(factory, options)),
     pasteToEditor: (text) => tell("editorPaste", { text: String(text) }),
     setEditorText: (text) => tell("editorText", { text: String(text) }),
     getEditorText: () => (hasTerminal() ? terminalPart("prompt_editor").editorText() : undefined) ?? call("ui.editorText"),

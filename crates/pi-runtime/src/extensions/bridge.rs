@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
 use super::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
+use super::prompts::OpenPrompts;
 use super::registration::Registry;
 use super::screen::ScreenChange;
 use super::shelf::Shelf;
@@ -58,8 +59,7 @@ pub(super) struct Bridge {
     pub(super) is_trusted: bool,
     program: Handle,
     next_signal: AtomicU64,
-    /// How many dialogs wait for the user.
-    pub(super) dialogs: AtomicUsize,
+    pub(super) prompts: Mutex<OpenPrompts>,
     pub(super) updates: Mutex<HashMap<u64, UpdateSink>>,
     pub(super) streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
     pub(super) works: Mutex<HashMap<u64, CancellationToken>>,
@@ -83,7 +83,7 @@ impl Bridge {
             is_trusted: services.project.is_trusted(),
             program: Handle::current(),
             next_signal: AtomicU64::new(1),
-            dialogs: AtomicUsize::new(0),
+            prompts: Mutex::default(),
             updates: Mutex::default(),
             streams: Mutex::default(),
             works: Mutex::default(),

@@ -1,8 +1,6 @@
 //! What extensions ask and wait for: dialogs, session control, compaction, credentials.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pi_ai::RefreshOptions;
@@ -14,9 +12,9 @@ use serde_json::{Value, json};
 use super::bridge::{Bridge, field, read, spell, told, unknown};
 use super::conversions::resize_image;
 use super::front_end::{DialogAnswer, DialogQuestion, ExtensionDialog};
+use super::prompts::Waiting;
 use super::screen::CompletionQuestion;
 use super::sending::{SendMessage, SendUserMessage};
-use super::{Shared, hooks};
 use crate::runtime::Replacement;
 use crate::session::{NavigateOptions, Persist};
 
@@ -60,6 +58,7 @@ impl Bridge {
             _ if method.starts_with("agent.") => self.drive_agent(method, arguments),
             "ui.ask" => self.ask(arguments),
             "ui.complete" => self.complete(arguments),
+            "ui.hold" => Ok(self.hold()),
             "idle" => self.wait_for_idle(),
             "compact" => self.compact(&arguments),
             "model.set" => self.set_model(&arguments),
@@ -77,7 +76,8 @@ impl Bridge {
         let timeout = timeout
             .filter(|milliseconds| *milliseconds > 0.0)
             .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok());
-        let waiting = Waiting::begin(self, &question);
+        let (kind, title) = named(&question);
+        let waiting = Waiting::begin(self, kind, title);
         let asking = self.ui.ask(ExtensionDialog { question, timeout });
         // Not on the program's runtime: who withdraws the question drops this future.
         Ok(Box::pin(async move {
@@ -88,6 +88,15 @@ impl Bridge {
                 DialogAnswer::Cancelled => Value::Null,
             })
         }))
+    }
+
+    /// Counts as a dialog for as long as a component of an extension has the keyboard: until the request is withdrawn.
+    fn hold(&self) -> HostFuture {
+        let waiting = Waiting::begin(self, "custom", "");
+        Box::pin(async move {
+            let _waiting = waiting;
+            std::future::pending().await
+        })
     }
 
     fn complete(&self, arguments: Value) -> Result<HostFuture, HostError> {
@@ -198,56 +207,12 @@ impl Bridge {
     }
 }
 
-/// A dialog that waits for the user; the outermost one is told to extensions, as is its end.
-struct Waiting {
-    shared: Weak<Shared>,
-    told: Option<Value>,
-}
-
-impl Waiting {
-    fn begin(bridge: &Bridge, question: &DialogQuestion) -> Option<Self> {
-        let shared = bridge.shared().ok()?;
-        if !bridge.ui.mode().has_ui() {
-            return None;
-        }
-        let (kind, title) = match question {
-            DialogQuestion::Select { title, .. } => ("select", title),
-            DialogQuestion::Confirm { title, .. } => ("confirm", title),
-            DialogQuestion::Input { title, .. } => ("input", title),
-            DialogQuestion::Editor { title, .. } => ("editor", title),
-        };
-        let is_outermost = bridge.dialogs.fetch_add(1, Ordering::Relaxed) == 0;
-        let mut told = json!({ "reason": "ui_prompt", "kind": kind });
-        if let (false, Some(told)) = (title.is_empty(), told.as_object_mut()) {
-            told.insert("title".to_owned(), title.as_str().into());
-        }
-        let waiting = Self {
-            shared,
-            told: is_outermost.then_some(told),
-        };
-        waiting.tell("ui_prompt_start");
-        Some(waiting)
-    }
-
-    fn tell(&self, name: &'static str) {
-        let (Some(shared), Some(told)) = (self.shared.upgrade(), self.told.clone()) else {
-            return;
-        };
-        if shared.bridge.hears(name) {
-            let telling = Arc::clone(&shared);
-            shared.bridge.begin(async move {
-                telling.emit(hooks::typed(name, told), None).await;
-            });
-        }
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let Some(shared) = self.shared.upgrade() {
-            shared.bridge.dialogs.fetch_sub(1, Ordering::Relaxed);
-        }
-        self.tell("ui_prompt_end");
+fn named(question: &DialogQuestion) -> (&'static str, &str) {
+    match question {
+        DialogQuestion::Select { title, .. } => ("select", title),
+        DialogQuestion::Confirm { title, .. } => ("confirm", title),
+        DialogQuestion::Input { title, .. } => ("input", title),
+        DialogQuestion::Editor { title, .. } => ("editor", title),
     }
 }
 

@@ -1,0 +1,77 @@
+//! What waits for the user, as far as extensions hear of it: where several dialogs are open, the first one is told,
+//! and its end when the last is closed.
+
+use std::sync::{Arc, Weak};
+
+use serde_json::{Value, json};
+
+use super::bridge::{Bridge, lock};
+use super::{Shared, hooks};
+
+/// The dialogs that are open.
+#[derive(Debug, Default)]
+pub(super) struct OpenPrompts {
+    count: usize,
+    /// What was told of the first.
+    first: Value,
+}
+
+/// A dialog that waits for the user, until it is dropped.
+pub(super) struct Waiting {
+    shared: Weak<Shared>,
+}
+
+impl Waiting {
+    /// Counts a dialog; none where nobody can answer it.
+    pub(super) fn begin(bridge: &Bridge, kind: &str, title: &str) -> Option<Self> {
+        let shared = bridge.shared().ok()?;
+        if !bridge.ui.mode().has_ui() {
+            return None;
+        }
+        let mut told = json!({ "reason": "ui_prompt", "kind": kind });
+        if let (false, Some(told)) = (title.is_empty(), told.as_object_mut()) {
+            told.insert("title".to_owned(), title.into());
+        }
+        let is_first = {
+            let mut open = lock(&bridge.prompts);
+            open.count += 1;
+            if open.count == 1 {
+                open.first = told.clone();
+            }
+            open.count == 1
+        };
+        let waiting = Self { shared };
+        if is_first {
+            waiting.tell("ui_prompt_start", told);
+        }
+        Some(waiting)
+    }
+
+    fn tell(&self, name: &'static str, told: Value) {
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        if shared.bridge.hears(name) {
+            let telling = Arc::clone(&shared);
+            shared.bridge.begin(async move {
+                telling.emit(hooks::typed(name, told), None).await;
+            });
+        }
+    }
+
+    /// Counts the dialog no more; returns what was told of the first when it was the last.
+    fn end(&self) -> Option<Value> {
+        let shared = self.shared.upgrade()?;
+        let mut open = lock(&shared.bridge.prompts);
+        open.count = open.count.saturating_sub(1);
+        (open.count == 0).then(|| open.first.take())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(told) = self.end() {
+            self.tell("ui_prompt_end", told);
+        }
+    }
+}
