@@ -9,9 +9,13 @@ mod screen;
 mod surfaces;
 mod work;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
+use pi_ai::Env;
+use pi_config::AgentDir;
 use pi_runtime::{
     DialogAnswer, ExtensionDialog, ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice,
     ExtensionScreen, ExtensionUi,
@@ -28,12 +32,19 @@ use screen::Known;
 use surfaces::Surfaces;
 use work::Backlog;
 
+use crate::extension_question;
+use crate::intent::{Answer, Intent};
+use crate::lone_dialog::Beforehand;
+
 /// The place where extensions and the screen meet; clones are the same place.
 #[derive(Clone, Default)]
 pub struct ExtensionDesk(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
+    /// How to ask before there is an application.
+    beforehand: Option<Beforehand>,
+    has_application: AtomicBool,
     state: Mutex<State>,
     /// Wakes the application.
     news: Notify,
@@ -62,6 +73,50 @@ impl std::fmt::Debug for ExtensionDesk {
 }
 
 impl ExtensionDesk {
+    /// Makes a desk for the user of this directory, who can be asked before the application runs.
+    pub fn new(agent_dir: AgentDir, env: Env) -> Self {
+        Self(Arc::new(Inner {
+            beforehand: Some(Beforehand { agent_dir, env }),
+            ..Inner::default()
+        }))
+    }
+
+    /// Brings everything to the application from here on.
+    pub(crate) fn use_application(&self) {
+        self.0.has_application.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks on a screen of its own, where the application does not run yet.
+    fn ask_alone(&self, dialog: &ExtensionDialog) -> Option<BoxFuture<'static, DialogAnswer>> {
+        if self.0.has_application.load(Ordering::Relaxed) {
+            return None;
+        }
+        let beforehand = self.0.beforehand.clone()?;
+        // Nothing counts the time down on that screen.
+        let dialog = ExtensionDialog {
+            timeout: None,
+            ..dialog.clone()
+        };
+        Some(Box::pin(async move {
+            let cwd = std::env::current_dir().unwrap_or_default();
+            let make = |look| extension_question::dialog(&dialog, look, Instant::now());
+            let read = |intent| match intent {
+                Intent::Answer(answer) => Some(answer),
+                _ => None,
+            };
+            match beforehand.ask(&cwd, make, read).await {
+                Ok(answer) => {
+                    let answer = answer.unwrap_or(Answer::Dismissed);
+                    extension_question::given(&dialog.question, answer)
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "nobody could be asked what an extension wants to know");
+                    DialogAnswer::Cancelled
+                }
+            }
+        }))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,6 +175,9 @@ impl ExtensionUi for ExtensionDesk {
     }
 
     fn ask(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogAnswer> {
+        if let Some(asking) = self.ask_alone(&dialog) {
+            return asking;
+        }
         let (answer, answered) = oneshot::channel();
         let id = {
             let mut state = self.state();

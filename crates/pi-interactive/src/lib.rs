@@ -15,6 +15,7 @@ mod diff_view;
 mod editor_area;
 mod extension_desk;
 mod extension_kit;
+mod extension_question;
 mod external_editor;
 mod failure;
 mod footer;
@@ -26,6 +27,7 @@ mod header;
 mod intent;
 mod interrupts;
 mod keys;
+mod lone_dialog;
 mod look;
 mod message_text;
 mod paths;
@@ -174,6 +176,7 @@ pub async fn run(
         runtime,
     });
     app.note_problems(chosen.problem, problems);
+    app.options.extensions.use_application();
     if let Some(trust) = &app.options.trust {
         trust.use_application(Some(app.mail()));
     }

@@ -8,19 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_ai::Env;
-use pi_config::{AgentDir, ProjectAccess, SettingsStore, TrustChoice};
+use pi_config::{AgentDir, TrustChoice};
 use pi_runtime::TrustPrompt;
-use pi_tui::{FocusTarget, Leave, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
+use pi_tui::RunnerError;
 use tokio::sync::oneshot;
 
 use crate::app::Mailbox;
-use crate::dialog::Dialog as _;
+use crate::dialog::Dialog;
 use crate::dialogs::TrustDialog;
 use crate::intent::Intent;
-use crate::look::Look;
-use crate::screen::DialogFrame;
-use crate::terminal_setup;
-use crate::theme_choice::ThemeChoice;
+use crate::lone_dialog::Beforehand;
 
 /// Asks about projects, on a screen of its own or on the application's.
 #[derive(Clone, Debug)]
@@ -28,8 +25,7 @@ pub struct TrustDesk(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    agent_dir: AgentDir,
-    env: Env,
+    beforehand: Beforehand,
     /// The application, once it runs.
     application: Mutex<Option<Mailbox>>,
 }
@@ -38,8 +34,7 @@ impl TrustDesk {
     /// Makes a desk for the user of this directory.
     pub fn new(agent_dir: AgentDir, env: Env) -> Self {
         Self(Arc::new(Inner {
-            agent_dir,
-            env,
+            beforehand: Beforehand { agent_dir, env },
             application: Mutex::new(None),
         }))
     }
@@ -59,59 +54,13 @@ impl TrustDesk {
         cwd: &Path,
         choices: Vec<TrustChoice>,
     ) -> Result<Option<TrustChoice>, RunnerError> {
-        let Inner { agent_dir, env, .. } = &*self.0;
-        // Nothing of the project counts yet, its settings least of all.
-        let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked).settings();
-        let capabilities = terminal_setup::capabilities(&settings, env);
-        let mode = terminal_setup::color_mode(capabilities, env);
-        let themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);
-        let (keys, _) = terminal_setup::read_keys(agent_dir, env);
-        let look = Look::new(terminal_setup::appearance(
-            &settings,
-            themes.choose().theme,
-            keys.clone(),
-            capabilities,
-            cwd.to_owned(),
-            env.home_dir(),
-        ));
-        let mut tui = Tui::new(terminal_setup::tui_options(&settings, env, keys));
-        let mut dialog = TrustDialog::ask(look, cwd.to_owned(), choices);
-        dialog.set_rows(terminal_setup::rows(env));
-        let id = tui.dock_mut().push(DialogFrame(Box::new(dialog)));
-        tui.set_focus(Some(FocusTarget::Dock(id)));
-        let mut runner = Runner::start(
-            tui,
-            RunnerOptions {
-                capabilities,
-                ..RunnerOptions::default()
-            },
-        )?;
-        let answer = loop {
-            if runner.next().await? == RunnerEvent::Terminated {
-                break None;
-            }
-            let dialog = runner.tui().dock_mut().get_mut(id);
-            let frame = dialog.and_then(|dialog| {
-                (dialog as &mut dyn std::any::Any).downcast_mut::<DialogFrame>()
-            });
-            let Some(DialogFrame(dialog)) = frame else {
-                break None;
-            };
-            let answered = dialog
-                .take_intents()
-                .into_iter()
-                .find_map(|intent| match intent {
-                    Intent::Trust(choice) => Some(choice),
-                    _ => None,
-                });
-            if answered.is_some() || dialog.is_done() {
-                break answered;
-            }
+        let ask =
+            |look| Box::new(TrustDialog::ask(look, cwd.to_owned(), choices)) as Box<dyn Dialog>;
+        let read = |intent| match intent {
+            Intent::Trust(choice) => Some(choice),
+            _ => None,
         };
-        // The question leaves no trace on the screen of the application.
-        runner.tui().dock_mut().clear();
-        runner.stop(Leave::AsItWas)?;
-        Ok(answer)
+        self.0.beforehand.ask(cwd, ask, read).await
     }
 }
 

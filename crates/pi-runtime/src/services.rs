@@ -113,11 +113,12 @@ impl ServiceOptions {
 
 /// Decides about projects nobody has decided about: the user's own extensions.
 pub trait TrustVoter: Send + Sync {
-    /// Returns what is decided; none leaves it to the user.
+    /// Returns what is decided; none leaves it to the user. What is said meanwhile comes to the diagnostics.
     fn vote<'a>(
         &'a self,
         options: &'a ServiceOptions,
         cwd: &'a Path,
+        diagnostics: &'a mut Vec<ConfigDiagnostic>,
     ) -> BoxFuture<'a, Option<TrustVote>>;
 }
 
@@ -367,7 +368,7 @@ async fn decide(
         return decision.without_asking();
     };
     if let Some(voter) = &options.trust_voter
-        && let Some(vote) = voter.vote(options, cwd).await
+        && let Some(vote) = voter.vote(options, cwd, diagnostics).await
     {
         if vote.remember {
             let update = match vote.access {

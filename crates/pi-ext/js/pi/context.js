@@ -111,6 +111,6 @@ export function createTrustContext() {
   const { cwd, mode } = call("context");
   // Only a terminal can ask before the session begins; elsewhere nobody listens yet.
   const hasUI = mode === "tui";
-  const nobody = { select: async () => undefined, confirm: async () => false, input: async () => undefined, notify: (message) => console.error(message) };
+  const nobody = { select: async () => undefined, confirm: async () => false, input: async () => undefined, notify: ui.notify };
   return { cwd, mode, hasUI, ui: hasUI ? { select: ui.select, confirm: ui.confirm, input: ui.input, notify: ui.notify } : nobody };
 }

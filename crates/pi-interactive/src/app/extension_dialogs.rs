@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use pi_runtime::{DialogAnswer, DialogQuestion, ExtensionDialog};
+use pi_runtime::{DialogAnswer, ExtensionDialog};
 use tokio::sync::oneshot;
 
 use super::App;
-use crate::dialogs::{EditorDialog, PromptDialog, Question, QuestionDialog};
 use crate::extension_desk::DialogId;
-use crate::intent::Answer;
+use crate::extension_question;
 
 /// A question that waits for the place of the prompt.
 pub(super) struct WaitingDialog {
@@ -67,57 +66,16 @@ impl App {
             answer,
             asked,
         } = waiting;
-        let options = match &dialog.question {
-            DialogQuestion::Select { options, .. } => options.clone(),
-            DialogQuestion::Confirm { .. }
-            | DialogQuestion::Input { .. }
-            | DialogQuestion::Editor { .. } => Vec::new(),
-        };
+        let shown = extension_question::dialog(&dialog, self.look.clone(), asked);
+        let question = dialog.question;
         self.extensions.open = Some(id);
         self.asked = Some(Box::new(move |app, given| {
             app.extensions.open = None;
-            let given = match given {
-                Answer::Text(text) => DialogAnswer::Text(text),
-                Answer::Confirmed(yes) => DialogAnswer::Confirmed(yes),
-                Answer::Chosen(index) => options
-                    .get(index)
-                    .map_or(DialogAnswer::Cancelled, |it| DialogAnswer::Text(it.clone())),
-                Answer::Dismissed => DialogAnswer::Cancelled,
-            };
+            let given = extension_question::given(&question, given);
             if answer.send(given).is_err() {
                 tracing::debug!("the extension does not wait for its answer any more");
             }
         }));
-        self.show_question(&dialog, asked);
-    }
-
-    fn show_question(&mut self, dialog: &ExtensionDialog, asked: Instant) {
-        let look = self.look.clone();
-        let question = |title: &str, details: Option<&str>| Question {
-            title: title.to_owned(),
-            details: details
-                .filter(|details| !details.is_empty())
-                .map(str::to_owned),
-            timeout: dialog.timeout,
-        };
-        match &dialog.question {
-            DialogQuestion::Select { title, options } => {
-                let dialog = QuestionDialog::choose(look, question(title, None), options, asked);
-                self.open(dialog);
-            }
-            DialogQuestion::Confirm { title, message } => {
-                let question = question(title, Some(message));
-                self.open(QuestionDialog::confirm(look, question, asked));
-            }
-            DialogQuestion::Input { title, placeholder } => {
-                let example = placeholder.as_deref();
-                let dialog = PromptDialog::open(look, question(title, None), example, asked);
-                self.open(dialog);
-            }
-            DialogQuestion::Editor { title, prefill } => {
-                let text = prefill.as_deref().unwrap_or_default();
-                self.open(EditorDialog::open(look, question(title, None), text));
-            }
-        }
+        self.open_boxed(shown);
     }
 }

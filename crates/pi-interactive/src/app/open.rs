@@ -30,7 +30,12 @@ const FOLLOW_TERMINAL: &str = "light/dark";
 impl App {
     /// Shows a dialog in the place of the prompt.
     pub(crate) fn open(&mut self, dialog: impl Dialog) {
-        self.screen.open_dialog(Box::new(dialog));
+        self.open_boxed(Box::new(dialog));
+    }
+
+    /// Opens a dialog of a kind that is not known here.
+    pub(super) fn open_boxed(&mut self, dialog: Box<dyn Dialog>) {
+        self.screen.open_dialog(dialog);
         self.settle_dialog();
     }
 

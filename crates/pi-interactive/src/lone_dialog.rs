@@ -1,0 +1,79 @@
+//! A dialog that has the terminal for itself: before the application runs there is no other screen.
+
+use std::any::Any;
+use std::path::Path;
+
+use pi_ai::Env;
+use pi_config::{AgentDir, ProjectAccess, SettingsStore};
+use pi_tui::{FocusTarget, Leave, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
+
+use crate::dialog::Dialog;
+use crate::intent::Intent;
+use crate::look::Look;
+use crate::screen::DialogFrame;
+use crate::terminal_setup;
+use crate::theme_choice::ThemeChoice;
+
+/// What is known of the user before anything of a project counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Beforehand {
+    pub(crate) agent_dir: AgentDir,
+    pub(crate) env: Env,
+}
+
+impl Beforehand {
+    /// Shows a dialog until one of its intents is an answer, or until the user leaves it.
+    pub(crate) async fn ask<Given>(
+        &self,
+        cwd: &Path,
+        make: impl FnOnce(Look) -> Box<dyn Dialog>,
+        read: impl Fn(Intent) -> Option<Given>,
+    ) -> Result<Option<Given>, RunnerError> {
+        let Self { agent_dir, env } = self;
+        // Nothing of the project counts yet, its settings least of all.
+        let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked).settings();
+        let capabilities = terminal_setup::capabilities(&settings, env);
+        let mode = terminal_setup::color_mode(capabilities, env);
+        let themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);
+        let (keys, _) = terminal_setup::read_keys(agent_dir, env);
+        let look = Look::new(terminal_setup::appearance(
+            &settings,
+            themes.choose().theme,
+            keys.clone(),
+            capabilities,
+            cwd.to_owned(),
+            env.home_dir(),
+        ));
+        let mut tui = Tui::new(terminal_setup::tui_options(&settings, env, keys));
+        let mut dialog = make(look);
+        dialog.set_rows(terminal_setup::rows(env));
+        let id = tui.dock_mut().push(DialogFrame(dialog));
+        tui.set_focus(Some(FocusTarget::Dock(id)));
+        let mut runner = Runner::start(
+            tui,
+            RunnerOptions {
+                capabilities,
+                ..RunnerOptions::default()
+            },
+        )?;
+        let answer = loop {
+            if runner.next().await? == RunnerEvent::Terminated {
+                break None;
+            }
+            let dialog = runner.tui().dock_mut().get_mut(id);
+            let frame =
+                dialog.and_then(|dialog| (dialog as &mut dyn Any).downcast_mut::<DialogFrame>());
+            let Some(DialogFrame(dialog)) = frame else {
+                break None;
+            };
+            let answered = dialog.take_intents().into_iter().find_map(&read);
+            if answered.is_some() || dialog.is_done() {
+                break answered;
+            }
+        };
+        // The question leaves no trace on the screen of the application.
+        runner.tui().dock_mut().clear();
+        runner.stop(Leave::AsItWas)?;
+        Ok(answer)
+    }
+}
