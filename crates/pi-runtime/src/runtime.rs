@@ -232,7 +232,11 @@ impl SessionRuntime {
             next: None,
             target_session_file: None,
         };
-        session.hooks().session_shutdown(shutdown).await;
+        // Who was never told of the session's start need not hear of its end.
+        let is_untold = self.untold().take().is_some();
+        if !is_untold {
+            session.hooks().session_shutdown(shutdown).await;
+        }
         session.dispose().await;
         self.0.background.close();
         self.0.background.wait().await;

@@ -36,12 +36,19 @@ pub(crate) async fn prepare(
     let flags = args.unknown.iter();
     let flags = flags.map(|flag| (flag.name.clone(), flag.value.clone()));
     let flags = flags.collect();
-    let mut options = runtime_options(args, &cwd, &env)?;
+    let mut options = RuntimeOptions {
+        // One extension that cannot be used ends the program; the others shall not have begun by then.
+        session_start: SessionStartTold::ByFrontEnd,
+        ..runtime_options(args, &cwd, &env)?
+    };
     options.extensions.ui = extension_ui;
     options.extensions.flags = flags;
     let runtime = start(options).await?;
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
-        Ok(prompts) => Ok(Prepared { runtime, prompts }),
+        Ok(prompts) => {
+            runtime.tell_session_start().await;
+            Ok(Prepared { runtime, prompts })
+        }
         Err(failure) => {
             runtime.shutdown().await;
             Err(failure)

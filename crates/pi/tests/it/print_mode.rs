@@ -113,3 +113,24 @@ async fn without_any_model_the_user_learns_how_to_get_one() {
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert!(run.stderr.contains("--demo"), "{}", run.stderr);
 }
+
+#[tokio::test]
+async fn where_one_extension_cannot_be_loaded_the_others_do_not_begin() {
+    let world = World::new([answer("never")]).await;
+    let witness = r#"
+        import { writeFileSync } from "node:fs";
+        export default (pi) => {
+            for (const event of ["session_start", "session_shutdown"]) pi.on(event, () => writeFileSync(event, ""));
+        };
+    "#;
+    world.home.write("agent/extensions/a.js", witness);
+    world
+        .home
+        .write("agent/extensions/b.js", "throw new Error('out of order');");
+    let run = world.run(&["-p", "--model", "mock/alpha", "hello"]).await;
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("out of order"), "{}", run.stderr);
+    for event in ["session_start", "session_shutdown"] {
+        assert!(!world.project().join(event).exists(), "{event} was told");
+    }
+}
