@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage, Usage};
+use pi_ai::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -91,8 +91,7 @@ pub enum AgentEvent {
 }
 
 fn usage_of<S: Serializer>(message: &LiveMessage, serializer: S) -> Result<S::Ok, S::Error> {
-    let usage: Usage = message.usage();
-    usage.serialize(serializer)
+    message.read(|message| message.usage.serialize(serializer))
 }
 
 /// Creates the text block most results consist of.

@@ -1,7 +1,11 @@
 //! Events of a session as lines of JSON, for RPC and for JSON mode.
 
+use std::sync::{Mutex, PoisonError};
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pi_agent::AgentEvent;
+use pi_ai::{AssistantMessageEvent, LiveMessage, Usage};
 use pi_runtime::{SessionEvent, SessionListener, UpdateForm};
 use tokio_util::sync::CancellationToken;
 
@@ -9,11 +13,34 @@ use crate::line_sink::LineSink;
 
 /// Writes every event it hears as a line. The session waits until the line is taken, which holds
 /// it back while the reader is slow.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct JsonEvents {
     sink: LineSink,
     form: UpdateForm,
     muted: CancellationToken,
+    usage: Mutex<SpelledUsage>,
+}
+
+/// The usage that was told last. Every piece of an answer tells it, and it changes a few times in an
+/// answer.
+#[derive(Debug, Default)]
+struct SpelledUsage {
+    usage: Usage,
+    json: String,
+}
+
+impl SpelledUsage {
+    /// Spells the usage of an answer.
+    fn of(&mut self, message: &LiveMessage) -> serde_json::Result<&str> {
+        message.read(|message| {
+            if self.json.is_empty() || self.usage != message.usage {
+                self.json = pi_ai::json::to_string(&message.usage)?;
+                self.usage = message.usage.clone();
+            }
+            Ok(())
+        })?;
+        Ok(&self.json)
+    }
 }
 
 impl JsonEvents {
@@ -23,7 +50,41 @@ impl JsonEvents {
             sink,
             form,
             muted: CancellationToken::new(),
+            usage: Mutex::default(),
         }
+    }
+
+    fn line(&self, event: &SessionEvent) -> serde_json::Result<String> {
+        match (event, self.form) {
+            (
+                SessionEvent::Agent(AgentEvent::MessageUpdate {
+                    message,
+                    assistant_message_event,
+                }),
+                UpdateForm::Delta,
+            ) => self.update_line(message, assistant_message_event),
+            _ => event.to_json(self.form),
+        }
+    }
+
+    /// Spells what [`SessionEvent::to_json`] would, for the event that comes a thousand times as often as
+    /// all others.
+    fn update_line(
+        &self,
+        message: &LiveMessage,
+        event: &AssistantMessageEvent,
+    ) -> serde_json::Result<String> {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let usage = usage.of(message)?;
+        let event = pi_ai::json::to_string(event)?;
+        Ok([
+            r#"{"type":"message_update","usage":"#,
+            usage,
+            r#","assistantMessageEvent":"#,
+            &event,
+            "}",
+        ]
+        .concat())
     }
 
     /// Writes nothing more, and lets go of a session that waits for the reader.
@@ -37,7 +98,7 @@ impl SessionListener for JsonEvents {
         if self.muted.is_cancelled() {
             return std::future::ready(()).boxed();
         }
-        let line = match event.to_json(self.form) {
+        let line = match self.line(event) {
             Ok(line) => line,
             Err(error) => {
                 tracing::error!(%error, "an event cannot be spelled");
@@ -62,8 +123,33 @@ mod tests {
     use futures_util::FutureExt as _;
     use tokio::task::unconstrained;
 
+    use pi_ai::{FauxProvider, MessageBuilder};
+    use pretty_assertions::assert_eq;
+
     use super::*;
     use crate::line_sink::LineWriter;
+
+    #[tokio::test]
+    async fn an_update_is_spelled_as_any_event_and_tells_the_usage_of_its_moment() {
+        let writer = LineWriter::start(tokio::io::sink());
+        let events = JsonEvents::new(writer.sink(), UpdateForm::Delta);
+        let mut builder = MessageBuilder::new(&FauxProvider::new().model(), 7);
+        for output in [0, 0, 5, 5, 9] {
+            builder.set_usage(Usage {
+                output,
+                ..Usage::default()
+            });
+            let event = SessionEvent::Agent(AgentEvent::MessageUpdate {
+                message: builder.live(),
+                assistant_message_event: AssistantMessageEvent::TextDelta {
+                    content_index: 0,
+                    delta: "a \"word\"".to_owned(),
+                },
+            });
+            let line = events.line(&event).unwrap();
+            assert_eq!(line, event.to_json(UpdateForm::Delta).unwrap());
+        }
+    }
 
     #[tokio::test]
     async fn a_session_waits_for_the_reader_until_it_is_let_go() {

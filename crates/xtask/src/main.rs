@@ -4,6 +4,7 @@ mod docs;
 mod extension_packages;
 mod layers;
 mod models;
+mod start_order;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -21,6 +22,9 @@ Tasks:
           Writes the model catalogue of pi-ai. PATH is a folder of provider files
           (<provider>.json: API -> id -> record) or a models.dev document, whose
           date TIME (RFC 3339) gives, since the document has none.
+  start-order PROFILE...
+          Writes crates/pi/start.order, the functions that a start runs, from callgrind profiles of
+          the ways to start; the linker lays them out side by side.
   layers  Checks which crate may depend on which.
   docs [--check]
           Writes the tables of the manual that come from the code: flags, settings, variables,
@@ -56,6 +60,7 @@ fn run(arguments: &[String]) -> Result<String> {
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "--check"] => docs::run(docs::Mode::Check),
         ["layers"] => layers::run(),
+        ["start-order", profiles @ ..] => start_order::run(profiles),
         ["models", options @ ..] => models::run(&models::Options::parse(options)?),
         ["docs", extra, ..] => bail!("`docs` takes `--check` alone, got `{extra}`"),
         ["layers", extra, ..] => bail!("`layers` takes no argument, got `{extra}`"),
