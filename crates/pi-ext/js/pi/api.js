@@ -1,7 +1,7 @@
 // The `pi` object of one extension.
 import { call, request } from "pi:host";
+import { requireModule } from "pi:native";
 import { createEventBus } from "pi:pi/event_bus";
-import { exec } from "pi:pi/exec";
 import { describeCommand, describeProvider, describeTool, tellSubscriptions } from "pi:pi/registry";
 
 const bus = createEventBus();
@@ -97,7 +97,8 @@ export function createApi(extension) {
       call("entry.label", { entryId, label });
     },
     exec(command, args, options) {
-      return exec(command, args, { ...options, cwd: options?.cwd ?? call("context").cwd });
+      // Loaded when it is first used: processes need half of Node.
+      return requireModule("pi:pi/exec").exec(command, args, { ...options, cwd: options?.cwd ?? call("context").cwd });
     },
     getActiveTools() {
       return call("tools.active");

@@ -1,9 +1,12 @@
 // The models and providers as extensions see them.
 import { call, request } from "pi:host";
-import { completeModel, streamModel } from "pi:pi/model_streams";
+import { requireModule } from "pi:native";
 import { describeProvider, ownerOfCall } from "pi:pi/registry";
 
 const registered = new Map();
+
+// Loaded when a model is first asked.
+const streams = () => requireModule("pi:pi/model_streams");
 
 // The view of the program's models; there is one collection, whoever makes a view of it.
 export class ModelRegistry {
@@ -51,8 +54,8 @@ export class ModelRegistry {
       id: provider,
       name: this.getProviderDisplayName(provider),
       getModels: () => this.getAll().filter((model) => model.provider === provider),
-      stream: streamModel,
-      streamSimple: streamModel,
+      stream: streams().streamModel,
+      streamSimple: streams().streamModel,
     };
   }
   getProviderDisplayName(provider) {
@@ -62,16 +65,16 @@ export class ModelRegistry {
     return call("models.status", { provider: model.provider }).isOAuth;
   }
   stream(model, context, options) {
-    return streamModel(model, context, options);
+    return streams().streamModel(model, context, options);
   }
   streamSimple(model, context, options) {
-    return streamModel(model, context, options);
+    return streams().streamModel(model, context, options);
   }
   complete(model, context, options) {
-    return completeModel(model, context, options);
+    return streams().completeModel(model, context, options);
   }
   completeSimple(model, context, options) {
-    return completeModel(model, context, options);
+    return streams().completeModel(model, context, options);
   }
   registerProvider(nameOrProvider, config) {
     const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config] : [nameOrProvider.id, nameOrProvider];

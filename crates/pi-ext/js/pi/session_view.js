@@ -1,6 +1,6 @@
 // The session as extensions may read it.
 import { call } from "pi:host";
-import { treeOf } from "pi:pi/session_manager";
+import { requireModule } from "pi:native";
 
 const optional = (value) => value ?? undefined;
 
@@ -21,7 +21,10 @@ export function createSessionView() {
     getBranch: (fromId) => call("session.branch", { fromId }),
     getChildren: (parentId) => call("session.entries").filter((entry) => entry.parentId === parentId),
     getLabel: (id) => optional(call("session.label", { id })),
-    getTree: () => treeOf(call("session.entries"), (id) => optional(call("session.label", { id }))),
+    getTree() {
+      const { treeOf } = requireModule("pi:pi/session_manager");
+      return treeOf(call("session.entries"), (id) => optional(call("session.label", { id })));
+    },
     buildSessionContext: () => call("session.context"),
     buildSessionProjection: () => ({ ...call("session.context"), entries: call("session.projection") }),
     buildContextEntries: () => call("session.projection").map(({ sourceEntry }) => sourceEntry),

@@ -305,7 +305,13 @@ fn resolve(ctx: Ctx<'_>, specifier: String, importer: String, kind: String) -> R
 }
 
 fn require_module(ctx: Ctx<'_>, name: String) -> Result<Object<'_>> {
-    embedded::namespace(&ctx, &name)
+    let realm = Realm::current()?;
+    if let Some(known) = realm.namespace(&ctx, &name)? {
+        return Ok(known);
+    }
+    let namespace = embedded::namespace(&ctx, &name)?;
+    realm.keep_namespace(&ctx, name, &namespace);
+    Ok(namespace)
 }
 
 /// Returns the file that stands in the way of `require` of an ES module.

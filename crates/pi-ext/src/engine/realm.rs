@@ -70,6 +70,8 @@ pub(crate) struct Invocation {
 /// The JavaScript world of one thread.
 pub(crate) struct Realm {
     entry_points: RefCell<Option<EntryPoints>>,
+    /// Modules that were asked for by name while something ran. Each question makes a module of its own, which stays.
+    namespaces: RefCell<HashMap<String, Persistent<Object<'static>>>>,
     rejections: RefCell<Vec<Rejection>>,
     calls: RefCell<HashMap<u64, PendingCall>>,
     owner: RefCell<Owner>,
@@ -111,6 +113,7 @@ impl Realm {
         let context = Context::full(&runtime).map_err(start)?;
         let realm = Rc::new(Self {
             entry_points: RefCell::default(),
+            namespaces: RefCell::default(),
             rejections: RefCell::default(),
             calls: RefCell::default(),
             owner: RefCell::default(),
@@ -165,6 +168,26 @@ impl Realm {
         };
         *self.entry_points.borrow_mut() = Some(entry_points);
         Ok(())
+    }
+
+    /// Returns the namespace of a module that was asked for before.
+    pub(crate) fn namespace<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: &str,
+    ) -> rquickjs::Result<Option<Object<'js>>> {
+        let known = self.namespaces.borrow().get(name).cloned();
+        known.map(|known| known.restore(ctx)).transpose()
+    }
+
+    pub(crate) fn keep_namespace<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        name: String,
+        namespace: &Object<'js>,
+    ) {
+        let kept = Persistent::save(ctx, namespace.clone());
+        self.namespaces.borrow_mut().insert(name, kept);
     }
 
     /// Runs something in JavaScript, then all jobs it made.

@@ -210,6 +210,20 @@ async fn a_hundred_reloads_do_not_grow() {
     assert!(last.abs_diff(first) < 4096, "{first} then {last}");
 }
 
+#[tokio::test]
+async fn what_is_loaded_when_it_is_used_is_loaded_once() {
+    let world = World::new(&[(
+        "a.ts",
+        "export const f = () => { for (let i = 0; i < 1000; i++) (1234.5).toLocaleString(); };",
+    )]);
+    let mut sizes = Vec::new();
+    for _ in 0..3 {
+        world.call("a.ts", "f").await.unwrap();
+        sizes.push(world.engine.memory_used().await.unwrap());
+    }
+    assert!(sizes[2].abs_diff(sizes[1]) < 4096, "{sizes:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_with_its_time() {
     let world = World::new(&[("a.ts", "export const hang = () => new Promise(() => {});")]);
