@@ -41,10 +41,42 @@ fn is_harmless(sequence: &str) -> bool {
                 .all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'))
         });
     }
-    let is_ended = sequence.ends_with('\x07') || sequence.ends_with("\x1b\\");
-    // Links, the marks of prompts, and pictures of the two protocols.
-    let harmless = ["\x1b]8;", "\x1b]133;", "\x1b]1337;File=", "\x1b_G"];
-    is_ended && harmless.iter().any(|start| sequence.starts_with(start))
+    let body = sequence.strip_suffix('\x07');
+    let Some(body) = body.or_else(|| sequence.strip_suffix("\x1b\\")) else {
+        return false;
+    };
+    if let Some(link) = body.strip_prefix("\x1b]8;") {
+        return link
+            .split_once(';')
+            .is_some_and(|(_, address)| is_harmless_address(address));
+    }
+    if let Some(keys) = body.strip_prefix("\x1b]1337;File=") {
+        // Without it, a terminal keeps the file among the user's downloads.
+        return has_key(keys, ';', "inline", "1");
+    }
+    if let Some(keys) = body.strip_prefix("\x1b_G") {
+        // Pictures bring their bytes: a terminal reads files, and deletes some, when it is told a path.
+        let keys = keys.split(';').next().unwrap_or_default();
+        return !keys.split(',').any(|key| key.starts_with("t=")) || has_key(keys, ',', "t", "d");
+    }
+    // The marks of prompts.
+    body.starts_with("\x1b]133;")
+}
+
+/// Tells whether a link leads to a page, mail or a file of this machine, or ends.
+fn is_harmless_address(address: &str) -> bool {
+    let schemes = ["https://", "http://", "mailto:", "file:///"];
+    address.is_empty() || schemes.iter().any(|scheme| address.starts_with(scheme))
+}
+
+/// Tells whether a key of a list is there, once, with this value.
+fn has_key(list: &str, separator: char, key: &str, value: &str) -> bool {
+    let list = list.split(':').next().unwrap_or_default();
+    let mut values = list
+        .split(separator)
+        .filter_map(|pair| pair.split_once('='))
+        .filter(|(name, _)| *name == key);
+    values.next() == Some((key, value)) && values.next().is_none()
 }
 
 /// Returns a line that is at most `width` columns wide, and whether it was wider.
@@ -58,14 +90,18 @@ pub(crate) fn fitted_line(text: &str, width: usize) -> (String, bool) {
 }
 
 /// Returns what of some bytes may be written to the terminal besides frames: titles, notifications,
-/// the clipboard, the bell. What would move the cursor or print text is left out.
+/// the clipboard, the bell. What would move the cursor or print text is left out, and so is what makes the
+/// terminal answer, which would arrive as input, or exchange files.
 pub(crate) fn out_of_band(data: &str) -> String {
     let mut kept = String::new();
     for token in AnsiTokens::new(data) {
         match token {
             AnsiToken::Sequence(sequence) => {
-                let is_ended = sequence.ends_with('\x07') || sequence.ends_with("\x1b\\");
-                if sequence.starts_with("\x1b]") && is_ended {
+                let body = sequence.strip_prefix("\x1b]").and_then(|body| {
+                    body.strip_suffix('\x07')
+                        .or_else(|| body.strip_suffix("\x1b\\"))
+                });
+                if body.is_some_and(|body| !wants_an_answer(body)) {
                     kept.push_str(sequence);
                 }
             }
@@ -75,6 +111,18 @@ pub(crate) fn out_of_band(data: &str) -> String {
         }
     }
     kept
+}
+
+/// Tells whether an operating system command asks for something, or has a file as its subject.
+fn wants_an_answer(body: &str) -> bool {
+    let files = [
+        "1337;File",
+        "1337;MultipartFile",
+        "1337;Request",
+        "1337;Report",
+        "50;",
+    ];
+    body.ends_with('?') || files.iter().any(|start| body.starts_with(start))
 }
 
 #[cfg(test)]
@@ -102,6 +150,25 @@ mod tests {
             ("\x1b_pi:c\x07here", "\x1b_pi:c\x07here"),
             ("\x1b[?1049hx", "x"),
             ("x\x1b]8;;open", "x"),
+            (
+                "\x1b]8;;file:///a\x07f\x1b]8;;\x07",
+                "\x1b]8;;file:///a\x07f\x1b]8;;\x07",
+            ),
+            ("\x1b]8;;file://host/a\x07f", "f"),
+            ("\x1b]8;;vscode://a\x07f", "f"),
+            ("\x1b]8;no address\x07f", "f"),
+            ("\x1b_Ga=T,t=d;AA\x1b\\p", "\x1b_Ga=T,t=d;AA\x1b\\p"),
+            ("\x1b_Ga=T,i=1;AA\x1b\\p", "\x1b_Ga=T,i=1;AA\x1b\\p"),
+            ("\x1b_Ga=T,t=f;L2V0Yw==\x1b\\p", "p"),
+            ("\x1b_Ga=T,t=t;L2V0Yw==\x1b\\p", "p"),
+            ("\x1b_Gt=d,t=f;L2V0Yw==\x1b\\p", "p"),
+            (
+                "\x1b]1337;File=inline=1:AA\x07p",
+                "\x1b]1337;File=inline=1:AA\x07p",
+            ),
+            ("\x1b]1337;File=name=eA==:AA\x07p", "p"),
+            ("\x1b]1337;File=inline=0;inline=1:AA\x07p", "p"),
+            ("\x1b]1337;RequestUpload=format=tgz\x07p", "p"),
         ] {
             assert_eq!(styled_line(given), expected, "{given:?}");
         }
@@ -123,5 +190,14 @@ mod tests {
             out_of_band(data),
             "\x1b]777;notify;a;b\x07\x07\x1b]9;hi\x1b\\"
         );
+        for data in [
+            "\x1b]52;c;?\x07",
+            "\x1b]10;?\x1b\\",
+            "\x1b]50;font\x07",
+            "\x1b]1337;File=name=eA==:AAAA\x07",
+            "\x1b]1337;RequestUpload=format=tgz\x07",
+        ] {
+            assert_eq!(out_of_band(data), "", "{data:?}");
+        }
     }
 }

@@ -133,14 +133,10 @@ pub(crate) fn print_foreign(text: &str) -> Exit {
     }
 }
 
-/// Takes out everything a terminal could obey, except line ends and tabs.
+/// Takes out everything a terminal could obey, except line ends and tabs, and spells out what would hide
+/// from the reader.
 pub(crate) fn inert(text: &str) -> Cow<'_, str> {
-    let steers = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
-    if text.contains(steers) {
-        Cow::Owned(text.replace(steers, ""))
-    } else {
-        Cow::Borrowed(text)
-    }
+    pi_tui::sanitize(text)
 }
 
 #[cfg(test)]
@@ -153,10 +149,11 @@ mod tests {
     fn nothing_that_steers_a_terminal_is_left() {
         for (text, expected) in [
             ("plain\n\ttext", "plain\n\ttext"),
-            ("\u{1b}[31mred\u{1b}[0m", "[31mred[0m"),
-            ("\u{1b}]52;c;AA==\u{7}x", "]52;c;AA==x"),
-            ("\u{9b}31mred\u{90}", "31mred"),
-            ("over\rwrite\u{8}\u{0}", "overwrite"),
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]52;c;AA==\u{7}x", "x"),
+            ("\u{9b}31mred\u{90}", "red"),
+            ("over\rwrite\u{8}\u{0}", "over\nwrite"),
+            ("name\u{202e}txt.exe", "name<U+202E>txt.exe"),
             ("日本 ünï", "日本 ünï"),
         ] {
             assert_eq!(inert(text), expected, "{text:?}");

@@ -2,7 +2,8 @@
 //! terminal or hide from the reader.
 //!
 //! Control sequences vanish, in their 7-bit and 8-bit forms, complete or not. Characters that reorder
-//! text or carry hidden text are spelt out. What remains is safe to style and print.
+//! text or carry hidden text are spelt out; those that writing needs are so only where they stand in rows,
+//! as no writing has them. What remains is safe to style and print.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -38,7 +39,9 @@ fn is_harmless(character: char) -> bool {
     match character {
         '\n' | '\t' => true,
         BLACK_FLAG | '\u{2028}' | '\u{2029}' => false,
-        other => !other.is_control() && !is_deceptive(other),
+        other => {
+            !other.is_control() && !is_deceptive(other) && !is_joiner(other) && !is_selector(other)
+        }
     }
 }
 
@@ -59,8 +62,24 @@ fn harmless_length(text: &str) -> usize {
 /// Returns whether a character reorders its surroundings or carries text that nobody sees.
 fn is_deceptive(character: char) -> bool {
     matches!(character,
+        // Directions.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        // Letters that are blank, and marks that are nothing at all.
+        | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{180e}' | '\u{feff}'
+        | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
+        // A whole invisible alphabet.
         | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Returns whether a character joins or parts its neighbours without being seen. Persian, Khmer and emoji
+/// need one at a time.
+fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{200b}'..='\u{200d}')
+}
+
+/// Returns whether a character chooses the form of the one before it; one is all it takes.
+fn is_selector(character: char) -> bool {
+    matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +102,13 @@ enum State {
     StringEscape,
 }
 
+/// Invisible characters that writing needs one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unseen {
+    Joiner,
+    Selector,
+}
+
 /// [`sanitize`] for text that arrives in pieces; sequences may be cut anywhere.
 ///
 /// A control string that is not terminated ends with its line, so that it cannot swallow what follows.
@@ -90,6 +116,8 @@ enum State {
 #[derive(Clone, Debug, Default)]
 pub struct Sanitizer {
     state: State,
+    /// What kind of invisible character was passed on last, if nothing visible came since.
+    unseen: Option<Unseen>,
     /// The tags seen after a black flag: the start of an entry of [`TAGGED_FLAGS`].
     held_tags: String,
 }
@@ -110,6 +138,9 @@ impl Sanitizer {
                 super::bombs::count(end);
                 let (harmless, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
                 out.push_str(harmless);
+                if !harmless.is_empty() {
+                    self.unseen = None;
+                }
                 rest = following;
             }
             let mut characters = rest.chars();
@@ -132,7 +163,7 @@ impl Sanitizer {
         match self.state {
             State::Text => self.start(character, out),
             State::CarriageReturn => {
-                out.push('\n');
+                self.push_visible('\n', out);
                 self.state = State::Text;
                 if character != '\n' {
                     self.start(character, out);
@@ -170,14 +201,40 @@ impl Sanitizer {
             '\x1b' => self.state = State::Escape,
             '\u{9b}' => self.state = State::Control,
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => self.state = State::String,
-            '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
+            '\u{85}' | '\u{2028}' | '\u{2029}' => self.push_visible('\n', out),
             BLACK_FLAG => {
-                out.push(character);
+                self.push_visible(character, out);
                 self.state = State::Flag;
             }
+            joiner if is_joiner(joiner) => self.push_invisible(joiner, Unseen::Joiner, out),
+            selector if is_selector(selector) => {
+                self.push_invisible(selector, Unseen::Selector, out);
+            }
             deceptive if is_deceptive(deceptive) => spell_out(deceptive, out),
-            harmless if is_harmless(harmless) => out.push(harmless),
+            harmless if is_harmless(harmless) => self.push_visible(harmless, out),
             _ => {}
+        }
+    }
+
+    fn push_visible(&mut self, character: char, out: &mut String) {
+        out.push(character);
+        self.unseen = None;
+    }
+
+    /// Passes a selector, a joiner, or one after the other on, as emoji need them. Whatever comes behind
+    /// without anything visible in between would be a hidden message.
+    fn push_invisible(&mut self, character: char, kind: Unseen, out: &mut String) {
+        let is_writing = match self.unseen {
+            None => true,
+            Some(Unseen::Selector) => kind == Unseen::Joiner,
+            Some(Unseen::Joiner) => false,
+        };
+        if is_writing {
+            out.push(character);
+            self.unseen = Some(kind);
+        } else {
+            spell_out(character, out);
+            self.unseen = Some(Unseen::Joiner);
         }
     }
 

@@ -64,7 +64,7 @@ impl InlineRenderer<'_> {
     fn write_link(self, address: &str, text: &[Inline], style: Style, out: &mut String) {
         let inside = layered(style, self.theme.link).underline();
         let plain = plain_text(text);
-        if self.theme.hyperlinks {
+        if self.theme.hyperlinks && opens_safely(address) {
             open_link(address, out);
             self.write_unlinked(text, inside, out);
             close_link(out);
@@ -113,6 +113,15 @@ pub(super) fn push(text: &str, style: Style, out: &mut String) {
             out.push_str(&style.apply(part));
         }
     }
+}
+
+/// Tells whether a click may follow an address: other schemes than those of pages and mail start programs
+/// or read files, and the text of a link says nothing of its address.
+fn opens_safely(address: &str) -> bool {
+    ["https://", "http://", "mailto:"].iter().any(|scheme| {
+        let start = address.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    })
 }
 
 fn open_link(address: &str, out: &mut String) {

@@ -133,6 +133,38 @@ fn styles_nest_and_close() {
 }
 
 #[test]
+fn only_pages_and_mail_can_be_clicked() {
+    let theme = MarkdownTheme {
+        hyperlinks: true,
+        ..MarkdownTheme::default()
+    };
+    for (address, is_link) in [
+        ("https://example.com", true),
+        ("HTTP://example.com", true),
+        ("mailto:a@example.com", true),
+        ("file:///etc/passwd", false),
+        ("file://attacker/share", false),
+        ("javascript:alert(1)", false),
+        ("vscode://file/x", false),
+        ("data:text/html,x", false),
+        ("x-man-page://ls", false),
+        ("src/main.rs", false),
+    ] {
+        let mut markdown = Markdown::new(&format!("[text](<{address}>)"), theme.clone());
+        let lines = markdown.render(60);
+        let shown: Vec<&str> = lines.iter().map(crate::line::Line::as_str).collect();
+        let shown = shown.join("\n");
+        assert_eq!(shown.contains("\x1b]8;"), is_link, "{shown:?}");
+        // What cannot be clicked says where it leads.
+        assert_eq!(
+            shown.contains(&format!("({address})")),
+            !is_link,
+            "{shown:?}"
+        );
+    }
+}
+
+#[test]
 fn a_background_fills_the_padded_lines() {
     let mut markdown = Markdown::new("a", MarkdownTheme::default())
         .padding(1, 1)

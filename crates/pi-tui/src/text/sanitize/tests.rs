@@ -12,6 +12,15 @@ fn control_sequences_vanish() {
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b[?1049h\x1b[2J\x1b[Hhome", "home"),
         ("\x1b[2 q\x1b[38:2::1:2:3mx", "x"),
+        ("\x1b[>4;2m\x1b[<35;1;1M\x1b[=1u\x1b[?u\x1b[>qx", "x"),
+        (
+            "\x1b]4;1;?\x07\x1b]50;?\x07\x1b]52;c;?\x1b\\\x1bP$qm\x1b\\x",
+            "x",
+        ),
+        (
+            "\x1b_Ga=T,t=f;L2V0Yw==\x1b\\\x1b]9;note\x07\x1b]777;notify;a;b\x07\x1b]8;;file:///x\x07x",
+            "x",
+        ),
         ("\x1b]0;title\x07a\x1b]52;c;aGk=\x1b\\b", "ab"),
         ("\x1bPq#0;2;0;0;0\x1b\\a\x1b_Gf=100;AAAA\x1b\\b", "ab"),
         ("\x1b^pm\x1b\\a\x1bXsos\x1b\\b", "ab"),
@@ -55,6 +64,25 @@ fn deceptive_characters_are_spelt_out() {
         ("🏴\u{e0068}\u{e0069}", "🏴<U+E0068><U+E0069>"),
         ("🏴\x1b[1mx", "🏴x"),
         ("🏴🏴", "🏴🏴"),
+        (
+            "a\u{feff}b\u{2063}c\u{3164}d",
+            "a<U+FEFF>b<U+2063>c<U+3164>d",
+        ),
+        (
+            "❤️‍🔥 🏳️‍🌈 می\u{200c}خواهم ក\u{200b}ខ",
+            "❤️‍🔥 🏳️‍🌈 می\u{200c}خواهم ក\u{200b}ខ",
+        ),
+        ("a\u{200b}\u{200c}\u{200b}b", "a\u{200b}<U+200C><U+200B>b"),
+        ("😀\u{e0101}\u{e0102}", "😀\u{e0101}<U+E0102>"),
+        (
+            "a\u{200d}\x1b[1m\u{200d}\u{fe01}\u{200d}b",
+            "a\u{200d}<U+200D><U+FE01><U+200D>b",
+        ),
+        (
+            "a\u{fe01}\u{200d}\u{fe02}\u{200d}b",
+            "a\u{fe01}\u{200d}<U+FE02><U+200D>b",
+        ),
+        ("葛\u{e0100}飾", "葛\u{e0100}飾"),
     ];
     for (text, expected) in cases {
         assert_eq!(sanitize(text), *expected, "{text:?}");
@@ -93,6 +121,11 @@ fn hostile_text() -> impl Strategy<Value = String> {
             "\r",
             "\u{202e}",
             "🏴",
+            "\u{200d}",
+            "\u{200b}",
+            "\u{fe0f}",
+            "\u{e0100}",
+            "\u{feff}",
             "\u{e0067}",
             "\u{e0062}",
             "\u{e0065}",
