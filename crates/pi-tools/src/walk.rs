@@ -20,17 +20,47 @@ const MOST_THREADS: usize = 12;
 /// Visits entries on one thread.
 pub(crate) type Visitor<'s> = Box<dyn FnMut(DirEntry) -> WalkState + Send + 's>;
 
+/// The ignore files that a walk reads in each directory, besides the tool's own.
+const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
+
+/// Far more than anybody writes by hand.
+const LARGEST_RULES: u64 = 4 << 20;
+
 /// Returns a walk over a directory of this machine; `own_rules` is the ignore file of the tool whose
 /// rules we follow.
-pub(crate) fn local_walk(root: &Path, cwd: &Path, own_rules: &str) -> WalkBuilder {
+///
+/// A repository may hold a link to an endless device in the place of an ignore file. A directory with one
+/// is left out; where the walk itself begins in or below one, no rules hold.
+pub(crate) fn local_walk(root: &Path, cwd: &Path, own_rules: &'static str) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let mut around = real_root.ancestors();
+    if around.any(|directory| has_endless_rules(directory, own_rules)) {
+        tracing::warn!(
+            ?root,
+            "no ignore rules: an ignore file is no file or too large"
+        );
+        builder.standard_filters(false);
+    } else {
+        builder.hidden(false).add_custom_ignore_filename(own_rules);
+    }
     builder
-        .hidden(false)
         .current_dir(cwd)
-        .add_custom_ignore_filename(own_rules)
-        .threads(threads.min(MOST_THREADS));
+        .threads(threads.min(MOST_THREADS))
+        .filter_entry(move |entry| {
+            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            !is_directory || !has_endless_rules(entry.path(), own_rules)
+        });
     builder
+}
+
+/// Tells whether an ignore file of a directory must not be read.
+fn has_endless_rules(directory: &Path, own_rules: &str) -> bool {
+    RULES.iter().chain([&own_rules]).any(|name| {
+        let metadata = directory.join(name).metadata();
+        metadata.is_ok_and(|it| !it.is_dir() && (!it.is_file() || it.len() > LARGEST_RULES))
+    })
 }
 
 /// Walks until a visitor or the token stops it; each thread asks for its own visitor.

@@ -309,6 +309,70 @@ async fn pipes_and_links_do_not_hold_a_search() {
     assert_eq!(text(&result), "f\nlink\nloop\npipe");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn ignore_files_without_end_are_not_read() {
+    use std::os::unix::fs::symlink;
+
+    for rules in [".gitignore", ".ignore", ".rgignore", ".fdignore"] {
+        let files = tree(&[
+            (".git/HEAD", "x"),
+            ("f", "needle\n"),
+            ("deep/g", "needle\n"),
+            ("good/h", "needle\n"),
+        ]);
+        symlink("/dev/zero", files.path().join("deep").join(rules)).unwrap();
+        symlink("../f", files.path().join("good").join(rules)).unwrap();
+        let found = grep(&files, json!({"pattern": "needle"})).await.unwrap();
+        let found = text(&found);
+        assert!(found.contains("f:1: needle"), "{rules}: {found}");
+        assert!(found.contains("good/h:1: needle"), "{rules}: {found}");
+        let found = find(&files, json!({"pattern": "h"})).await.unwrap();
+        assert_eq!(text(&found), "good/h", "{rules}");
+        // Where the search begins, there is nothing to leave out.
+        let within = grep(&files, json!({"pattern": "needle", "path": "deep"}));
+        assert_eq!(text(&within.await.unwrap()), "g:1: needle", "{rules}");
+    }
+}
+
+#[tokio::test]
+async fn patterns_that_explode_are_refused_or_quick() {
+    let line = "a".repeat(100_000);
+    let files = tree(&[("f", &line), (&format!("{}b", "a".repeat(200)), "x")]);
+    let began = std::time::Instant::now();
+    for pattern in [
+        "(a+)+$b",
+        "(a|aa)+$b",
+        "(.*a){20}b",
+        "([a-z]+)*\\d",
+        "(a?){50}a{50}b",
+    ] {
+        let found = grep(&files, json!({"pattern": pattern})).await.unwrap();
+        assert_eq!(text(&found), "(no matches)", "{pattern}");
+    }
+    for pattern in [
+        "a{1000}{1000}{1000}",
+        "(?:(?:(?:\\w{100}){100}){100})",
+        &"(".repeat(10_000),
+    ] {
+        assert!(grep(&files, json!({"pattern": pattern})).await.is_err());
+    }
+    let alternatives = "{a,aa}".repeat(30);
+    let stars = "*a".repeat(60);
+    for glob in [
+        &alternatives,
+        &stars,
+        &"**/".repeat(500),
+        &"[a-z]".repeat(500),
+        "{{{{{{a}}}}}}",
+    ] {
+        // Refused or not, it is answered.
+        drop(find(&files, json!({"pattern": glob})).await);
+        drop(grep(&files, json!({"pattern": "x", "glob": glob})).await);
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(20));
+}
+
 #[tokio::test]
 async fn find_answers_as_the_reference_does() {
     let project = project();

@@ -13,12 +13,18 @@ use super::paths::Places;
 use super::prefix::PathPrefix;
 use super::{CompletionReply, Suggestions};
 use crate::components::SelectItem;
+use crate::text::sanitize;
 
 /// Matches that are ranked, in the directory itself and below it.
 const MAX_MATCHES: usize = 100;
 const MAX_SHOWN: usize = 20;
 /// A tree beyond this size is searched in part, so that a mistyped letter costs seconds at most.
 const MAX_VISITED: usize = 500_000;
+
+/// The ignore files that a walk reads in each directory.
+const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
+/// Far more than anybody writes by hand.
+const LARGEST_RULES: u64 = 4 << 20;
 
 /// A question for the walk.
 struct Job {
@@ -145,8 +151,8 @@ pub(super) fn find_files(
             let name = found.path.rsplit('/').next().unwrap_or_default();
             SelectItem {
                 value: prefix.decorate(&format!("{path}{slash}")),
-                label: format!("{name}{slash}"),
-                description: Some(path),
+                label: sanitize(&format!("{name}{slash}")).into_owned(),
+                description: Some(sanitize(&path).into_owned()),
             }
         })
         .collect()
@@ -217,13 +223,19 @@ impl Query {
 
 fn walk(base: &Path, query: &Query, depth: Option<usize>, stop: &dyn Fn() -> bool) -> Vec<Match> {
     let mut matches = Vec::new();
-    let entries = WalkBuilder::new(base)
-        .hidden(false)
+    let mut walk = WalkBuilder::new(base);
+    let real_base = base.canonicalize().unwrap_or_else(|_| base.to_owned());
+    if real_base.ancestors().any(has_endless_rules) {
+        walk.standard_filters(false);
+    }
+    walk.hidden(false)
         .follow_links(true)
         .max_depth(depth)
-        .filter_entry(|entry| entry.file_name() != ".git")
-        .build();
-    for (visited, entry) in entries.enumerate() {
+        .filter_entry(|entry| {
+            let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+            entry.file_name() != ".git" && !(is_directory && has_endless_rules(entry.path()))
+        });
+    for (visited, entry) in walk.build().enumerate() {
         if matches.len() >= MAX_MATCHES || visited >= MAX_VISITED || stop() {
             break;
         }
@@ -241,6 +253,15 @@ fn walk(base: &Path, query: &Query, depth: Option<usize>, stop: &dyn Fn() -> boo
         }
     }
     matches
+}
+
+/// Tells whether an ignore file of a directory must not be read: a repository may hold a link to an endless
+/// device in its place.
+fn has_endless_rules(directory: &Path) -> bool {
+    RULES.iter().any(|name| {
+        let metadata = directory.join(name).metadata();
+        metadata.is_ok_and(|it| !it.is_dir() && (!it.is_file() || it.len() > LARGEST_RULES))
+    })
 }
 
 fn relative(base: &Path, entry: &DirEntry) -> Option<(String, bool)> {
@@ -307,5 +328,30 @@ mod tests {
     fn a_stale_walk_stops() {
         let (_directory, places) = tree();
         assert!(find_files(&places, "@", &|| true).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_ignore_file_without_end_is_not_read() {
+        let (directory, places) = tree();
+        let endless = |path: &str| {
+            std::os::unix::fs::symlink("/dev/zero", directory.path().join(path)).unwrap();
+        };
+        endless("src/.gitignore");
+        assert_eq!(values(&places, "@main"), ["@main"]);
+        fs::remove_file(directory.path().join(".gitignore")).unwrap();
+        endless(".gitignore");
+        assert_eq!(values(&places, "@main"), ["@main", "@target/main.o"]);
+    }
+
+    #[test]
+    fn names_do_not_hide_what_they_are() {
+        let (directory, places) = tree();
+        fs::File::create(directory.path().join("photo\u{202e}gpj.exe")).unwrap();
+        let items = find_files(&places, "@photo", &|| false);
+        let item = items.first().unwrap();
+        assert_eq!(item.label, "photo<U+202E>gpj.exe");
+        assert_eq!(item.value, "@photo\u{202e}gpj.exe");
+        assert_eq!(item.description.as_deref(), Some("photo<U+202E>gpj.exe"));
     }
 }
