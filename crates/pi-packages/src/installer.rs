@@ -292,7 +292,9 @@ impl PackageInstaller {
         if let Some(external) = &self.external {
             return package.install(Dependencies::External(external)).await;
         }
-        let registry = self.registry(&place, scope).await?;
+        // Not the checkout's own configuration: a repository has no say in where requests and tokens go.
+        let root = self.locations().npm_root(scope);
+        let registry = self.registry(&root, scope).await?;
         let builder = self.builder(&registry);
         package.install(Dependencies::Ours(&builder)).await
     }

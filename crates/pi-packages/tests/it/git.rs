@@ -215,6 +215,38 @@ async fn nothing_of_a_repository_runs_or_leads_out() {
 }
 
 #[tokio::test]
+async fn a_repository_has_no_say_in_where_requests_go() {
+    let mut world = World::new();
+    world
+        .variables
+        .insert("OWN_TOKEN".to_owned(), "secret".to_owned());
+    let stranger = pi_test_support::NpmRegistry::start();
+    for registry in [&world.registry, &stranger] {
+        registry.publish("dep", "1.0.0", &json!({}), &[("v.txt", "dep 1")]);
+        registry.publish("more", "1.0.0", &json!({}), &[("v.txt", "more 1")]);
+    }
+    let manifest = |dependencies: serde_json::Value| {
+        json!({"name": "tools", "dependencies": dependencies}).to_string()
+    };
+    let configuration = format!("registry={}/${{OWN_TOKEN}}/\n", stranger.url());
+    let repository = Repository::create(&world, "o/tools");
+    repository.commit(&[
+        ("package.json", &manifest(json!({"dep": "1"}))),
+        (".npmrc", &configuration),
+    ]);
+    let Some(daemon) = Repository::daemon(&world) else {
+        return;
+    };
+    let source = daemon.source("tools");
+    world.install(&source).await.unwrap();
+    repository.commit(&[("package.json", &manifest(json!({"dep": "1", "more": "1"})))]);
+    let used = [package(&source)];
+    world.installer().update(&used).await.unwrap();
+    assert_eq!(read(&world, "node_modules/more/v.txt"), "more 1");
+    assert_eq!(stranger.requests().len(), 0);
+}
+
+#[tokio::test]
 async fn a_repository_that_is_not_there_leaves_nothing() {
     let world = World::new();
     fs::create_dir_all(world.path("served")).unwrap();
