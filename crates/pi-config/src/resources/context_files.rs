@@ -17,6 +17,8 @@ const NAMES: [&str; 5] = [
     "CLAUDE.md",
     "CLAUDE.MD",
 ];
+/// How names of files end that are written for models and people; `.cursorrules` and its kin are.
+const PROSE: [&str; 5] = [".md", ".mdc", ".markdown", ".txt", "rules"];
 /// The largest pointer file of git that is read.
 const MAX_POINTER_BYTES: u64 = 16 * 1024;
 
@@ -44,13 +46,14 @@ pub(super) fn load(
     project: ProjectContext,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Vec<ContextFile> {
-    let mut files: Vec<ContextFile> = in_folder(agent_dir, diagnostics).into_iter().collect();
+    let own = in_folder(agent_dir, Links::Followed, diagnostics);
+    let mut files: Vec<ContextFile> = own.into_iter().collect();
     if project == ProjectContext::LeaveOut {
         return files;
     }
     let mut above: Vec<ContextFile> = cwd
         .ancestors()
-        .filter_map(|folder| in_folder(folder, diagnostics))
+        .filter_map(|folder| in_folder(folder, Links::ToProse, diagnostics))
         .collect();
     // Looked up only when there is something to hide.
     if above.len() > 1
@@ -66,9 +69,43 @@ pub(super) fn load(
     files
 }
 
-fn in_folder(folder: &Path, diagnostics: &mut Vec<ConfigDiagnostic>) -> Option<ContextFile> {
+/// Where links may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// Anywhere: they are the user's.
+    Followed,
+    /// To files that are written for models and people. A repository may call a link to the user's keys
+    /// `AGENTS.md`, and context files are read before anybody is asked.
+    ToProse,
+}
+
+/// Returns where a file is a link to, if that is no prose.
+fn misleading_link(path: &Path) -> Option<PathBuf> {
+    if !path.symlink_metadata().ok()?.is_symlink() {
+        return None;
+    }
+    let target = path.canonicalize().ok()?;
+    let name = target.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let is_prose = PROSE.iter().any(|ending| name.ends_with(ending));
+    (!is_prose).then_some(target)
+}
+
+fn in_folder(
+    folder: &Path,
+    links: Links,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Option<ContextFile> {
     for name in NAMES {
         let path = folder.join(name);
+        if links == Links::ToProse
+            && let Some(target) = misleading_link(&path)
+        {
+            let target = target.display();
+            let message =
+                format!("context file is left out: it is a link to {target}, which is no prose");
+            diagnostics.push(ConfigDiagnostic::warning(message, path));
+            continue;
+        }
         match read_prose(&path, MAX_BYTES) {
             Ok(Some(content)) => return Some(ContextFile { path, content }),
             Ok(None) => {}
@@ -111,6 +148,6 @@ fn shadowed_by_worktree(cwd: &Path) -> Option<PathBuf> {
     if worktree == main || !worktree.starts_with(main) || canonical(&main.join(".git")) != common {
         return None;
     }
-    let own = in_folder(&worktree, &mut Vec::new())?;
+    let own = in_folder(&worktree, Links::ToProse, &mut Vec::new())?;
     Some(main.join(own.path.file_name()?))
 }

@@ -159,6 +159,42 @@ fn a_link_out_of_a_project_is_followed_only_with_trust() {
 }
 
 #[test]
+fn a_context_file_is_no_way_to_the_users_keys() {
+    let world = World::with(&[
+        ("agent/auth.json", "keys"),
+        ("home/.ssh/id_ed25519", "keys"),
+        ("project/.env", "keys"),
+        ("dotfiles/GUIDE.md", "guide"),
+        ("project/sub/.cursorrules", "rules"),
+        ("dotfiles/own", "own"),
+    ]);
+    let root = world.root();
+    let files = || -> Vec<String> {
+        let files = world.load().context_files.into_iter();
+        files.map(|file| file.content).collect()
+    };
+    let link = root.join("project/AGENTS.md");
+    for target in ["../agent/auth.json", "../home/.ssh/id_ed25519", ".env"] {
+        symlink(target, &link).unwrap();
+        assert_eq!(files(), [""; 0], "{target}");
+        let said = world.said(&world.load());
+        assert!(said.iter().any(|it| it.contains("left out")), "{said:?}");
+        std::fs::remove_file(&link).unwrap();
+    }
+    for (target, expected) in [
+        ("../dotfiles/GUIDE.md", "guide"),
+        ("sub/.cursorrules", "rules"),
+    ] {
+        symlink(target, &link).unwrap();
+        assert_eq!(files(), [expected], "{target}");
+        std::fs::remove_file(&link).unwrap();
+    }
+    // What the user links is the user's.
+    symlink("../dotfiles/own", root.join("agent/AGENTS.md")).unwrap();
+    assert_eq!(files(), ["own"]);
+}
+
+#[test]
 fn huge_and_garbled_files_are_reported_or_read_as_far_as_they_go() {
     let world = World::new();
     let huge = vec![b'x'; 5 * 1024 * 1024];
