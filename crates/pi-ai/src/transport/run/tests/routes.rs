@@ -107,6 +107,27 @@ async fn a_dead_proxy_is_named() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_wants_another_password_is_named() {
+    for target in ["http://api.example.test", "https://api.example.test"] {
+        let proxy = GatedServer::start([Reply::whole(407, &[], "no")]).await;
+        let address = proxy.url().replace("http://", "http://u:secret@");
+        let settings = HttpSettings::default()
+            .with_root(TestAuthority::new().certificate())
+            .with_proxy(address);
+        let finished = run(with_env(target, &[]), HttpClient::with_settings(settings)).await;
+        let cause = finished.cause();
+        let told = cause.message.to_lowercase();
+        assert!(told.contains("407") || told.contains("proxy"), "{told}");
+        assert!(!told.contains("secret"), "{told}");
+        assert_eq!(
+            proxy.requests().len(),
+            1,
+            "a wrong password is not tried again"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_refused_connection_is_named() {
     let dead = dead_address().await;
     let finished = run(with_env(&format!("http://{dead}"), &[]), HttpClient::new()).await;
