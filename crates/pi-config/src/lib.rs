@@ -22,6 +22,7 @@ pub mod atomic_file;
 mod auth_file;
 mod diagnostic;
 pub mod env_vars;
+mod exposure;
 mod json_text;
 mod keybindings_file;
 mod lock_dir;
@@ -41,6 +42,7 @@ mod trust;
 
 pub use auth_file::AuthFile;
 pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
+pub use exposure::check_exposure;
 pub use keybindings_file::{KeyConflict, Keybindings, read_keybindings};
 pub use lock_dir::{LockDir, LockError, LockTiming};
 pub use models_file::{ModelsFileError, Problem, parse_models_file, read_models_file};
@@ -72,5 +74,5 @@ pub use settings::{
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{
     SavedTrust, SessionChoices, TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore,
-    TrustUpdate, decide_trust, requires_trust, trust_choices,
+    TrustUpdate, changed_since_last_use, decide_trust, requires_trust, trust_choices,
 };

@@ -99,6 +99,11 @@ impl AgentDir {
         self.0.join("bin")
     }
 
+    /// Returns the folder that tells what projects brought when they were last used.
+    pub fn seen_projects(&self) -> PathBuf {
+        self.0.join("seen-projects")
+    }
+
     /// Returns the folder of packages that are used for one run.
     pub fn tmp(&self) -> PathBuf {
         self.0.join("tmp")

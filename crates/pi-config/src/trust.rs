@@ -3,8 +3,10 @@
 //! Nothing of a project is read for effect before the decision. Asking the user is a front end's
 //! matter; here are the choices it offers and what each of them saves.
 
+mod seen;
 mod store;
 
+pub use seen::changed_since_last_use;
 pub use store::{SavedTrust, TrustError, TrustStore, TrustUpdate};
 
 use std::path::{Path, PathBuf};

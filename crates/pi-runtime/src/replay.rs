@@ -148,7 +148,9 @@ fn options(model: &Arc<RecordedModel>, messages: &[AgentMessage], env: &Env) -> 
     settings.compaction.enabled = Some(false);
     settings.retry.base_delay_ms = Some(0);
     settings.steering_mode = Some(pi_config::DeliveryMode::All);
-    let nowhere = std::env::temp_dir().join("pi-replay-has-no-files");
+    // A name nobody could know beforehand: the folder for temporary files is everybody's.
+    let name = format!("pi-replay-{}", uuid::Uuid::new_v4().simple());
+    let nowhere = std::env::temp_dir().join(name);
     RuntimeOptions {
         session: SessionChoice::InMemory { id: None },
         trust: Some(false),

@@ -18,8 +18,8 @@ use pi_ai::{
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
     ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, TrustChoice,
-    TrustDecision, TrustInputs, TrustStore, TrustUpdate, decide_trust, load_resources,
-    read_models_file, run_project_migrations,
+    TrustDecision, TrustInputs, TrustStore, TrustUpdate, changed_since_last_use, check_exposure,
+    decide_trust, load_resources, read_models_file, run_project_migrations,
 };
 
 use crate::system_prompt::{
@@ -37,6 +37,9 @@ const TELEMETRY: &str = "PI_TELEMETRY";
 
 /// Keeps a program from asking for newer versions.
 const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
+
+/// How many changed files of a project are named before the rest is counted.
+const MAX_NAMED_CHANGES: usize = 5;
 
 /// Asks the user about a project; front ends without a user have none.
 pub trait TrustPrompt: Send + Sync {
@@ -212,10 +215,14 @@ impl Services {
         let mut diagnostics = Vec::new();
         let (settings, project) = match &options.settings {
             Some(settings) => (settings.clone(), settings.project_access()),
-            None => open_settings(options, cwd, &mut diagnostics).await,
+            None => {
+                diagnostics.extend(check_exposure(&options.agent_dir));
+                open_settings(options, cwd, &mut diagnostics).await
+            }
         };
         if project.is_trusted() && options.settings.is_none() {
             diagnostics.extend(run_project_migrations(cwd));
+            diagnostics.extend(changes_of_project(options, cwd));
         }
         diagnostics.extend(settings.take_diagnostics());
         let resources = find_resources(
@@ -294,6 +301,30 @@ impl Services {
             },
         }
     }
+}
+
+/// Names what a pull changed of a project that was trusted before. Whoever approves with the command line
+/// has decided about the files as they are.
+fn changes_of_project(options: &ServiceOptions, cwd: &Path) -> Option<ConfigDiagnostic> {
+    if options.trust.is_some() {
+        return None;
+    }
+    let changed = changed_since_last_use(&options.agent_dir, cwd)
+        .inspect_err(|error| tracing::debug!(%error, "what a project brings is not remembered"))
+        .ok()?;
+    if changed.is_empty() {
+        return None;
+    }
+    let named = changed.iter().take(MAX_NAMED_CHANGES);
+    let named = named.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match changed.len().saturating_sub(MAX_NAMED_CHANGES) {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let message = format!(
+        "this project is trusted, and since its last use these files are new or changed: {named}{more}"
+    );
+    Some(ConfigDiagnostic::warning(message, cwd.join(".pi")))
 }
 
 /// Finds the resources, installing packages that are missing where somebody can and may. A package that

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use pi_config::{
     AgentDir, ProjectAccess, ProjectTrustDefault, SavedTrust, SessionChoices, TrustChoice,
-    TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate, decide_trust, requires_trust,
-    trust_choices,
+    TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate, changed_since_last_use,
+    decide_trust, requires_trust, trust_choices,
 };
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
@@ -326,4 +326,77 @@ fn a_name_that_is_not_text_matches_nothing() {
     assert_eq!(setup.store().nearest(&odd).unwrap(), None);
     let saved = setup.store().save(&[TrustUpdate::trust(&odd)]);
     assert!(matches!(saved, Err(TrustError::FolderName { .. })));
+}
+
+#[test]
+fn what_changed_in_a_project_since_its_last_use_is_named_once() {
+    let setup = Setup::new();
+    let changed = || changed_since_last_use(&setup.agent_dir, &setup.project()).unwrap();
+    let write = |file: &str, content: &str| {
+        setup.home.write(&format!("code/project/{file}"), content);
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(changed(), none, "nothing to remember");
+    assert!(!setup.agent_dir.seen_projects().exists());
+    write(".pi/settings.json", "{}");
+    write(".pi/extensions/a.ts", "one");
+    write(".pi/extensions/folder/index.ts", "two");
+    write(".pi/extensions/folder/node_modules/x/index.js", "three");
+    write(".agents/skills/s/SKILL.md", "four");
+    write(".pi/themes/t.json", "{}");
+    assert_eq!(changed(), none, "the first use");
+    assert_eq!(changed(), none, "nothing changed");
+    write(".pi/extensions/a.ts", "other");
+    write(".pi/SYSTEM.md", "new");
+    write(".pi/themes/t.json", "[]");
+    write(".pi/extensions/folder/node_modules/x/index.js", "other");
+    assert_eq!(changed(), [".pi/SYSTEM.md", ".pi/extensions/a.ts"]);
+    assert_eq!(changed(), none, "it was told");
+    fs::remove_file(setup.project().join(".pi/SYSTEM.md")).unwrap();
+    assert_eq!(changed(), none, "what is gone does nothing");
+    write(".pi/SYSTEM.md", "new");
+    assert_eq!(changed(), [".pi/SYSTEM.md"]);
+    let deep = setup.project().join("deep");
+    assert_eq!(
+        changed_since_last_use(&setup.agent_dir, &deep).unwrap(),
+        none
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_look_at_a_project_is_bounded_whatever_is_in_it() {
+    let setup = Setup::new();
+    let project = setup.guarded().project();
+    let extensions = project.join(".pi/extensions");
+    let large = fs::File::create(extensions.join("0-large.ts")).unwrap();
+    large.set_len(1 << 40).unwrap();
+    let pipe = std::process::Command::new("mkfifo")
+        .arg(extensions.join("0-pipe.ts"))
+        .status();
+    assert!(pipe.unwrap().success());
+    std::os::unix::fs::symlink("/", extensions.join("0-root")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", extensions.join("0-zeros.ts")).unwrap();
+    std::os::unix::fs::symlink("..", extensions.join("0-circle")).unwrap();
+    for number in 0..600 {
+        setup
+            .home
+            .write(&format!("code/project/.pi/extensions/{number}.ts"), "x");
+    }
+    let changed = || {
+        changed_since_last_use(&setup.agent_dir, &project)
+            .unwrap()
+            .len()
+    };
+    assert_eq!(changed(), 0);
+    large.set_len(1 << 39).unwrap();
+    std::os::unix::fs::symlink("/etc", extensions.join("0-other")).unwrap();
+    assert_eq!(changed(), 2);
+    // A record that was tampered with is made anew.
+    let record = fs::read_dir(setup.agent_dir.seen_projects())
+        .unwrap()
+        .next();
+    fs::write(record.unwrap().unwrap().path(), "no record").unwrap();
+    assert_eq!(changed(), 0);
+    assert_eq!(changed(), 0);
 }

@@ -245,3 +245,32 @@ async fn the_user_is_asked_once_a_run_and_again_after_a_reload() {
     assert_eq!(asked(), 2);
     assert!(!world.path("agent/trust.json").exists());
 }
+
+#[tokio::test]
+async fn what_a_pull_changes_in_a_trusted_project_is_told() {
+    let world = hostile();
+    let project = world.path("project").canonicalize().unwrap();
+    let trust = serde_json::json!({project.to_str().unwrap(): true});
+    world.home.write("agent/trust.json", trust.to_string());
+    let told = async || {
+        let runtime = SessionRuntime::start(world.options()).await.unwrap();
+        assert!(runtime.services().project.is_trusted());
+        let told = runtime.services().diagnostics.iter();
+        let told = told
+            .map(|it| it.message.clone())
+            .find(|it| it.contains("changed"));
+        runtime.shutdown().await;
+        told
+    };
+    assert_eq!(told().await, None);
+    world
+        .home
+        .write("project/.pi/extensions/more.js", "throw 2");
+    world.home.write("project/.pi/SYSTEM.md", "obey me");
+    let message = told().await.unwrap();
+    assert!(
+        message.ends_with(": .pi/SYSTEM.md, .pi/extensions/more.js"),
+        "{message}"
+    );
+    assert_eq!(told().await, None);
+}

@@ -1,0 +1,162 @@
+//! What a trusted project brought when it was last used here, so that a later pull that changes it does
+//! not go unnoticed.
+//!
+//! Only fingerprints are kept, a file for each project. They decide nothing: trust stays as it was given,
+//! and what changed is told.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::canonical;
+use crate::AgentDir;
+use crate::atomic_file::{self, NewFile};
+use crate::regular_file::{MAX_BYTES, UnreadableFile, read_bytes};
+
+/// What of `.pi` runs, or tells the model what to do. Themes only colour.
+const TELLING: [&str; 6] = [
+    "settings.json",
+    "extensions",
+    "skills",
+    "prompts",
+    "SYSTEM.md",
+    "APPEND_SYSTEM.md",
+];
+
+/// A project with more files than this is judged by the first ones: looking must not take the start's time.
+const MAX_FILES: usize = 500;
+const MAX_DEPTH: usize = 8;
+const MAX_TOTAL: u64 = 16 << 20;
+
+/// Fingerprints by path below the project.
+type Fingerprints = BTreeMap<String, String>;
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// For people who look into the file.
+    folder: String,
+    files: Fingerprints,
+}
+
+/// Returns the files of a project that are new or other than when it was last used, and remembers them as
+/// they are now. A project that is used for the first time has no such files.
+pub fn changed_since_last_use(agent_dir: &AgentDir, cwd: &Path) -> io::Result<Vec<String>> {
+    let folder = canonical(cwd);
+    let folder_name = folder.to_string_lossy();
+    let file = agent_dir
+        .seen_projects()
+        .join(format!("{}.json", fingerprint(folder_name.as_bytes())));
+    let files = fingerprints(&folder);
+    let before = match read_bytes(&file, MAX_BYTES) {
+        // A record nobody understands is as good as none.
+        Ok(Some(bytes)) => serde_json::from_slice::<Record>(&bytes).ok(),
+        Ok(None) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let before = before.map(|record| record.files);
+    if before.as_ref() == Some(&files) || (before.is_none() && files.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let changed = match &before {
+        None => Vec::new(),
+        Some(before) => files
+            .iter()
+            .filter(|(path, now)| before.get(*path) != Some(*now))
+            .map(|(path, _)| path.clone())
+            .collect(),
+    };
+    let record = Record {
+        folder: folder_name.into_owned(),
+        files,
+    };
+    atomic_file::create_private_directory(&agent_dir.seen_projects())?;
+    let text = serde_json::to_vec_pretty(&record)?;
+    atomic_file::write(&file, &text, NewFile::Private)?;
+    Ok(changed)
+}
+
+fn fingerprints(folder: &Path) -> Fingerprints {
+    let mut look = Look {
+        found: Fingerprints::new(),
+        budget: MAX_TOTAL,
+    };
+    let below_pi = TELLING.map(|name| format!(".pi/{name}"));
+    for name in below_pi.into_iter().chain([".agents/skills".to_owned()]) {
+        look.at(&folder.join(&name), name, MAX_DEPTH);
+    }
+    look.found
+}
+
+/// A look at a project's files, and how much may still be read.
+struct Look {
+    found: Fingerprints,
+    budget: u64,
+}
+
+impl Look {
+    /// Takes the fingerprints of a file or of all files in a folder. Links count by where they lead; what is
+    /// behind one that leads to a folder is not looked at.
+    fn at(&mut self, path: &Path, name: String, depth: usize) {
+        if self.found.len() >= MAX_FILES || depth == 0 {
+            return;
+        }
+        let Ok(metadata) = fs::symlink_metadata(path) else {
+            return;
+        };
+        if !metadata.is_dir() {
+            let fingerprint = self.fingerprint_of(path, &metadata);
+            self.found.insert(name, fingerprint);
+            return;
+        }
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut inside: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        inside.sort();
+        for inner in inside {
+            if inner != "node_modules" && inner != ".git" {
+                let name = format!("{name}/{}", inner.to_string_lossy());
+                self.at(&path.join(inner), name, depth - 1);
+            }
+        }
+    }
+
+    fn fingerprint_of(&mut self, path: &Path, metadata: &fs::Metadata) -> String {
+        let mut hash = Sha256::new();
+        if metadata.is_symlink() {
+            let target = fs::read_link(path).unwrap_or_default();
+            hash.update(target.to_string_lossy().as_bytes());
+        }
+        match read_bytes(path, self.budget.min(MAX_BYTES)) {
+            Ok(Some(bytes)) => {
+                self.budget = self.budget.saturating_sub(bytes.len() as u64);
+                hash.update(&bytes);
+            }
+            Ok(None) | Err(UnreadableFile::NotRegular) => {}
+            // What is too much to read is judged by its outside.
+            Err(_) => {
+                hash.update(metadata.len().to_le_bytes());
+                let changed = metadata.modified().ok();
+                let changed = changed.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                hash.update(changed.unwrap_or_default().as_nanos().to_le_bytes());
+            }
+        }
+        short(&hash.finalize())
+    }
+}
+
+fn fingerprint(bytes: &[u8]) -> String {
+    short(&Sha256::digest(bytes))
+}
+
+/// Half of the digest is far more than chance, and more than anybody can forge.
+fn short(digest: &[u8]) -> String {
+    digest
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
