@@ -49,12 +49,13 @@ impl<'out> Writer<'out> {
             0x0D => b'r',
             _ => {
                 let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+                let digits = [digit(byte >> 4), digit(byte & 0xF)];
                 self.text("\\u00");
-                self.out.extend([digit(byte >> 4), digit(byte & 0xF)]);
+                self.out.extend_from_slice(&digits);
                 return;
             }
         };
-        self.out.extend([b'\\', short]);
+        self.out.extend_from_slice(&[b'\\', short]);
     }
 
     fn integer(&mut self, number: impl itoa::Integer) {
