@@ -150,51 +150,52 @@ export class Server extends SocketServer {
     super();
     const heard = typeof options === "function" ? options : listener;
     if (heard) this.on("request", heard);
-    this.on("connection", (socket) => this.#serve(socket));
+    this.on("connection", (socket) => serve(this, socket));
   }
 
   setTimeout() {
     return this;
   }
+}
 
-  #serve(socket) {
-    let head = Buffer.alloc(0);
-    let feed;
-    socket.on("error", (error) => this.emit("clientError", error, socket));
-    socket.on("data", (chunk) => {
-      if (feed) {
-        feed(chunk);
-        return;
-      }
-      head = Buffer.concat([head, chunk]);
-      const end = head.indexOf("\r\n\r\n");
-      if (end < 0) {
-        if (head.length > LONGEST_HEAD) socket.end("HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n");
-        return;
-      }
-      const [first, ...lines] = head.toString("latin1", 0, end).split("\r\n");
-      const match = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(first);
-      if (!match) {
-        socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
-        return;
-      }
-      const request = new IncomingMessage({ read() {} });
-      request.method = match[1];
-      request.url = match[2];
-      request.socket = socket;
-      request.connection = socket;
-      request.setHeaders(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
-      const response = new ServerResponse(request, socket);
-      socket.once("close", () => response.destroy());
-      feed = bodyReader(request.headers, (part) => request.push(part), () => {
-        request.complete = true;
-        request.push(null);
-      });
-      const rest = head.subarray(end + 4);
-      if (!this.emit("request", request, response)) response.writeHead(404).end();
-      if (rest.length > 0) feed(rest);
+// Reads the request of a connection and lets the listeners of a server answer it.
+export function serve(server, socket) {
+  let head = Buffer.alloc(0);
+  let feed;
+  socket.on("error", (error) => server.emit("clientError", error, socket));
+  socket.on("data", (chunk) => {
+    if (feed) {
+      feed(chunk);
+      return;
+    }
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf("\r\n\r\n");
+    if (end < 0) {
+      if (head.length > LONGEST_HEAD) socket.end("HTTP/1.1 431 Request Header Fields Too Large\r\n\r\n");
+      return;
+    }
+    const [first, ...lines] = head.toString("latin1", 0, end).split("\r\n");
+    const match = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/.exec(first);
+    if (!match) {
+      socket.end("HTTP/1.1 400 Bad Request\r\n\r\n");
+      return;
+    }
+    const request = new IncomingMessage({ read() {} });
+    request.method = match[1];
+    request.url = match[2];
+    request.socket = socket;
+    request.connection = socket;
+    request.setHeaders(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
+    const response = new ServerResponse(request, socket);
+    socket.once("close", () => response.destroy());
+    feed = bodyReader(request.headers, (part) => request.push(part), () => {
+      request.complete = true;
+      request.push(null);
     });
-  }
+    const rest = head.subarray(end + 4);
+    if (!server.emit("request", request, response)) response.writeHead(404).end();
+    if (rest.length > 0) feed(rest);
+  });
 }
 
 export function createServer(options, listener) {

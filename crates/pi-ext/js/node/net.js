@@ -75,6 +75,7 @@ export class Socket extends Duplex {
   #id = undefined;
   #timer = undefined;
   #timeout = 0;
+  #isGiven = false;
   connecting = false;
   bytesRead = 0;
   bytesWritten = 0;
@@ -108,7 +109,13 @@ export class Socket extends Duplex {
     if (listener) this.once("connect", listener);
     this.connecting = true;
     const place = options.path ? { path: options.path } : { host: options.host ?? options.hostname ?? "localhost", port: Number(options.port) };
-    start("net", "connect", { ...place, ...this._secured?.(options) }).then(
+    this._open(start("net", "connect", { ...place, ...this._secured?.(options) }));
+    return this;
+  }
+
+  // Becomes what a native connection is, once there is one.
+  _open(connection) {
+    connection.then(
       (socket) => {
         if (this.destroyed) {
           start("net", "destroy", { id: socket.id });
@@ -121,7 +128,18 @@ export class Socket extends Duplex {
       },
       (error) => this.destroy(error),
     );
-    return this;
+  }
+
+  // Becomes an accepted connection.
+  _adopt(socket) {
+    this.#attach(socket);
+  }
+
+  // Gives the connection below to somebody who speaks another protocol over it.
+  async _giveAway() {
+    await this.#ready();
+    this.#isGiven = true;
+    return this.#id;
   }
 
   #ready() {
@@ -138,6 +156,7 @@ export class Socket extends Duplex {
     await this.#ready();
     try {
       const bytes = await start("net", "read", { id: this.#id });
+      if (this.#isGiven) return;
       this.#touch();
       if (bytes === undefined) {
         this.push(null);
@@ -166,7 +185,7 @@ export class Socket extends Duplex {
 
   _destroy(error, done) {
     clearTimeout(this.#timer);
-    if (this.#id === undefined) done(error);
+    if (this.#id === undefined || this.#isGiven) done(error);
     else start("net", "destroy", { id: this.#id }).then(() => done(error), () => done(error));
   }
 

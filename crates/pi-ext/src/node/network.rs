@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Join};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
+use tokio_rustls::TlsStream;
 
-use super::{NativeError, NativeFuture, Request};
+use super::{NativeError, NativeFuture, Request, secure};
 use crate::engine::{Realm, Reply};
 
 /// Bytes that are handed to JavaScript at a time.
@@ -26,13 +27,19 @@ struct Arguments {
     secure: Option<String>,
     /// What TLS offers to speak.
     protocols: Vec<String>,
+    /// Certificates (PEM) to trust in place of the platform's.
+    authorities: String,
+    /// What a server proves itself with.
+    identity: u32,
+    certificate: String,
+    key: String,
 }
 
 type Reader = Box<dyn AsyncRead + Unpin>;
 type Writer = Box<dyn AsyncWrite + Unpin>;
 
 struct Socket {
-    reader: Mutex<Reader>,
+    reader: Mutex<Option<Reader>>,
     writer: Mutex<Option<Writer>>,
     closed: tokio_util::sync::CancellationToken,
 }
@@ -69,6 +76,18 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                 realm.resources.release(arguments.id);
                 Ok(Reply::Nothing)
             }
+            "secure" => secure(&realm, &arguments).await,
+            "identity" => {
+                let Arguments {
+                    certificate,
+                    key,
+                    protocols,
+                    ..
+                } = &arguments;
+                let identity = secure::identity(certificate, key, protocols)?;
+                Ok(Reply::Json(json!({ "id": realm.resources.keep(identity) })))
+            }
+            "secureAccepted" => secure_accepted(&realm, &arguments).await,
             "read" => read(&realm, arguments.id).await,
             "write" => write(&realm, arguments.id, request.bytes.unwrap_or_default()).await,
             "end" => {
@@ -95,7 +114,7 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
 
 fn keep(realm: &Rc<Realm>, reader: Reader, writer: Writer) -> u32 {
     realm.resources.keep(Socket {
-        reader: Mutex::new(reader),
+        reader: Mutex::new(Some(reader)),
         writer: Mutex::new(Some(writer)),
         closed: tokio_util::sync::CancellationToken::new(),
     })
@@ -114,17 +133,12 @@ fn keep_tcp(realm: &Rc<Realm>, stream: TcpStream) -> Value {
     json!({ "id": id, "local": local, "remote": remote })
 }
 
-async fn keep_secure(
+/// Keeps a connection whose hands are shaken.
+fn keep_secure<Stream: AsyncRead + AsyncWrite + Unpin + 'static>(
     realm: &Rc<Realm>,
-    stream: TcpStream,
-    server: &str,
-    protocols: &[String],
-) -> Result<Reply, NativeError> {
-    let remote = stream
-        .peer_addr()
-        .map(|address| (address.ip().to_string(), address.port()))
-        .ok();
-    let stream = super::secure::handshake(stream, server, protocols).await?;
+    stream: TlsStream<Stream>,
+    remote: Option<(String, u16)>,
+) -> Reply {
     let (_, session) = stream.get_ref();
     let protocol = session
         .alpn_protocol()
@@ -135,9 +149,48 @@ async fn keep_secure(
     };
     let (reader, writer) = tokio::io::split(stream);
     let id = keep(realm, Box::new(reader), Box::new(writer));
-    Ok(Reply::Json(
-        json!({ "id": id, "remote": remote, "protocol": protocol, "version": version }),
-    ))
+    Reply::Json(json!({ "id": id, "remote": remote, "protocol": protocol, "version": version }))
+}
+
+/// Takes the connection out of a socket, for another protocol over it; a read that is under way ends.
+async fn take(realm: &Rc<Realm>, id: u32) -> Result<Join<Reader, Writer>, NativeError> {
+    let gone = || NativeError::new("the socket has been closed").with_code("ERR_SOCKET_CLOSED");
+    let socket = realm.resources.get::<Socket>(id).ok_or_else(gone)?;
+    socket.closed.cancel();
+    let reader = socket.reader.lock().await.take();
+    let writer = socket.writer.lock().await.take();
+    realm.resources.release(id);
+    reader
+        .zip(writer)
+        .map(|(reader, writer)| tokio::io::join(reader, writer))
+        .ok_or_else(gone)
+}
+
+fn peer<'a>(arguments: &'a Arguments, server: &'a str) -> secure::Peer<'a> {
+    secure::Peer {
+        server,
+        protocols: &arguments.protocols,
+        authorities: &arguments.authorities,
+    }
+}
+
+/// Shakes hands with the server at the other end of a socket.
+async fn secure(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, NativeError> {
+    let server = arguments.secure.as_deref().unwrap_or("localhost");
+    let stream = take(realm, arguments.id).await?;
+    let stream = secure::handshake(stream, &peer(arguments, server)).await?;
+    Ok(keep_secure(realm, stream.into(), None))
+}
+
+/// Shakes hands with the client at the other end of a socket.
+async fn secure_accepted(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, NativeError> {
+    let identity = realm
+        .resources
+        .get::<secure::Identity>(arguments.identity)
+        .ok_or_else(|| NativeError::new("the server has no certificate"))?;
+    let stream = take(realm, arguments.id).await?;
+    let stream = secure::accept(stream, &identity).await?;
+    Ok(keep_secure(realm, stream.into(), None))
 }
 
 #[cfg(unix)]
@@ -160,7 +213,10 @@ async fn connect(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, Nati
         NativeError::from_io(&error, "connect", Some(&place))
     })?;
     if let Some(server) = &arguments.secure {
-        return keep_secure(realm, stream, server, &arguments.protocols).await;
+        let address = stream.peer_addr().ok();
+        let remote = address.map(|address| (address.ip().to_string(), address.port()));
+        let stream = secure::handshake(stream, &peer(arguments, server)).await?;
+        return Ok(keep_secure(realm, stream.into(), remote));
     }
     Ok(Reply::Json(keep_tcp(realm, stream)))
 }
@@ -230,6 +286,9 @@ async fn read(realm: &Rc<Realm>, id: u32) -> Result<Reply, NativeError> {
         return Ok(Reply::Nothing);
     };
     let mut reader = socket.reader.lock().await;
+    let Some(reader) = reader.as_mut() else {
+        return Ok(Reply::Nothing);
+    };
     let mut buffer = vec![0; CHUNK];
     match socket
         .closed

@@ -116,8 +116,13 @@ async fn connect(realm: &Rc<Realm>, arguments: Arguments) -> Result<Reply, Nativ
     let stream = TcpStream::connect((bare, port)).await.map_err(|error| {
         NativeError::from_io(&error, "connect", Some(&format!("{host}:{port}")))
     })?;
+    let peer = secure::Peer {
+        server: bare,
+        protocols: &[],
+        authorities: "",
+    };
     let stream: Box<dyn Duplex> = match address.scheme() {
-        "wss" | "https" => Box::new(secure::handshake(stream, bare, &[]).await?),
+        "wss" | "https" => Box::new(secure::handshake(stream, &peer).await?),
         _ => Box::new(stream),
     };
     let limits = WebSocketConfig::default().max_message_size(Some(LARGEST_MESSAGE));

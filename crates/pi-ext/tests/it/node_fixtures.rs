@@ -31,6 +31,11 @@ async fn ciphers_signatures_and_derived_keys() {
 }
 
 #[tokio::test]
+async fn servers_over_tls_and_tls_over_sockets() {
+    same_as_node("tls").await;
+}
+
+#[tokio::test]
 async fn web_cryptography() {
     same_as_node("subtle").await;
 }
