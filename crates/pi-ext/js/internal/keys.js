@@ -1,6 +1,7 @@
 // Keys of `crypto`: secret ones as bytes, the others in DER, read from and written as PEM.
 import { perform } from "pi:operations";
 import { Buffer } from "node:buffer";
+import { fromJwk, toJwk } from "pi:jwk";
 
 export function cryptoError(message, code, Type = Error) {
   return Object.assign(new Type(message), { code });
@@ -67,7 +68,7 @@ export class KeyObject {
   }
   export(options = {}) {
     if (options.format === "jwk") {
-      if (this.type !== "secret") throw cryptoError("the JWK form of this key is not available to extensions in this program", "ERR_CRYPTO_UNSUPPORTED_OPERATION");
+      if (this.type !== "secret") return toJwk(this.type, this.#bytes, this.type === "private" ? publicHalf(this.#bytes).bytes() : undefined);
       return { kty: "oct", k: this.#bytes.toString("base64url") };
     }
     if (this.type === "secret" || options.format === "der") return this.bytes();
@@ -81,7 +82,10 @@ function described(key) {
   const isOptions = typeof key === "object" && !ArrayBuffer.isView(key) && !(key instanceof ArrayBuffer);
   const options = isOptions ? key : { key };
   if (options.key instanceof KeyObject) return { object: options.key, options };
-  if (options.format === "jwk") throw cryptoError("keys in the JWK form are not available to extensions in this program", "ERR_CRYPTO_UNSUPPORTED_OPERATION");
+  if (options.format === "jwk") {
+    const { type, der } = fromJwk(options.key);
+    return { der, label: type === "private" ? "PRIVATE KEY" : "PUBLIC KEY", options };
+  }
   if (options.format === "der") return { der: toBytes(options.key), label: options.type === "spki" ? "PUBLIC KEY" : undefined, options };
   const text = typeof options.key === "string" ? options.key : toBytes(options.key).toString();
   return { ...fromPem(text), options };
@@ -92,8 +96,9 @@ export function createSecretKey(key, encoding) {
 }
 
 export function createPrivateKey(key) {
-  const { object, der } = described(key);
+  const { object, der, label } = described(key);
   if (object?.type === "private") return object;
+  if (label === "PUBLIC KEY") throw cryptoError("the key has no private half", "ERR_CRYPTO_INVALID_JWK");
   if (object) throw cryptoError("Invalid key object type", "ERR_CRYPTO_INVALID_KEY_OBJECT_TYPE", TypeError);
   return new KeyObject("private", der);
 }

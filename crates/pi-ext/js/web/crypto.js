@@ -2,6 +2,7 @@
 import { perform, start } from "pi:operations";
 import { bytesOf } from "pi:web/encoding";
 import { DOMException } from "pi:web/events";
+import { fromJwk, toJwk } from "pi:jwk";
 
 function plain(bytes) {
   return bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes);
@@ -111,6 +112,14 @@ function pair(privateBytes, algorithm, extractable, usages) {
   };
 }
 
+function readJwk(data) {
+  try {
+    return fromJwk(data);
+  } catch (error) {
+    throw new DOMException(error.message, "DataError");
+  }
+}
+
 const SIGNING = { "RSASSA-PKCS1-v1_5": "rsa", "RSA-PSS": "rsa", ECDSA: "ec", Ed25519: "ed25519" };
 
 const subtle = {
@@ -130,6 +139,11 @@ const subtle = {
       const type = format === "pkcs8" ? "private" : "public";
       return new CryptoKey(type, described(algorithm), extractable, [...usages], Uint8Array.from(bytesOf(data)));
     }
+    if (name in SIGNING && format === "jwk") {
+      const { type, der } = readJwk(data);
+      const details = data.crv ? { ...algorithm, namedCurve: data.crv } : algorithm;
+      return new CryptoKey(type, described(details), extractable, [...usages], Uint8Array.from(der));
+    }
     throw unsupported(`importKey(${format}, ${name})`);
   },
   async exportKey(format, key) {
@@ -137,6 +151,10 @@ const subtle = {
     const natural = { secret: "raw", private: "pkcs8", public: "spki" }[key.type];
     if (format === natural) return key.secret.slice().buffer;
     if (format === "jwk" && key.type === "secret") return { kty: "oct", k: toBase64Url(key.secret), ext: true, key_ops: [...key.usages] };
+    if (format === "jwk") {
+      const half = key.type === "private" ? Buffer.from(perform("crypto", "publicKey", {}, key.secret)) : undefined;
+      return { key_ops: [...key.usages], ext: key.extractable, ...toJwk(key.type, Buffer.from(key.secret), half) };
+    }
     throw unsupported(`exportKey(${format})`);
   },
   async generateKey(algorithm, extractable, usages) {

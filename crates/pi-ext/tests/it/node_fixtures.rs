@@ -31,6 +31,11 @@ async fn ciphers_signatures_and_derived_keys() {
 }
 
 #[tokio::test]
+async fn key_pairs_as_jwk_and_vectors_of_every_length() {
+    same_as_node("jwk").await;
+}
+
+#[tokio::test]
 async fn servers_over_tls_and_tls_over_sockets() {
     same_as_node("tls").await;
 }
