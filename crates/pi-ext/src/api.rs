@@ -35,6 +35,10 @@ const SCOPES: [&str; 2] = ["@earendil-works", "@mariozechner"];
 /// The names of the schema package.
 const SCHEMA_PACKAGES: [&str; 2] = ["typebox", "@sinclair/typebox"];
 
+/// Packages whose own code the engine cannot run (`undici` parses with WebAssembly), and which of our modules
+/// stands for each.
+const REPLACED_PACKAGES: [(&str, &str); 1] = [("undici", "undici")];
+
 /// The extensions of a session, on an engine of their own that starts with the first of them.
 #[derive(Debug)]
 pub struct Extensions {
@@ -291,5 +295,8 @@ pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
         ]
         .map(|(path, module)| (format!("{name}{path}"), Some(module.to_owned())))
     });
-    ours.chain(schemas)
+    let replaced = REPLACED_PACKAGES
+        .into_iter()
+        .map(|(name, module)| (name.to_owned(), Some(module.to_owned())));
+    ours.chain(schemas).chain(replaced)
 }

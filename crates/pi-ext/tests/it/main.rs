@@ -10,6 +10,7 @@ mod modules;
 mod node_fixtures;
 mod node_modules;
 mod support;
+mod undici;
 
 #[test]
 fn no_file_of_this_folder_is_forgotten() {
