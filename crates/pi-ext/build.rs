@@ -7,6 +7,9 @@
 //! every name such a package exports; those the file does not bring itself are added as stand-ins
 //! that throw when used, since one missing name would keep a whole extension from linking.
 //!
+//! `js/node_host/x.js` stands for the module `pi:x` where extensions run on Node. That host is given text, since
+//! Node reads no bytecode of ours: those files, and the modules that are the same wherever they run.
+//!
 //! What such a file only passes on is listed by its origin, and what it brings itself becomes a module
 //! of its own (`pi:modules/x/own`): an extension that asks for some names loads what those need.
 
@@ -16,6 +19,18 @@ use std::path::{Path, PathBuf};
 
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::{CatchResultExt as _, Context, Ctx, Module, Runtime, WriteOptions};
+
+/// Where the files that run on Node alone are.
+const NODE_HOST: &str = "pi:node_host/";
+
+/// What runs on Node as it does here.
+const FOR_NODE: [&str; 5] = [
+    "pi:pi/",
+    "pi:tui/",
+    "pi:modules/",
+    "pi:intrinsics",
+    "pi:missing",
+];
 
 fn main() {
     let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("js");
@@ -29,6 +44,7 @@ fn main() {
         println!("cargo::error=reading js/: {error}");
         return;
     }
+    let node_host = take_node_host(&mut sources);
     let mut passed_on = BTreeMap::new();
     for (name, own, origins) in split_packages(&sources) {
         if let Some(whole) = sources.get_mut(&name) {
@@ -43,14 +59,15 @@ fn main() {
         sources.insert(format!("{name}/own"), own);
         passed_on.insert(name, origins);
     }
+    if let Err(error) = list_for_node(&sources, &node_host, &output) {
+        println!("cargo::error=writing the modules for Node: {error}");
+    }
     let mut table = String::from("&[\n");
     for (name, source) in &sources {
         match compile(name, source, &sources) {
             Ok(bytecode) => {
                 let file = format!("{}.bin", name.replace([':', '/'], "_"));
-                if let Err(error) = std::fs::File::create(output.join(&file))
-                    .and_then(|mut target| std::io::Write::write_all(&mut target, &bytecode))
-                {
+                if let Err(error) = write(&output.join(&file), &bytecode) {
                     println!("cargo::error=writing {file}: {error}");
                 }
                 let exports = exported_names(source);
@@ -66,11 +83,47 @@ fn main() {
         }
     }
     table.push_str("]\n");
-    let written = std::fs::File::create(output.join("embedded.rs"))
-        .and_then(|mut file| std::io::Write::write_all(&mut file, table.as_bytes()));
-    if let Err(error) = written {
+    if let Err(error) = write(&output.join("embedded.rs"), table.as_bytes()) {
         println!("cargo::error=writing the table of modules: {error}");
     }
+}
+
+/// Takes out the files that run on Node alone; each stands for the module it is named after.
+fn take_node_host(sources: &mut BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let (theirs, rest) = std::mem::take(sources)
+        .into_iter()
+        .partition(|(name, _)| name.starts_with(NODE_HOST));
+    *sources = rest;
+    let theirs: BTreeMap<String, String> = theirs;
+    let renamed = theirs.into_iter();
+    renamed
+        .map(|(name, source)| (name.replace(NODE_HOST, "pi:"), source))
+        .collect()
+}
+
+/// Lists the text of the modules that are given to Node.
+fn list_for_node(
+    sources: &BTreeMap<String, String>,
+    node_host: &BTreeMap<String, String>,
+    output: &Path,
+) -> std::io::Result<()> {
+    let shared = sources
+        .iter()
+        .filter(|(name, _)| FOR_NODE.iter().any(|prefix| name.starts_with(prefix)));
+    let all: BTreeMap<&String, &String> = shared.chain(node_host).collect();
+    let mut table = String::from("&[\n");
+    for (name, source) in all {
+        let file = format!("{}.js", name.replace([':', '/'], "_"));
+        write(&output.join(&file), source.as_bytes())?;
+        let line = format!("({name:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{file}\"))),\n");
+        table.push_str(&line);
+    }
+    table.push_str("]\n");
+    write(&output.join("node_sources.rs"), table.as_bytes())
+}
+
+fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    std::io::Write::write_all(&mut std::fs::File::create(path)?, content)
 }
 
 fn collect(

@@ -3,14 +3,23 @@
 //! [`Extensions`] joins the engine with our JavaScript half (`js/pi`), which keeps the handlers and
 //! knows the rule by which the results of an event become one. What crosses is JSON; its shapes
 //! are the caller's business. What extensions ask in turn goes to the [`Host`](crate::Host).
+//!
+//! Some extensions may run on Node instead; what concerns one extension goes where that one is, and what
+//! concerns all goes to both.
 
+mod screen;
+
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::both_hosts::{ExtensionHost, Heard, Next, SharedProgram, hand_on, join};
 use crate::engine::{CallOptions, Engine, EngineOptions};
 use crate::error::EngineError;
+use crate::host::SharedHost;
+use crate::node_host::{self, NodeHost};
 
 const REGISTRY: &str = "pi:pi/registry";
 const DISPATCH: &str = "pi:pi/dispatch";
@@ -35,14 +44,20 @@ const SCOPES: [&str; 2] = ["@earendil-works", "@mariozechner"];
 /// The names of the schema package.
 const SCHEMA_PACKAGES: [&str; 2] = ["typebox", "@sinclair/typebox"];
 
-/// Packages whose own code the engine cannot run (`undici` parses with WebAssembly), and which of our modules
-/// stands for each.
+/// Packages whose own code the embedded engine cannot run (`undici` parses with WebAssembly), and which of our modules
+/// stands for each. On Node they are what they are.
 const REPLACED_PACKAGES: [(&str, &str); 1] = [("undici", "undici")];
 
 /// The extensions of a session, on an engine of their own that starts with the first of them.
 #[derive(Debug)]
 pub struct Extensions {
     engine: Engine,
+    node: NodeHost,
+    /// The extensions that run on Node.
+    on_node: Mutex<HashSet<String>>,
+    heard: Arc<Mutex<Heard>>,
+    /// Events the embedded engine is still being told of, for Node after it.
+    underway: Mutex<HashMap<u64, Value>>,
 }
 
 impl Extensions {
@@ -56,32 +71,71 @@ impl Extensions {
                 None => options.with_virtual_module(name, "export {};\n"),
             };
         }
+        let heard = Arc::default();
+        let program = Arc::clone(&options.host.0);
+        let in_place = |place| {
+            let shared = SharedProgram::new(Arc::clone(&program), place, Arc::clone(&heard));
+            let mut options = options.clone();
+            if place == ExtensionHost::Node {
+                let is_replaced =
+                    |name: &str| REPLACED_PACKAGES.iter().any(|(known, _)| *known == name);
+                options.packages.retain(|(name, _)| !is_replaced(name));
+            }
+            options.host = SharedHost(Arc::new(shared));
+            options
+        };
         Self {
-            engine: Engine::new(options),
+            engine: Engine::new(in_place(ExtensionHost::Embedded)),
+            node: NodeHost::new(in_place(ExtensionHost::Node)),
+            on_node: Mutex::default(),
+            heard,
+            underway: Mutex::default(),
         }
     }
 
     /// Loads an extension and returns what it has registered. One that fails leaves nothing behind.
     pub async fn load(&self, path: &Path) -> Result<Value, EngineError> {
+        self.load_in(path, ExtensionHost::Embedded).await
+    }
+
+    /// Loads an extension where the user wants it and returns what it has registered.
+    pub async fn load_in(&self, path: &Path, place: ExtensionHost) -> Result<Value, EngineError> {
         let name = path.to_string_lossy().into_owned();
-        let options = CallOptions::charged_to(name.clone());
-        self.engine
-            .call(REGISTRY, "loadExtension", vec![name.into()], options)
-            .await
+        if place == ExtensionHost::Node {
+            lock(&self.on_node).insert(name.clone());
+        }
+        let values = vec![Value::String(name.clone())];
+        let mut loaded = self
+            .charged(&name, REGISTRY, "loadExtension", values)
+            .await?;
+        if let Some(events) = loaded.get_mut("events") {
+            *events = lock(&self.heard).note(place, events);
+        }
+        Ok(loaded)
     }
 
     /// Tells extensions the values of their flags, then lets them act.
     pub async fn bind(&self, flags: Value) -> Result<(), EngineError> {
-        self.call(REGISTRY, "setFlags", vec![flags]).await?;
-        self.call(REGISTRY, "bind", Vec::new()).await?;
-        Ok(())
+        self.everywhere(REGISTRY, "setFlags", vec![flags]).await?;
+        self.everywhere(REGISTRY, "bind", Vec::new()).await
     }
 
     /// Tells of an event and returns what the extensions make of it. `signal` names what can be
     /// cancelled by [`Extensions::abort`].
     pub async fn emit(&self, event: Value, signal: Option<u64>) -> Result<Value, EngineError> {
-        self.call(DISPATCH, "emit", vec![event, json!(signal)])
-            .await
+        if !self.node.is_alive() {
+            let values = vec![event, json!(signal)];
+            return self.call(DISPATCH, "emit", values).await;
+        }
+        let first = match self.embedded() {
+            Some(engine) => {
+                let values = vec![event.clone(), json!(signal)];
+                let options = CallOptions::default();
+                engine.call(DISPATCH, "emit", values, options).await?
+            }
+            None => Value::Null,
+        };
+        self.emit_on_node(event, first, signal).await
     }
 
     /// Tells of an event under a number. Where the engine stopped one of the extensions, the same
@@ -92,8 +146,58 @@ impl Extensions {
         event: Option<Value>,
         signal: Option<u64>,
     ) -> Result<Value, EngineError> {
-        let values = vec![json!(event), json!(signal), dispatch.into()];
-        self.call(DISPATCH, "emit", values).await
+        if !self.node.is_alive() {
+            let values = vec![json!(event), json!(signal), dispatch.into()];
+            return self.call(DISPATCH, "emit", values).await;
+        }
+        if let Some(event) = &event {
+            lock(&self.underway).insert(dispatch, event.clone());
+        }
+        let first = match self.embedded() {
+            Some(engine) => {
+                let values = vec![json!(event), json!(signal), dispatch.into()];
+                let options = CallOptions::default();
+                engine.call(DISPATCH, "emit", values, options).await
+            }
+            None => Ok(Value::Null),
+        };
+        let goes_on = matches!(
+            first,
+            Err(EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_))
+        );
+        if goes_on {
+            return first;
+        }
+        let event = lock(&self.underway).remove(&dispatch);
+        self.emit_on_node(event.unwrap_or_default(), first?, signal)
+            .await
+    }
+
+    /// Tells the extensions on Node of an event the others have heard of.
+    async fn emit_on_node(
+        &self,
+        event: Value,
+        first: Value,
+        signal: Option<u64>,
+    ) -> Result<Value, EngineError> {
+        let mut event = event;
+        let name = event.get("type").and_then(Value::as_str);
+        let name = name.unwrap_or_default().to_owned();
+        if hand_on(&mut event, &first) == Next::Decided || !lock(&self.heard).on_node(&name) {
+            return Ok(first);
+        }
+        let values = vec![event, json!(signal)];
+        let options = CallOptions::default();
+        match self.node.call(DISPATCH, "emit", values, options).await {
+            Ok(second) => Ok(join(&name, first, second)),
+            // A handler that fails here stops the call, and one that is gone half-way has failed.
+            Err(EngineError::Node(error)) if name == "tool_call" => {
+                Ok(json!({ "failure": error.to_string() }))
+            }
+            // The end of Node was told already.
+            Err(EngineError::Node(_)) => Ok(first),
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs a command.
@@ -175,6 +279,9 @@ impl Extensions {
             extension: extension.map(str::to_owned),
             ..CallOptions::default()
         };
+        if work >= node_host::FIRST_NUMBER {
+            return self.node.call(WORK, "serve", values, options).await;
+        }
         self.engine.call(WORK, "serve", values, options).await
     }
 
@@ -204,23 +311,6 @@ impl Extensions {
             .await
     }
 
-    /// Calls a function of the part of our JavaScript that serves a screen; `slice` limits how long
-    /// it may run.
-    pub async fn screen(
-        &self,
-        part: &str,
-        function: &str,
-        values: Vec<Value>,
-        slice: Option<Duration>,
-    ) -> Result<Value, EngineError> {
-        let options = CallOptions {
-            slice,
-            ..CallOptions::default()
-        };
-        let module = format!("pi:pi/{part}");
-        self.engine.call(&module, function, values, options).await
-    }
-
     /// Signs in to a provider; what it shows and asks comes to the host under the number of the
     /// signal.
     pub async fn sign_in(
@@ -247,8 +337,7 @@ impl Extensions {
 
     /// Cancels what was begun with this signal.
     pub async fn abort(&self, signal: u64) -> Result<(), EngineError> {
-        self.call(SIGNALS, "abort", vec![signal.into()]).await?;
-        Ok(())
+        self.everywhere(SIGNALS, "abort", vec![signal.into()]).await
     }
 
     /// Returns the engine, to measure or to stop it.
@@ -274,7 +363,38 @@ impl Extensions {
         values: Vec<Value>,
     ) -> Result<Value, EngineError> {
         let options = CallOptions::charged_to(extension);
+        if lock(&self.on_node).contains(extension) {
+            return self.node.call(module, function, values, options).await;
+        }
         self.engine.call(module, function, values, options).await
+    }
+
+    /// Returns the embedded engine, unless all extensions run on Node.
+    fn embedded(&self) -> Option<&Engine> {
+        (self.engine.is_started() || !self.node.is_alive()).then_some(&self.engine)
+    }
+
+    /// Calls a function wherever extensions run.
+    async fn everywhere(
+        &self,
+        module: &str,
+        function: &str,
+        values: Vec<Value>,
+    ) -> Result<(), EngineError> {
+        if self.node.is_alive() {
+            let options = CallOptions::default();
+            let told = self.node.call(module, function, values.clone(), options);
+            match told.await {
+                // The end of Node was told already.
+                Ok(_) | Err(EngineError::Node(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(engine) = self.embedded() {
+            let options = CallOptions::default();
+            engine.call(module, function, values, options).await?;
+        }
+        Ok(())
     }
 }
 
@@ -299,4 +419,8 @@ pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
         .into_iter()
         .map(|(name, module)| (name.to_owned(), Some(module.to_owned())));
     ours.chain(schemas).chain(replaced)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

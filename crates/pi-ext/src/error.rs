@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::node_host::NodeHostError;
+
 /// A JavaScript exception, in the author's words and lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thrown {
@@ -51,6 +53,9 @@ pub enum EngineError {
     /// The engine could not be started.
     #[error("the extension engine could not be started: {0}")]
     Start(String),
+    /// The extension was to run on Node, and does not.
+    #[error("{0}")]
+    Node(NodeHostError),
     /// The value has no JSON form, or the arguments have none.
     #[error("the value cannot cross the border of the engine: {0}")]
     Value(String),

@@ -47,6 +47,8 @@ pub enum FaultKind {
     OutOfMemory,
     /// Promise jobs keep making promise jobs; the rest of the engine runs between them.
     JobFlood,
+    /// Node has ended, and the extensions on it with it.
+    HostEnded,
 }
 
 /// A failure of an extension that no caller is waiting for.

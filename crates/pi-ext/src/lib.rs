@@ -18,6 +18,7 @@
 //! ```
 
 mod api;
+mod both_hosts;
 mod cache;
 mod commonjs_exports;
 mod embedded;
@@ -27,18 +28,21 @@ mod host;
 mod host_modules;
 mod loader;
 mod node;
+mod node_host;
 mod resolver;
 mod source_map;
 mod terminal_kit;
 mod typescript;
 
 pub use api::Extensions;
+pub use both_hosts::ExtensionHost;
 pub use cache::SourceCache;
 pub use commonjs_exports::CommonJsExports;
 pub use engine::{Budgets, CallOptions, Engine, EngineOptions, ProcessInfo, VirtualModule};
 pub use error::{EngineError, Thrown};
 pub use host::{ConsoleLevel, ConsoleLine, Fault, FaultKind, Host, HostError, HostFuture};
 pub use host_modules::{ModuleSupport, module_support, virtual_module_names};
+pub use node_host::NodeHostError;
 pub use resolver::{ImportKind, ResolveError, Resolver, Target};
 pub use terminal_kit::{KitPart, TerminalKit, WideEdge};
 pub use typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};

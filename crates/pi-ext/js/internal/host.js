@@ -1,10 +1,18 @@
 // Where Rust enters: calls of exported functions, results of operations, timers.
-import { finish, hostCall, register, resolve, settle } from "pi:native";
+import { finish, hostCall, processInfo, register, resolve, settle } from "pi:native";
 import { restoreIntrinsics } from "pi:intrinsics";
 import { complete, start } from "pi:operations";
 import { fire } from "pi:timers";
 
 const modules = new Map();
+
+// Numbers that JavaScript makes up for the program begin here; on Node they begin elsewhere.
+export const FIRST_NUMBER = 0;
+
+// Returns the file of the program itself.
+export function programFile() {
+  return processInfo().execPath;
+}
 
 // Imports a file by its real name; its namespace is kept for calls.
 export async function load(name) {

@@ -1,11 +1,11 @@
 // Components of extensions on the terminal. The program knows each by a number and asks for its lines, hands it
 // keys and tells it what changed; everything else about a component stays here.
-import { call } from "pi:host";
+import { call, FIRST_NUMBER } from "pi:host";
 import { messageOf, reportError } from "pi:pi/report";
 
 const mounts = new Map();
 const numbers = new WeakMap();
-let lastNumber = 0;
+let lastNumber = FIRST_NUMBER;
 // A redraw was asked for and nothing has been drawn since.
 let redrawAsked = false;
 

@@ -1,9 +1,9 @@
 // Work the program does for an extension: it can be cancelled, and asks JavaScript back while it goes on.
-import { call, request } from "pi:host";
+import { call, FIRST_NUMBER, request } from "pi:host";
 import { forget, signalOf } from "pi:pi/signals";
 
 const works = new Map();
-let last = 0;
+let last = FIRST_NUMBER;
 
 // Keeps functions the program may ask; returns the number it knows them by.
 export function keep(handlers) {

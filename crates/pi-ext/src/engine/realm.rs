@@ -325,6 +325,7 @@ impl Realm {
             | EngineError::Stuck
             | EngineError::Stopped
             | EngineError::Start(_)
+            | EngineError::Node(_)
             | EngineError::Value(_) => (otherwise, None),
         };
         self.options.host.0.fault(Fault {

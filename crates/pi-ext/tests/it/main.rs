@@ -8,6 +8,7 @@ mod examples;
 mod globals;
 mod modules;
 mod node_fixtures;
+mod node_host;
 mod node_modules;
 mod support;
 mod undici;
