@@ -64,12 +64,12 @@ pub use session_directory::session_directory;
 pub use settings::{
     AutoDetect, BranchSummarySettings, CacheWarming, CodeMode, CodemodeSettings, CommandLine,
     CompactionModelOverride, CompactionSettings, CompactionTokens, DeliveryMode,
-    DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, ImageProtocol,
-    ImageProtocolName, ImageSettings, MarkdownSettings, MermaidMode, PackageFilter, PackageSource,
-    ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupWord, RetryPolicy,
-    RetrySettings, SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic, Settings,
-    SettingsError, SettingsStore, ShareDestination, Switch, TerminalSettings, TreeFilterMode,
-    TuiMode, WarningSettings, WheelScrollLines,
+    DoubleEscapeAction, ExtensionEngine, ExtensionHosts, FullscreenExitOutput, FullscreenScrollbar,
+    ImageProtocol, ImageProtocolName, ImageSettings, MarkdownSettings, MermaidMode, PackageFilter,
+    PackageSource, ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupWord,
+    RetryPolicy, RetrySettings, SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic,
+    Settings, SettingsError, SettingsStore, ShareDestination, Switch, TerminalSettings,
+    TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
 };
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{

@@ -29,6 +29,7 @@ use pi_ai::Env;
 
 pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
+pub(crate) use path_glob::GlobSegment;
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
 pub use selection::Kind as ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};

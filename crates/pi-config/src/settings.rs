@@ -5,6 +5,7 @@
 
 mod accessors;
 mod decode;
+mod extension_hosts;
 mod merge;
 mod migrate;
 mod number;
@@ -14,6 +15,7 @@ mod store;
 mod values;
 
 pub use accessors::{CompactionTokens, RetryPolicy};
+pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
 pub use package_source::{PackageFilter, PackageSource};
 pub use reference::{SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic};
 pub use store::{SettingsError, SettingsStore};
@@ -151,6 +153,8 @@ pub struct Settings {
     pub packages: Option<Vec<PackageSource>>,
     /// `extensions`: extension files, folders and patterns. Read per scope.
     pub extensions: Option<Vec<String>>,
+    /// `extensionHost`: which program runs extensions. The user's alone.
+    pub extension_host: Option<ExtensionHosts>,
     /// `skills`: skill files, folders and patterns. Read per scope.
     pub skills: Option<Vec<String>>,
     /// `prompts`: prompt template files, folders and patterns. Read per scope.

@@ -34,8 +34,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_ai::{ExtensionProvider, RefreshOptions, Registration};
-use pi_config::{ConfigDiagnostic, DiagnosticLevel, ExtensionFile, SourceInfo};
-use pi_ext::{EngineError, EngineOptions, ProcessInfo, SourceCache};
+use pi_config::{ConfigDiagnostic, DiagnosticLevel, ExtensionEngine, ExtensionFile, SourceInfo};
+use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
 use serde_json::{Map, Value};
 
 pub use front_end::{
@@ -102,8 +102,11 @@ impl Extensions {
             bridge,
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
+        let settings = services.settings.settings();
         for file in files {
-            extensions.load_file(file, diagnostics).await;
+            let engine = options.engine;
+            let engine = engine.unwrap_or_else(|| settings.extension_engine(&file.path));
+            extensions.load_file(file, engine, diagnostics).await;
         }
         let flags = extensions.claim_flags(&options.flags, diagnostics);
         extensions.register_providers(services, diagnostics).await;
@@ -113,8 +116,18 @@ impl Extensions {
         Some(extensions)
     }
 
-    async fn load_file(&self, file: &ExtensionFile, diagnostics: &mut Vec<ConfigDiagnostic>) {
-        let loaded = self.0.engine.load(&file.path).await.and_then(|value| {
+    async fn load_file(
+        &self,
+        file: &ExtensionFile,
+        engine: ExtensionEngine,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) {
+        let place = match engine {
+            ExtensionEngine::QuickJs => ExtensionHost::Embedded,
+            ExtensionEngine::Node => ExtensionHost::Node,
+        };
+        let loaded = self.0.engine.load_in(&file.path, place).await;
+        let loaded = loaded.and_then(|value| {
             serde_json::from_value::<Registrations>(value)
                 .map_err(|error| EngineError::Value(error.to_string()))
         });

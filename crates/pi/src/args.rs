@@ -10,7 +10,7 @@ mod scan;
 use std::ffi::OsString;
 
 use pi_ai::ThinkingLevel;
-use pi_config::ResourceFlags;
+use pi_config::{ExtensionEngine, ResourceFlags};
 use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};
@@ -33,6 +33,7 @@ pub(crate) struct Args {
     pub(crate) model: ModelArgs,
     pub(crate) tools: ToolSelection,
     pub(crate) resources: ResourceFlags,
+    pub(crate) extension_host: Option<ExtensionEngine>,
     /// `--approve` and `--no-approve`; the last one counts.
     pub(crate) trust: Option<bool>,
     pub(crate) offline: bool,
@@ -142,6 +143,7 @@ impl Args {
             Flag::Mode => "text, json or rpc",
             Flag::TuiMode => "regular or fullscreen",
             Flag::UseTheme => "the name of a theme",
+            Flag::ExtensionHost => "quickjs or node",
             _ => "a value",
         };
         self.error(format!("{} needs {wanted}", flag.long()));
@@ -249,6 +251,12 @@ impl Args {
         match flag {
             Flag::Extension => resources.extensions.push(value),
             Flag::NoExtensions => resources.no_extensions = true,
+            Flag::ExtensionHost => match ExtensionEngine::named(&value) {
+                Some(engine) => self.extension_host = Some(engine),
+                None => self.error(format!(
+                    "Unknown host of extensions \"{value}\"; use quickjs or node"
+                )),
+            },
             Flag::Skill => resources.skills.push(value),
             Flag::NoSkills => resources.no_skills = true,
             Flag::PromptTemplate => resources.prompt_templates.push(value),

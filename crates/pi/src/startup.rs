@@ -199,6 +199,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
     let kit = ExtensionKit::new(agent_dir.clone(), env.clone());
     let extensions = ExtensionOptions {
         terminal_kit: Some(Arc::new(kit)),
+        engine: args.extension_host,
         ..ExtensionOptions::default()
     };
     Ok(RuntimeOptions {

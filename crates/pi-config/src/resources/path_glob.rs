@@ -29,7 +29,8 @@ pub(crate) enum GlobSegment {
 }
 
 impl GlobSegment {
-    fn new(text: &str) -> Option<Self> {
+    /// Compiles one part; none where it makes no sense.
+    pub(crate) fn new(text: &str) -> Option<Self> {
         if text == "**" {
             return Some(Self::AnyDepth);
         }

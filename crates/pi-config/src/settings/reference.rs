@@ -167,6 +167,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
 
     row(Resources, Both, "packages", "list of sources or objects", "", "Packages of resources; read per file"),
     row(Resources, Both, "extensions", "list of paths and patterns", "", "Extensions beside those of the usual folders; read per file"),
+    row(Resources, User, "extensionHost", "quickjs, node, or an object: pattern to one of them", "quickjs", "What runs extensions: pi itself, or Node where one needs native code or WebAssembly"),
     row(Resources, Both, "skills", "list of paths and patterns", "", "Skills; read per file"),
     row(Resources, Both, "prompts", "list of paths and patterns", "", "Prompt templates; read per file"),
     row(Resources, Both, "themes", "list of paths and patterns", "", "Themes; read per file"),

@@ -18,10 +18,12 @@ use crate::object_file::{self, ChangeError, Ending, LockedObject};
 use crate::regular_file::UnreadableFile;
 use crate::{AgentDir, ConfigDiagnostic, ProjectAccess, Scope};
 
-/// Keys a project cannot set: they cost money, carry all traffic, or decide about trust itself.
-const USER_ONLY: [&str; 4] = [
+/// Keys a project cannot set: they cost money, carry all traffic, start
+/// another program, or decide about trust itself.
+const USER_ONLY: [&str; 5] = [
     "cacheWarming",
     "defaultProjectTrust",
+    "extensionHost",
     "httpProxy",
     "selfUpdateCommand",
 ];

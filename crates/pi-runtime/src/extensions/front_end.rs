@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pi_config::ExtensionEngine;
 use pi_ext::TerminalKit;
 use serde::Deserialize;
 use serde_json::Value;
@@ -244,6 +245,8 @@ pub struct ExtensionOptions {
     pub flags: Vec<(String, Option<String>)>,
     /// The terminal library that components stand on; without one they cannot be drawn.
     pub terminal_kit: Option<Arc<dyn TerminalKit>>,
+    /// What runs all of them, whatever the settings say.
+    pub engine: Option<ExtensionEngine>,
 }
 
 impl Default for ExtensionOptions {
@@ -252,6 +255,7 @@ impl Default for ExtensionOptions {
             ui: Arc::new(NoExtensionUi::default()),
             flags: Vec::new(),
             terminal_kit: None,
+            engine: None,
         }
     }
 }

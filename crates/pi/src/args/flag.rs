@@ -30,6 +30,7 @@ pub(crate) enum Flag {
     Thinking,
     Extension,
     NoExtensions,
+    ExtensionHost,
     Skill,
     NoSkills,
     PromptTemplate,
@@ -124,7 +125,7 @@ use Takes::{Message, Nothing, Optional, Required, RequiredWord, Value};
 
 /// Every flag, in the order of [`Flag`] and of the help.
 #[rustfmt::skip]
-static ROWS: [Row; 42] = [
+static ROWS: [Row; 43] = [
     row(Flag::Provider, Model, "--provider", None, Value("ID"), "Look for the model at this provider only"),
     row(Flag::Model, Model, "--model", None, Value("PATTERN"), "The model: provider/id, an id or part of a name; :LEVEL at the end sets thinking"),
     row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "A key for this run; it is not stored"),
@@ -150,6 +151,7 @@ static ROWS: [Row; 42] = [
     row(Flag::Thinking, Selection, "--thinking", None, Value("LEVEL"), "How much the model thinks: off, minimal, low, medium, high, xhigh, max"),
     row(Flag::Extension, Resources, "--extension", Some("-e"), Value("SOURCE"), "Load an extension; may be repeated"),
     row(Flag::NoExtensions, Resources, "--no-extensions", Some("-ne"), Nothing, "No extensions but those of -e"),
+    row(Flag::ExtensionHost, Resources, "--extension-host", None, RequiredWord("HOST"), "What runs extensions for this run: quickjs (pi itself) or node"),
     row(Flag::Skill, Resources, "--skill", None, Value("PATH"), "Load a skill; may be repeated"),
     row(Flag::NoSkills, Resources, "--no-skills", Some("-ns"), Nothing, "No skills but those of --skill"),
     row(Flag::PromptTemplate, Resources, "--prompt-template", None, Value("PATH"), "Load a prompt template; may be repeated"),

@@ -56,6 +56,7 @@ fn every_flag_changes_something() {
             let value = match flag {
                 Flag::Mode => "json",
                 Flag::TuiMode => "fullscreen",
+                Flag::ExtensionHost => "node",
                 Flag::Thinking => "high",
                 _ => "x",
             };
