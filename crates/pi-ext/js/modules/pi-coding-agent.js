@@ -15,18 +15,43 @@ export { createEventBus, Theme };
 export { getMarkdownTheme, getSelectListTheme, getSettingsListTheme } from "pi:pi/theme";
 export { BorderedLoader } from "pi:tui/bordered_loader";
 export { CustomEditor } from "pi:tui/custom_editor";
+export {
+  ExtensionEditorComponent,
+  ExtensionInputComponent,
+  ExtensionSelectorComponent,
+  ShowImagesSelectorComponent,
+  ThemeSelectorComponent,
+  ThinkingSelectorComponent,
+  UserMessageSelectorComponent,
+} from "pi:tui/dialogs";
 export { DynamicBorder } from "pi:tui/dynamic_border";
+export { BashExecutionComponent, ToolExecutionComponent } from "pi:tui/executions";
 export { keyHint, keyText, rawKeyHint } from "pi:tui/key_hints";
+export {
+  AssistantMessageComponent,
+  BranchSummaryMessageComponent,
+  CompactionSummaryMessageComponent,
+  CustomMessageComponent,
+  SkillInvocationMessageComponent,
+  UserMessageComponent,
+} from "pi:tui/messages";
 export { highlightCode } from "pi:tui/syntax";
 export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, truncateHead, truncateLine, truncateTail };
 export { parseFrontmatter, stripFrontmatter, withFileMutationQueue };
+export {
+  AgentSessionRuntime,
+  createAgentSessionFromServices,
+  createAgentSessionRuntime,
+  createAgentSessionServices,
+} from "pi:pi/agent_runtime";
 export { AgentSession, createAgentSession } from "pi:pi/agent_session";
 export { copyToClipboard } from "pi:pi/clipboard";
 export { ModelRegistry } from "pi:pi/model_registry";
 export { ModelRuntime } from "pi:pi/model_runtime";
-export { detectSupportedImageMimeTypeFromFile, formatDimensionNote, resizeImage } from "pi:pi/pictures";
+export { convertToPng, detectSupportedImageMimeTypeFromFile, formatDimensionNote, resizeImage } from "pi:pi/pictures";
 export { CONFIG_DIR_NAME, getAgentDir, getDocsPath, getExamplesPath, getPackageDir, getPowerShellConfig, getReadmePath, getShellConfig } from "pi:pi/places";
 export { DefaultResourceLoader, loadProjectContextFiles } from "pi:pi/resource_loader";
+export { RpcClient } from "pi:pi/rpc_client";
 export {
   buildContextEntries,
   buildSessionContext,

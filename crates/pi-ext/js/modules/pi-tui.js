@@ -56,11 +56,13 @@ export {
   wrapTextWithAnsi,
 } from "pi:tui/measure";
 export { MouseRegion } from "pi:tui/mouse_region";
+export { ProcessTerminal } from "pi:tui/process_terminal";
 export { ScrollView } from "pi:tui/scroll_view";
 export { SelectList } from "pi:tui/select_list";
 export { SettingsList } from "pi:tui/settings_list";
 export { Spacer } from "pi:tui/spacer";
 export { HStack, VStack } from "pi:tui/stack";
+export { StdinBuffer } from "pi:tui/stdin_buffer";
 export { parseOsc11BackgroundColor, parseTerminalColorSchemeReport } from "pi:tui/terminal_colors";
 export { Text } from "pi:tui/text";
 export { TruncatedText } from "pi:tui/truncated_text";

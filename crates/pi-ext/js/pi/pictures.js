@@ -23,6 +23,13 @@ export async function resizeImage(bytes, mimeType, options = {}) {
   };
 }
 
+// Makes a PNG of a picture, given and returned in base64; null where it cannot be read.
+export async function convertToPng(data, mimeType) {
+  if (mimeType === "image/png") return { data, mimeType };
+  const png = await request("convert.png", { data });
+  return png ? { data: png, mimeType: "image/png" } : null;
+}
+
 // Tells a model how coordinates of a picture that was made smaller are meant.
 export function formatDimensionNote({ wasResized, originalWidth, originalHeight, width, height }) {
   if (!wasResized) return undefined;

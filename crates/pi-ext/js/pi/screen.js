@@ -102,8 +102,17 @@ export function rawInput(data) {
 
 const schemeListeners = new Set();
 
+const sizeListeners = new Set();
+
+// Lets a function hear of another size of the terminal; returns what ends that.
+export function listenResized(listener) {
+  sizeListeners.add(listener);
+  return () => void sizeListeners.delete(listener);
+}
+
 // Called by the program when the terminal has another size.
 export function resized() {
+  for (const listener of [...sizeListeners]) guarded("onResize", () => listener?.());
   for (const { id, visible } of overlays) {
     if (typeof visible === "function") change("overlayVisible", { id, visible: isVisible(visible) });
   }

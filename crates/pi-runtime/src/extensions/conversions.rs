@@ -229,3 +229,15 @@ pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
     });
     Ok(Box::pin(async move { work.await.map_err(told)? }))
 }
+
+/// Makes a PNG of a picture, in base64; nothing where it cannot be read.
+pub(super) fn convert_to_png(arguments: &Value) -> Result<HostFuture, HostError> {
+    let data: String = field(arguments, "data")?;
+    let work = tokio::task::spawn_blocking(move || {
+        let bytes = BASE64_STANDARD.decode(&data).map_err(told)?;
+        // A kind that no model takes becomes PNG.
+        let converted = fit_image(&bytes, "", None, &CancellationToken::new());
+        Ok(converted.map_or(Value::Null, |converted| converted.data.into()))
+    });
+    Ok(Box::pin(async move { work.await.map_err(told)? }))
+}

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::bridge::{Bridge, field, read, spell, told, unknown};
-use super::conversions::resize_image;
+use super::conversions::{convert_to_png, resize_image};
 use super::front_end::{DialogAnswer, DialogQuestion, ExtensionDialog};
 use super::prompts::Waiting;
 use super::screen::CompletionQuestion;
@@ -52,6 +52,7 @@ impl Bridge {
             "models.auth" => self.model_auth(&arguments),
             "shelf.list" => self.list_sessions(&arguments),
             "convert.image" => resize_image(arguments),
+            "convert.png" => convert_to_png(&arguments),
             "summary.compact" | "summary.branch" => self.summarize(method, arguments),
             "signIn.ask" => self.ask_sign_in(&arguments),
             "agent.create" => self.create_agent(extension, arguments),

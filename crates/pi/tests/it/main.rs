@@ -13,6 +13,7 @@ mod docs;
 mod example_extensions;
 mod extension_abuse;
 mod extension_driver;
+mod extension_parts;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;

@@ -1,0 +1,242 @@
+// Calls of tools and commands of the user as components: what was asked, what came of it, and in which colours.
+import { convertToPng } from "pi:pi/pictures";
+import { theme } from "pi:pi/theme";
+import { Box } from "pi:tui/box";
+import { getCapabilities } from "pi:tui/capabilities";
+import { Container } from "pi:tui/container";
+import { DynamicBorder } from "pi:tui/dynamic_border";
+import { Image } from "pi:tui/image";
+import { keyHint, keyText } from "pi:tui/key_hints";
+import { Loader } from "pi:tui/loader";
+import { stripTerminalSequences } from "pi:tui/measure";
+import { MouseRegion } from "pi:tui/mouse_region";
+import { Spacer } from "pi:tui/spacer";
+import { Text } from "pi:tui/text";
+
+// Lines that are seen of what is not opened.
+const TOOL_LINES = 10;
+const SHELL_LINES = 20;
+
+const more = (count) => `${theme.fg("muted", `... ${count} more lines (`)}${keyHint("app.tools.expand", "to expand")}${theme.fg("muted", ")")}`;
+const titleOf = (name) => theme.fg("toolTitle", theme.bold(name));
+
+export class ToolExecutionComponent extends Container {
+  #name;
+  #callId;
+  #args;
+  #tool;
+  #tui;
+  #cwd;
+  #showsImages;
+  #imageWidth;
+  #isExpanded = false;
+  #isPartial = true;
+  #hasStarted = false;
+  #hasAllArgs = false;
+  #result;
+  #state = {};
+  #drawn = {};
+  // Pictures by their data, as the terminal takes them.
+  #converted = new Map();
+
+  constructor(toolName, toolCallId, args, options = {}, toolDefinition = undefined, tui = undefined, cwd = process.cwd()) {
+    super();
+    this.#name = toolName;
+    this.#callId = toolCallId;
+    this.#args = args;
+    this.#tool = toolDefinition;
+    this.#tui = tui;
+    this.#cwd = cwd;
+    this.#showsImages = options?.showImages ?? true;
+    this.#imageWidth = options?.imageWidthCells ?? 60;
+    this.#build();
+  }
+  updateArgs(args) {
+    this.#args = args;
+    this.#build();
+  }
+  markExecutionStarted() {
+    this.#hasStarted = true;
+    this.#changed();
+  }
+  setArgsComplete() {
+    this.#hasAllArgs = true;
+    this.#changed();
+  }
+  updateResult(result, isPartial = false) {
+    this.#result = result;
+    this.#isPartial = isPartial;
+    this.#build();
+    if (getCapabilities().images === "kitty") for (const image of this.#images()) this.#convert(image);
+  }
+  setExpanded(expanded) {
+    this.#isExpanded = expanded;
+    this.#build();
+  }
+  setShowImages(show) {
+    this.#showsImages = show;
+    this.#build();
+  }
+  setImageWidthCells(width) {
+    this.#imageWidth = Math.max(1, Math.floor(width));
+    this.#build();
+  }
+  invalidate() {
+    super.invalidate();
+    this.#build();
+  }
+  #changed() {
+    this.#build();
+    this.#tui?.requestRender();
+  }
+
+  #images() {
+    return (this.#result?.content ?? []).filter(({ type, data, mimeType }) => type === "image" && data && mimeType);
+  }
+  #convert({ data, mimeType }) {
+    if (mimeType === "image/png" || this.#converted.has(data)) return;
+    this.#converted.set(data, undefined);
+    convertToPng(data, mimeType).then((converted) => {
+      this.#converted.set(data, converted ?? undefined);
+      this.#changed();
+    });
+  }
+  #text() {
+    const text = (this.#result?.content ?? []).filter(({ type }) => type === "text").map(({ text: one }) => one ?? "").join("\n");
+    const hidden = this.#showsImages && getCapabilities().images ? [] : this.#images().map(({ mimeType }) => `[Image: ${mimeType}]`);
+    return stripTerminalSequences([text, ...hidden].filter(Boolean).join("\n")).replace(/\r/g, "");
+  }
+  #context(lastComponent) {
+    return {
+      args: this.#args,
+      toolCallId: this.#callId,
+      invalidate: () => {
+        this.invalidate();
+        this.#tui?.requestRender();
+      },
+      lastComponent,
+      state: this.#state,
+      cwd: this.#cwd,
+      executionStarted: this.#hasStarted,
+      argsComplete: this.#hasAllArgs,
+      isPartial: this.#isPartial,
+      expanded: this.#isExpanded,
+      showImages: this.#showsImages,
+      isError: this.#result?.isError ?? false,
+    };
+  }
+  // Lets the tool draw a part of it; what fails is drawn as if the tool did not.
+  #part(slot, draw, otherwise) {
+    let component;
+    try {
+      component = draw?.(this.#context(this.#drawn[slot]));
+    } catch {
+      // Drawn in the usual way below.
+    }
+    this.#drawn[slot] = component;
+    return component ?? otherwise();
+  }
+  #plainResult() {
+    const lines = this.#text().split("\n");
+    if (lines.length === 1 && lines[0] === "") return undefined;
+    const shown = this.#isExpanded ? lines : lines.slice(0, TOOL_LINES);
+    const text = shown.map((line) => theme.fg("toolOutput", line)).join("\n");
+    return new Text(shown.length < lines.length ? `${text}\n${more(lines.length - shown.length)}` : text, 0, 0);
+  }
+  #plainCall() {
+    // Who knows nothing of the tool sees what it was given.
+    const given = this.#tool ? undefined : JSON.stringify(this.#args, null, 2);
+    return new Text(given ? `${titleOf(this.#name)}\n\n${given}` : titleOf(this.#name), 0, 0);
+  }
+  #region(component) {
+    return new MouseRegion(component, (event) => {
+      if (!this.#result || event.type !== "click" || event.button !== "left") return undefined;
+      this.setExpanded(!this.#isExpanded);
+      return { handled: true };
+    });
+  }
+  #build() {
+    this.clear();
+    const shade = this.#isPartial ? "toolPendingBg" : this.#result?.isError ? "toolErrorBg" : "toolSuccessBg";
+    const frame = this.#tool?.renderShell === "self" ? new Container() : new Box(1, 1, (text) => theme.bg(shade, text));
+    const { renderCall, renderResult } = this.#tool ?? {};
+    const callPart = this.#part("call", renderCall && ((context) => renderCall(this.#args, theme, context)), () => this.#plainCall());
+    frame.addChild(this.#region(callPart));
+    if (this.#result) {
+      const { content, details } = this.#result;
+      const options = { expanded: this.#isExpanded, isPartial: this.#isPartial };
+      const resultPart = this.#part("result", renderResult && ((context) => renderResult({ content, details }, options, theme, context)), () => this.#plainResult());
+      if (resultPart) frame.addChild(this.#region(resultPart));
+    }
+    this.addChild(new Spacer(1));
+    this.addChild(frame);
+    const { images } = getCapabilities();
+    if (!images || !this.#showsImages) return;
+    for (const image of this.#images()) {
+      const { data, mimeType } = this.#converted.get(image.data) ?? image;
+      if (images === "kitty" && mimeType !== "image/png") continue;
+      this.addChild(new Spacer(1));
+      this.addChild(new Image(data, mimeType, { fallbackColor: (text) => theme.fg("toolOutput", text) }, { maxWidthCells: this.#imageWidth }));
+    }
+  }
+}
+
+export class BashExecutionComponent extends Container {
+  #command;
+  #colour;
+  #lines = [""];
+  #loader;
+  #content = new Container();
+  #isExpanded = false;
+  #end;
+
+  constructor(command, tui, excludeFromContext = false) {
+    super();
+    this.#command = command;
+    this.#colour = excludeFromContext ? "dim" : "bashMode";
+    const line = () => new DynamicBorder((text) => theme.fg(this.#colour, text));
+    this.#loader = new Loader(tui, (text) => theme.fg(this.#colour, text), (text) => theme.fg("muted", text), `Running... (${keyText("tui.select.cancel")} to cancel)`);
+    for (const part of [new Spacer(1), line(), this.#content, line()]) this.addChild(part);
+    this.#build();
+  }
+  getCommand() {
+    return this.#command;
+  }
+  getOutput() {
+    return this.#lines.join("\n");
+  }
+  appendOutput(chunk) {
+    const [first, ...rest] = stripTerminalSequences(chunk).replace(/\r\n?/g, "\n").split("\n");
+    this.#lines[this.#lines.length - 1] += first;
+    this.#lines.push(...rest);
+    this.#build();
+  }
+  setComplete(exitCode, cancelled, truncationResult, fullOutputPath) {
+    this.#end = { exitCode, cancelled, path: truncationResult?.truncated ? fullOutputPath : undefined };
+    this.#loader.stop();
+    this.#build();
+  }
+  setExpanded(expanded) {
+    this.#isExpanded = expanded;
+    this.#build();
+  }
+  invalidate() {
+    super.invalidate();
+    this.#build();
+  }
+  #build() {
+    this.#content.clear();
+    this.#content.addChild(new Text(theme.fg(this.#colour, theme.bold(`$ ${this.#command}`)), 1, 0));
+    const lines = this.getOutput() === "" ? [] : this.#lines;
+    const shown = this.#isExpanded ? lines : lines.slice(-SHELL_LINES);
+    if (shown.length > 0) this.#content.addChild(new Text(`\n${shown.map((line) => theme.fg("muted", line)).join("\n")}`, 1, 0));
+    if (!this.#end) return this.#content.addChild(this.#loader);
+    const { exitCode, cancelled, path } = this.#end;
+    const notes = [];
+    if (shown.length < lines.length) notes.push(more(lines.length - shown.length));
+    if (cancelled) notes.push(theme.fg("warning", "(cancelled)"));
+    else if (exitCode) notes.push(theme.fg("error", `(exit ${exitCode})`));
+    if (path) notes.push(theme.fg("warning", `The whole output is in ${path}`));
+    if (notes.length > 0) this.#content.addChild(new Text(`\n${notes.join("\n")}`, 1, 0));
+  }
+}

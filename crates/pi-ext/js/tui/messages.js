@@ -1,0 +1,254 @@
+// Messages of a conversation as components, in the colours of the theme in use.
+import { getMarkdownTheme, theme } from "pi:pi/theme";
+import { Box } from "pi:tui/box";
+import { Container } from "pi:tui/container";
+import { keyText } from "pi:tui/key_hints";
+import { Markdown } from "pi:tui/markdown";
+import { MouseRegion } from "pi:tui/mouse_region";
+import { Spacer } from "pi:tui/spacer";
+import { Text } from "pi:tui/text";
+
+const colour = (name) => (text) => theme.fg(name, text);
+const background = (name) => (text) => theme.bg(name, text);
+const textOf = (content) => (typeof content === "string" ? content : content.filter(({ type }) => type === "text").map(({ text }) => text).join("\n"));
+
+// Applies what extensions do to Markdown, in their order.
+function transformer(messageType, isStreaming, transformers) {
+  if (transformers.length === 0) return undefined;
+  return (text, width) => transformers.reduce((markdown, transform) => transform(markdown, { messageType, isStreaming, width }) ?? markdown, text);
+}
+
+// A click anywhere on it does something.
+function clickable(component, act) {
+  return new MouseRegion(component, (event) => {
+    if (event.type !== "click" || event.button !== "left") return undefined;
+    act();
+    return { handled: true };
+  });
+}
+
+export class UserMessageComponent extends Container {
+  #text;
+  #markdown;
+  #pad;
+  #transformers;
+
+  constructor(text, markdownTheme = getMarkdownTheme(), outputPad = 1, markdownTransformers = []) {
+    super();
+    this.#text = text;
+    this.#markdown = markdownTheme;
+    this.#transformers = markdownTransformers;
+    this.setOutputPad(outputPad);
+  }
+  setOutputPad(padding) {
+    this.#pad = padding;
+    this.clear();
+    const box = new Box(this.#pad, 1, background("userMessageBg"));
+    const how = { preserveOrderedListMarkers: true, preserveBackslashEscapes: true, transform: transformer("user", false, this.#transformers) };
+    box.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: colour("userMessageText") }, how));
+    this.addChild(box);
+  }
+}
+
+// What is said about an answer that did not end well; nothing about others.
+function problemOf({ stopReason, errorMessage, content }) {
+  if (stopReason === "length") return "The answer was cut off at the model's limit.";
+  // The calls themselves show what became of them.
+  if (content.some(({ type }) => type === "toolCall")) return undefined;
+  if (stopReason === "aborted") return errorMessage && errorMessage !== "Request was aborted" ? errorMessage : "Aborted";
+  return stopReason === "error" ? `Error: ${errorMessage || "unknown"}` : undefined;
+}
+
+// Thoughts that follow each other are one part.
+function partsOf(content) {
+  const parts = [];
+  for (const block of content) {
+    const text = (block.type === "text" ? block.text : block.type === "thinking" ? block.thinking : "").trim();
+    const last = parts.at(-1);
+    if (block.type === "thinking" && last?.type === "thinking") last.text = [last.text, text].filter(Boolean).join("\n\n");
+    else parts.push({ type: block.type, text });
+  }
+  return parts.filter(({ text }) => text !== "");
+}
+
+export class AssistantMessageComponent extends Container {
+  #message;
+  #hides;
+  #markdown;
+  #label;
+  #pad;
+  #transformers;
+  #isStreaming = false;
+  // Thoughts whose visibility was changed one by one.
+  #changed = new Map();
+
+  constructor(message, hideThinkingBlock = false, markdownTheme = getMarkdownTheme(), hiddenThinkingLabel = "Thinking...", outputPad = 1, markdownTransformers = []) {
+    super();
+    this.#hides = hideThinkingBlock;
+    this.#markdown = markdownTheme;
+    this.#label = hiddenThinkingLabel;
+    this.#pad = outputPad;
+    this.#transformers = markdownTransformers;
+    if (message) this.updateContent(message);
+  }
+  updateContent(message, isStreaming = this.#isStreaming) {
+    this.#message = message;
+    this.#isStreaming = isStreaming;
+    this.#build();
+  }
+  setHideThinkingBlock(hide) {
+    this.#hides = hide;
+    this.#changed.clear();
+    this.#build();
+  }
+  setHiddenThinkingLabel(label) {
+    this.#label = label;
+    this.#build();
+  }
+  setOutputPad(padding) {
+    this.#pad = padding;
+    this.#build();
+  }
+  invalidate() {
+    super.invalidate();
+    this.#build();
+  }
+  #build() {
+    this.clear();
+    if (!this.#message) return;
+    const parts = partsOf(this.#message.content);
+    if (parts.length > 0) this.addChild(new Spacer(1));
+    let thoughts = 0;
+    parts.forEach(({ type, text }, index) => {
+      if (type === "text") {
+        this.addChild(new Markdown(text, this.#pad, 0, this.#markdown, undefined, { transform: transformer("assistant", this.#isStreaming, this.#transformers) }));
+        return;
+      }
+      this.addChild(this.#thought(text, thoughts++));
+      if (index < parts.length - 1) this.addChild(new Spacer(1));
+    });
+    const problem = problemOf(this.#message);
+    if (!problem) return;
+    this.addChild(new Spacer(1));
+    this.addChild(new Text(theme.fg("error", problem), this.#pad, 0));
+  }
+  #thought(text, number) {
+    const isHidden = this.#changed.get(number) ?? this.#hides;
+    const how = { transform: transformer("assistant-thinking", this.#isStreaming, this.#transformers) };
+    const shown = isHidden
+      ? new Text(theme.italic(theme.fg("thinkingText", this.#label)), this.#pad, 0)
+      : new Markdown(text, this.#pad, 0, this.#markdown, { color: colour("thinkingText"), italic: true }, how);
+    return clickable(shown, () => {
+      this.#changed.set(number, !isHidden);
+      this.#build();
+    });
+  }
+}
+
+const label = (name) => new Text(theme.fg("customMessageLabel", theme.bold(`[${name}]`)), 0, 0);
+
+export class CustomMessageComponent extends Container {
+  #message;
+  #renderer;
+  #markdown;
+  #pad;
+  #isExpanded = false;
+
+  constructor(message, customRenderer = undefined, markdownTheme = getMarkdownTheme(), outputPad = 1) {
+    super();
+    this.#message = message;
+    this.#renderer = customRenderer;
+    this.#markdown = markdownTheme;
+    this.#pad = outputPad;
+    this.#build();
+  }
+  setExpanded(expanded) {
+    this.#isExpanded = expanded;
+    this.#build();
+  }
+  setOutputPad(padding) {
+    this.#pad = padding;
+    this.#build();
+  }
+  invalidate() {
+    super.invalidate();
+    this.#build();
+  }
+  #drawn() {
+    try {
+      return this.#renderer?.(this.#message, { expanded: this.#isExpanded, outputPad: this.#pad }, theme);
+    } catch {
+      // A renderer that fails leaves the message as any other is shown.
+      return undefined;
+    }
+  }
+  #build() {
+    this.clear();
+    this.addChild(new Spacer(1));
+    const drawn = this.#drawn();
+    if (drawn) return this.addChild(drawn);
+    const box = new Box(1, 1, background("customMessageBg"));
+    box.addChild(label(this.#message.customType));
+    box.addChild(new Spacer(1));
+    box.addChild(new Markdown(textOf(this.#message.content), 0, 0, this.#markdown, { color: colour("customMessageText") }));
+    this.addChild(box);
+  }
+}
+
+// A line that can be opened into the whole text.
+class Folded extends Box {
+  #name;
+  #line;
+  #text;
+  #markdown;
+  #isExpanded = false;
+
+  constructor(name, line, text, markdownTheme) {
+    super(1, 1, background("customMessageBg"));
+    this.#name = name;
+    this.#line = line;
+    this.#text = text;
+    this.#markdown = markdownTheme;
+    this.#build();
+  }
+  setExpanded(expanded) {
+    this.#isExpanded = expanded;
+    this.#build();
+  }
+  invalidate() {
+    super.invalidate();
+    this.#build();
+  }
+  #build() {
+    this.clear();
+    const content = new Container();
+    content.addChild(label(this.#name));
+    content.addChild(new Spacer(1));
+    if (this.#isExpanded) {
+      content.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: colour("customMessageText") }));
+    } else {
+      const hint = `${theme.fg("dim", keyText("app.tools.expand"))}${theme.fg("customMessageText", " to expand)")}`;
+      content.addChild(new Text(`${theme.fg("customMessageText", `${this.#line} (`)}${hint}`, 0, 0));
+    }
+    this.addChild(clickable(content, () => this.setExpanded(!this.#isExpanded)));
+  }
+}
+
+export class CompactionSummaryMessageComponent extends Folded {
+  constructor(message, markdownTheme = getMarkdownTheme()) {
+    const line = `Compacted from ${message.tokensBefore.toLocaleString()} tokens`;
+    super("compaction", line, `**${line}**\n\n${message.summary}`, markdownTheme);
+  }
+}
+
+export class BranchSummaryMessageComponent extends Folded {
+  constructor(message, markdownTheme = getMarkdownTheme()) {
+    super("branch", "Branch summary", `**Branch summary**\n\n${message.summary}`, markdownTheme);
+  }
+}
+
+export class SkillInvocationMessageComponent extends Folded {
+  constructor(skillBlock, markdownTheme = getMarkdownTheme()) {
+    super("skill", skillBlock.name, `**${skillBlock.name}**\n\n${skillBlock.content}`, markdownTheme);
+  }
+}
