@@ -106,6 +106,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
 
     often(Diagnosis, "PI_LOG", "A file to log to"),
     often(Diagnosis, "PI_LOG_LEVEL", "How much: error, warn, info, debug or trace"),
+    rarely(Diagnosis, "PI_ALLOW_DEBUGGER", "Lets debuggers attach to pi and core files be written (Linux)"),
 
     rarely(Commands, "PI_CODING_AGENT", "true: pi runs this command"),
     rarely(Commands, "AI_AGENT", "pi: which agent runs this command"),

@@ -11,6 +11,7 @@ mod docs_command;
 mod environment;
 mod export_command;
 mod extension_failures;
+mod hardening;
 mod help;
 mod interactive_mode;
 mod json_mode;
@@ -44,6 +45,7 @@ use crate::signals::Signals;
 use crate::startup::{Prepared, prepare, working_directory};
 
 fn main() -> ExitCode {
+    hardening::close_to_others();
     dispatch(std::env::args_os().skip(1).collect()).into()
 }
 

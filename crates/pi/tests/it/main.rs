@@ -7,6 +7,8 @@
 )]
 
 mod bad_input;
+#[cfg(unix)]
+mod child_environment;
 mod command_line;
 mod component_table;
 mod docs;

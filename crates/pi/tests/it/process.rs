@@ -68,6 +68,8 @@ impl World {
             ("HOME", below("home")),
             ("PI_CODING_AGENT_DIR", below("agent")),
             ("PI_OFFLINE", "1".to_owned()),
+            // Some tests count what a process holds.
+            ("PI_ALLOW_DEBUGGER", "1".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -174,7 +176,8 @@ pub(crate) fn finish(reply: Reply, reason: &str) -> Reply {
         .chunk("data: [DONE]\n\n")
 }
 
-fn delta(delta: &Value, finish: Option<&str>) -> String {
+/// An event of an answer.
+pub(crate) fn delta(delta: &Value, finish: Option<&str>) -> String {
     let event = json!({
         "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
