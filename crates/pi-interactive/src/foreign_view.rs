@@ -5,8 +5,10 @@
 
 use pi_runtime::{ComponentId, Drawn};
 use pi_tui::{
-    Component, InputContext, InputEvent, InputOutcome, Line, Lines, Truncation, truncate_to_width,
+    Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers, MouseButton,
+    MouseEvent, MouseEventKind, MouseOutcome, Truncation, truncate_to_width,
 };
+use serde_json::{Value, json};
 
 use crate::extension_desk::{ExtensionDesk, Subject, Task};
 use crate::foreign_text::fitted_line;
@@ -22,6 +24,8 @@ pub(crate) struct ForeignView {
     /// The width lines were asked for last.
     asked_for: Option<usize>,
     key_release: bool,
+    mouse: bool,
+    wheel: bool,
     hidden: bool,
     /// An empty row comes before the lines.
     blank_before: bool,
@@ -39,6 +43,8 @@ impl ForeignView {
             drawn_for: None,
             asked_for: None,
             key_release,
+            mouse: false,
+            wheel: false,
             hidden: false,
             blank_before: false,
             is_blamed: false,
@@ -65,6 +71,8 @@ impl ForeignView {
     /// Takes lines that were drawn for a width. Returns how many were too wide, the first time.
     pub(crate) fn accept(&mut self, width: usize, drawn: &Drawn) -> Option<usize> {
         self.key_release = drawn.key_release;
+        self.mouse = drawn.mouse;
+        self.wheel = drawn.wheel;
         // Lines for another width come late; those for this one are on their way.
         if self.asked_for.is_some_and(|asked| asked != width) {
             return None;
@@ -115,6 +123,30 @@ impl Component for ForeignView {
         InputOutcome::Consumed
     }
 
+    /// The extension hears of it later than an answer is due. What it hears of counts as handled, but for the wheel:
+    /// over a component that does nothing with it the screen shall scroll, so the last turn decides.
+    fn handle_mouse(&mut self, event: &MouseEvent, _context: &InputContext<'_>) -> MouseOutcome {
+        let above = usize::from(self.blank_before);
+        if !self.mouse || event.row < above {
+            return MouseOutcome::default();
+        }
+        let inside = MouseEvent {
+            row: event.row - above,
+            height: event.height.saturating_sub(above),
+            ..*event
+        };
+        self.desk.say(Task::Mouse {
+            id: self.id,
+            event: spelled(&inside),
+        });
+        let is_wheel = matches!(event.kind, MouseEventKind::Wheel { .. });
+        MouseOutcome {
+            handled: !is_wheel || self.wheel,
+            render: Some(false),
+            ..MouseOutcome::default()
+        }
+    }
+
     fn invalidate(&mut self) {
         self.asked_for = None;
     }
@@ -131,6 +163,44 @@ impl Component for ForeignView {
     }
 }
 
+/// Spells a mouse event as extensions know it.
+fn spelled(event: &MouseEvent) -> Value {
+    let (kind, clicks, lines) = match event.kind {
+        MouseEventKind::Press => ("press", None, None),
+        MouseEventKind::Release => ("release", None, None),
+        MouseEventKind::Move => ("move", None, None),
+        MouseEventKind::Drag => ("drag", None, None),
+        MouseEventKind::Click { count } => ("click", Some(count), None),
+        MouseEventKind::Wheel { lines } => ("wheel", None, Some(lines)),
+    };
+    let button = match event.button {
+        MouseButton::Left => "left",
+        MouseButton::Middle => "middle",
+        MouseButton::Right => "right",
+        MouseButton::None => "none",
+    };
+    let mut spelled = json!({
+        "type": kind,
+        "button": button,
+        "x": event.column,
+        "y": event.row,
+        "screenX": event.screen_column,
+        "screenY": event.screen_row,
+        "width": event.width,
+        "height": event.height,
+        "shift": event.modifiers.contains(Modifiers::SHIFT),
+        "alt": event.modifiers.contains(Modifiers::ALT),
+        "ctrl": event.modifiers.contains(Modifiers::CTRL),
+    });
+    if let (Some(lines), Some(spelled)) = (lines, spelled.as_object_mut()) {
+        spelled.insert("wheelDelta".to_owned(), lines.into());
+    }
+    if let (Some(clicks), Some(spelled)) = (clicks, spelled.as_object_mut()) {
+        spelled.insert("clickCount".to_owned(), clicks.into());
+    }
+    spelled
+}
+
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
@@ -140,7 +210,7 @@ mod tests {
     fn drawn(lines: &[&str]) -> Drawn {
         Drawn {
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
-            key_release: false,
+            ..Drawn::default()
         }
     }
 

@@ -24,7 +24,7 @@ export function requestRedraw() {
 export function mount(component, place) {
   if (typeof component?.render !== "function") throw new TypeError("a component needs a render function");
   const id = ++lastNumber;
-  mounts.set(id, { component, target: undefined, isFocused: false });
+  mounts.set(id, { component, target: undefined, isFocused: false, takesWheel: false });
   numbers.set(component, id);
   change("mount", { id, place, keyRelease: component.wantsKeyRelease === true });
   return id;
@@ -86,15 +86,22 @@ function tellFocus(mounted, focused) {
   if (component !== null && typeof component === "object" && "focused" in component) component.focused = focused;
 }
 
-// Called by the program: the lines of a component at a width, each after a line feed. Before them stands 1 where it
-// wants to hear of released keys, and 0 where it does not.
+// What the program must know of a component besides its lines: 1 where it hears of released keys, 2 where it hears
+// of the mouse, 4 where it took the last turn of the wheel; together as a sum.
+function marks(mounted) {
+  const hearsRelease = receiver(mounted).wantsKeyRelease === true;
+  const hearsMouse = typeof mounted.component.handleMouse === "function";
+  return (hearsRelease ? 1 : 0) + (hearsMouse ? 2 : 0) + (mounted.takesWheel ? 4 : 0);
+}
+
+// Called by the program: the lines of a component at a width, each after a line feed. Before them stand its marks.
 export function render(id, width) {
   redrawAsked = false;
   const mounted = mounts.get(id);
   if (!mounted) return null;
   const lines = mounted.component.render(width);
   if (!Array.isArray(lines)) throw new TypeError("render must return an array of lines");
-  const mark = receiver(mounted).wantsKeyRelease === true ? "1" : "0";
+  const mark = String(marks(mounted));
   return lines.length === 0 ? mark : `${mark}\n${lines.join("\n")}`;
 }
 
@@ -103,6 +110,15 @@ export function input(id, data) {
   const mounted = mounts.get(id);
   const component = mounted && receiver(mounted);
   if (typeof component?.handleInput === "function") watch(component.handleInput(data), "handleInput");
+}
+
+// Called by the program with what the mouse did inside of a component.
+export function mouse(id, event) {
+  const mounted = mounts.get(id);
+  const result = mounted?.component.handleMouse?.(event);
+  if (!mounted) return;
+  if (event.type === "wheel") mounted.takesWheel = Boolean(result?.handled || result?.capture || result?.focus);
+  if (result?.focus) setFocus(result.focusTarget ?? mounted.component);
 }
 
 // Called by the program when a component gains or loses the keyboard.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use pi_runtime::{ComponentId, DrawError, ExtensionLink};
 use pi_tui::InputEvent;
+use serde_json::Value;
 
 use super::surfaces::{Subject, Wanted};
 use super::{Drawing, ExtensionDesk, News};
@@ -14,6 +15,8 @@ use super::{Drawing, ExtensionDesk, News};
 pub(crate) enum Task {
     /// Something was typed into one.
     Input { id: ComponentId, data: String },
+    /// The mouse did something inside of one.
+    Mouse { id: ComponentId, event: Value },
     /// One has the keyboard, or has it no more.
     Focus { id: ComponentId, focused: bool },
     /// Something was typed that extensions see before anybody else.
@@ -100,6 +103,10 @@ impl ExtensionDesk {
         match task {
             Task::Input { id, data } => {
                 link.input(id, &data).await;
+                self.state().surfaces.redraw_now(Instant::now());
+            }
+            Task::Mouse { id, event } => {
+                link.mouse(id, event).await;
                 self.state().surfaces.redraw_now(Instant::now());
             }
             Task::Focus { id, focused } => {

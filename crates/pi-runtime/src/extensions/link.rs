@@ -26,6 +26,10 @@ pub struct Drawn {
     pub lines: Vec<String>,
     /// Whether it hears of released keys.
     pub key_release: bool,
+    /// Whether it hears of the mouse.
+    pub mouse: bool,
+    /// Whether it did something with the last turn of the wheel.
+    pub wheel: bool,
 }
 
 /// Lines of a call of a tool; a part that the extension does not draw is absent.
@@ -99,10 +103,12 @@ impl ExtensionLink {
             return Err(DrawError::Gone);
         };
         let mut lines = drawn.split('\n');
-        let key_release = lines.next() == Some("1");
+        let marks: u8 = lines.next().and_then(|it| it.parse().ok()).unwrap_or(0);
         Ok(Drawn {
             lines: lines.map(str::to_owned).collect(),
-            key_release,
+            key_release: marks & 1 != 0,
+            mouse: marks & 2 != 0,
+            wheel: marks & 4 != 0,
         })
     }
 
@@ -168,6 +174,11 @@ impl ExtensionLink {
     pub async fn input(&self, id: ComponentId, data: &str) {
         self.tell("mount", "input", vec![json!(id), json!(data)])
             .await;
+    }
+
+    /// Hands a component what the mouse did inside of it, as extensions know such events.
+    pub async fn mouse(&self, id: ComponentId, event: Value) {
+        self.tell("mount", "mouse", vec![json!(id), event]).await;
     }
 
     /// Tells a component that it has the keyboard, or has it no more.

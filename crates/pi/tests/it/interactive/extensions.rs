@@ -11,16 +11,19 @@ async fn start(extension: &str, replies: impl IntoIterator<Item = Reply>) -> (Wo
     start_with(extension, replies, &[]).await
 }
 
+/// Returns the file of one of our extensions.
+fn fixture(extension: &str) -> String {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    format!("{folder}/tests/fixtures/extensions/{extension}.ts")
+}
+
 async fn start_with(
     extension: &str,
     replies: impl IntoIterator<Item = Reply>,
     variables: &[(&str, &str)],
 ) -> (World, Terminal) {
     let world = World::new(replies).await;
-    let path = format!(
-        "{}/tests/fixtures/extensions/{extension}.ts",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = fixture(extension);
     let terminal = Terminal::start_with(&world, &["-e", &path], variables);
     terminal.wait("alpha");
     (world, terminal)
@@ -112,17 +115,19 @@ async fn an_extension_may_ask_when_the_session_starts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn components_take_the_keyboard_and_give_it_back() {
     let (_world, terminal) = start("components", []).await;
-    terminal.wait("the key is for tui.input.copy");
+    terminal.wait("tui.input.copy");
     terminal.send("half a thought");
     terminal.wait("half a thought");
     terminal.send("\x15");
     run(&terminal, "/place");
     terminal.wait("custom focused []");
+    terminal.wait("prompt-custom");
     terminal.send("ab\x1b[Ac");
     terminal.wait("custom focused [ab");
     terminal.send("\r");
     terminal.wait("typed-ab");
     terminal.wait_gone("custom focused");
+    terminal.wait("after-custom");
     run(&terminal, "/over");
     terminal.wait("overlay focused []");
     terminal.wait("row-1");
@@ -139,6 +144,41 @@ async fn components_take_the_keyboard_and_give_it_back() {
     terminal.wait_gone("overlay focused");
     terminal.send("\x1b[120;6u");
     terminal.wait("shortcut-ran");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn extensions_that_are_loaded_anew_know_the_keys_of_that_time() {
+    let (world, terminal) = start("components", []).await;
+    run(&terminal, "/bound");
+    terminal.wait("bound-to-shift+tab");
+    let keys = json!({"app.thinking.cycle": "alt+t"}).to_string();
+    world.home.write("agent/keybindings.json", keys);
+    run(&terminal, "/reload");
+    terminal.wait("read again");
+    run(&terminal, "/bound");
+    terminal.wait("bound-to-alt+t");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn components_hear_of_the_mouse_on_a_full_screen() {
+    let world = World::new([]).await;
+    let settings = json!({"tuiMode": "fullscreen"}).to_string();
+    world.home.write("agent/settings.json", settings);
+    let path = fixture("components");
+    let terminal = Terminal::start(&world, &["-e", &path]);
+    terminal.wait("alpha");
+    run(&terminal, "/point");
+    terminal.wait("point here");
+    let screen = terminal.screen();
+    let row = screen.lines().position(|it| it.contains("point here"));
+    // Terminals count from 1; the second line of the component is clicked, in its fourth column.
+    let place = format!("4;{}", row.unwrap() + 2);
+    terminal.send(format!("\x1b[<0;{place}M\x1b[<0;{place}m"));
+    terminal.wait("heard press:left:3,1 release:left:3,1 click:left:3,1");
+    terminal.send("x");
+    terminal.wait_gone("point here");
     terminal.quit();
 }
 
