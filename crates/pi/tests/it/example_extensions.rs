@@ -29,7 +29,8 @@ const WITHOUT_THEIR_PACKAGES: [(&str, &str); 2] = [
 /// How many of the examples have a row of behaviour.
 const DRIVEN: usize = 40;
 
-fn folder() -> Option<PathBuf> {
+/// Returns where the examples are, if they are installed.
+pub(crate) fn folder() -> Option<PathBuf> {
     let folder = modules()?.join("@earendil-works/pi-coding-agent/examples/extensions");
     folder.is_dir().then_some(folder)
 }

@@ -3,6 +3,7 @@
 mod commands;
 mod conversation;
 mod endings;
+mod examples;
 mod extensions;
 mod hostile;
 mod keys;
