@@ -59,6 +59,11 @@ impl SessionHeader {
         }
     }
 
+    /// Returns the header with another format version; without one it is of the first format.
+    pub(crate) fn with_version(self, version: Option<u64>) -> Self {
+        Self { version, ..self }
+    }
+
     /// Returns the format version, which is 1 where none is written.
     pub fn format_version(&self) -> u64 {
         self.version.unwrap_or(1)

@@ -25,6 +25,7 @@
 
 mod branch_summary;
 mod cache;
+mod check;
 mod compaction;
 mod context;
 mod directory;
@@ -44,6 +45,7 @@ mod moment;
 mod prompt_cache;
 mod reader;
 mod removal;
+mod repair;
 mod scan;
 mod sections;
 mod session_id;
@@ -55,6 +57,8 @@ mod testing;
 mod tree;
 
 pub use branch_summary::{BranchSummaryPlan, Landing, LeftBranch};
+pub use check::SessionCheck;
+pub use check::problem::{Problem, ProblemKind, Severity};
 pub use compaction::estimate::{exceeds_threshold, message_tokens};
 pub use compaction::files::{FileLists, FileOperations};
 pub use compaction::prompt::SummaryInstructions;
@@ -88,6 +92,7 @@ pub use log::AppendError;
 pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
 pub use prompt_cache::{CacheMiss, PromptCache};
 pub use removal::{Removal, RemovalError, delete_session};
+pub use repair::{Repair, RepairError};
 pub use sections::{
     InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
 };

@@ -55,6 +55,11 @@ pub enum FoundSession {
     },
 }
 
+/// Finds every session file, whether it can be read or not.
+pub fn files(scope: SearchScope<'_>) -> Vec<PathBuf> {
+    scope.files()
+}
+
 /// Reads the header of a file, if it is a session and the header is near its beginning.
 pub fn read_header(path: &Path) -> Option<SessionHeader> {
     let file = DiskStorage.open(path, Access::Read).ok()?;

@@ -63,6 +63,19 @@ impl Scanner {
         }
     }
 
+    /// Reads the object that a text begins with, whatever follows it, and returns it with its length.
+    pub(crate) fn leading_object<'text>(
+        &mut self,
+        text: &'text [u8],
+    ) -> Option<(Fields<'text>, usize)> {
+        let mut cursor = Cursor {
+            bytes: text,
+            position: 0,
+        };
+        let fields = self.object(&mut cursor)?;
+        Some((fields, cursor.position))
+    }
+
     fn object<'line>(&mut self, cursor: &mut Cursor<'line>) -> Option<Fields<'line>> {
         let mut fields = Fields::default();
         self.each_field(cursor, |scanner, cursor, key| {

@@ -3,7 +3,7 @@
 //! Files are the user's alone (0600 in directories of 0700): a transcript holds what tools read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -36,18 +36,7 @@ impl LogStorage for DiskStorage {
     fn replace(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         // Through a link, the file behind it is replaced and not the link.
         let target = fs::canonicalize(path)?;
-        let beside = target.with_file_name(format!(".{}.tmp", Uuid::new_v4().simple()));
-        let written =
-            write_beside(&beside, &target, content).and_then(|()| fs::rename(&beside, &target));
-        if written.is_err()
-            && let Err(error) = fs::remove_file(&beside)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            tracing::warn!(path = %beside.display(), %error, "a temporary file stays behind");
-        }
-        written?;
-        sync_directory(&target);
-        Ok(())
+        replace_with(&target, |file| file.write_all(content), |_| Ok(()))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -55,14 +44,46 @@ impl LogStorage for DiskStorage {
     }
 }
 
-fn write_beside(beside: &Path, target: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = private_options()
+/// Replaces a file in one step. The new one is filled beside it and safe on the disk when `confirm`
+/// has the last word; if anything fails, the old one stays.
+pub(crate) fn replace_with<E: From<io::Error>>(
+    target: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    confirm: impl FnOnce(&File) -> Result<(), E>,
+) -> Result<(), E> {
+    let beside = target.with_file_name(format!(".{}.tmp", Uuid::new_v4().simple()));
+    let replaced = write_beside(&beside, target, fill)
+        .map_err(E::from)
+        .and_then(|file| confirm(&file))
+        .and_then(|()| Ok(fs::rename(&beside, target)?));
+    if replaced.is_err()
+        && let Err(error) = fs::remove_file(&beside)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %beside.display(), %error, "a temporary file stays behind");
+    }
+    replaced?;
+    sync_directory(target);
+    Ok(())
+}
+
+fn write_beside(
+    beside: &Path,
+    target: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<File> {
+    let unwritten = private_options()
         .write(true)
         .create_new(true)
         .open(beside)?;
-    file.write_all(content)?;
-    file.set_permissions(fs::metadata(target)?.permissions())?;
-    file.sync_all()
+    let mut buffered = BufWriter::new(unwritten);
+    fill(&mut buffered)?;
+    let written = buffered
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    written.set_permissions(fs::metadata(target)?.permissions())?;
+    written.sync_all()?;
+    Ok(written)
 }
 
 /// Makes a rename last over a power cut, where directories can be synced. The file is in its place

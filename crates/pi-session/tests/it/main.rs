@@ -13,6 +13,7 @@ mod opening;
 mod planning;
 mod processes;
 mod reference;
+mod repair;
 mod scratch;
 mod tree;
 
