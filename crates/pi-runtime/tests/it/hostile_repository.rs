@@ -255,11 +255,8 @@ async fn what_a_pull_changes_in_a_trusted_project_is_told() {
     let told = async || {
         let runtime = SessionRuntime::start(world.options()).await.unwrap();
         assert!(runtime.services().project.is_trusted());
-        let services = runtime.services();
-        let told = services.diagnostics.iter();
-        let told = told
-            .map(|it| it.message.clone())
-            .find(|it| it.contains("changed"));
+        let told = runtime.diagnostics().into_iter();
+        let told = told.map(|it| it.message).find(|it| it.contains("changed"));
         runtime.shutdown().await;
         told
     };
