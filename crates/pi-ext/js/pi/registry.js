@@ -26,10 +26,19 @@ class Extension {
   }
 }
 
-// Imports an extension and runs its factory.
-async function start(path) {
+// Runs code of an extension and puts back what it did to the language.
+async function contained(work) {
+  try {
+    return await work();
+  } finally {
+    restoreIntrinsics();
+  }
+}
+
+// Runs an extension's factory and tells what it has registered. A failure leaves nothing behind.
+export async function loadExtension(path) {
   // A folder stands for its index.
-  const namespace = await import(resolve(path, path, "import"));
+  const namespace = await contained(() => import(resolve(path, path, "import")));
   finish();
   let factory = namespace.default;
   if (factory !== null && typeof factory === "object" && typeof factory.default === "function") {
@@ -39,18 +48,7 @@ async function start(path) {
     throw new Error("it has no default export that is a function");
   }
   const extension = new Extension(path);
-  await factory(extension.api);
-  return extension;
-}
-
-// Runs an extension's factory and tells what it has registered. A failure leaves nothing behind.
-export async function loadExtension(path) {
-  let extension;
-  try {
-    extension = await start(path);
-  } finally {
-    restoreIntrinsics();
-  }
+  await contained(() => factory(extension.api));
   extensions.push(extension);
   return {
     tools: [...extension.tools.values()].map(describeTool),

@@ -275,9 +275,11 @@ async fn what_an_extension_does_to_the_language_ends_with_its_loading() {
         Object.defineProperty(Map.prototype, "get", { configurable: true, get() { throw new Error("trap"); } });
         Object.defineProperty(RegExp.prototype, "flags", { configurable: true, get: () => "none" });
         Array.prototype.last = function () { return this.at(-1); };
-        export default () => {};
+        globalThis.Map = 1;
+        export default (pi) => pi.registerCommand("paint", { handler() {} });
     "#;
-    world.load("vandal.js", vandal).await.unwrap();
+    let registered = world.load("vandal.js", vandal).await.unwrap();
+    assert_eq!(registered["commands"][0]["name"], "paint");
     let neighbour = r#"
         export default (pi) => pi.on("input", () => ({
             action: "transform",
