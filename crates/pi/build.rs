@@ -4,10 +4,6 @@
 //! into memory, since the system loads code in pieces of 64 KiB; side by side they are a few pieces.
 //! `start.order` names them, and `cargo xtask start-order` writes it. The linker passes over a name that
 //! is gone, and places a function without a name in the list after the others: the list may age.
-#![expect(
-    clippy::print_stdout,
-    reason = "a build script speaks to cargo through its output"
-)]
 
 use std::env;
 

@@ -86,8 +86,6 @@ impl Directory {
 
 #[cfg(all(test, unix))]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a set-up that fails must fail the test")]
-
     use std::os::unix::fs::PermissionsExt as _;
 
     use pretty_assertions::assert_eq;

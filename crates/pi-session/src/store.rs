@@ -407,13 +407,11 @@ impl Session {
         let together: Vec<_> = together.collect();
         let bytes = read_range(self.log.file(), start.offset, end)
             .map_err(|source| unreadable_entry(start, source))?;
-        let mut slot = first;
-        for record in together {
+        for (slot, record) in (first..).zip(together) {
             let begin = usize::try_from(record.offset - start.offset).unwrap_or(usize::MAX);
             let line = bytes.get(begin..).unwrap_or_default();
             let line = line.get(..record.length as usize).unwrap_or_default();
             visit(slot, line)?;
-            slot += 1;
         }
         Ok(())
     }

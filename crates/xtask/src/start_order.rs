@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -35,7 +36,8 @@ pub(crate) fn run(profiles: &[&str]) -> Result<String> {
         bail!("the profiles name no function of `{PROGRAM}`: was it stripped of its symbols?");
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(ORDER);
-    std::fs::write(&path, format!("{}\n", names.join("\n")))
+    std::fs::File::create(&path)
+        .and_then(|mut file| writeln!(file, "{}", names.join("\n")))
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(format!(
         "crates/pi/start.order names {} functions",

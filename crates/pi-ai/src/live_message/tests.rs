@@ -35,7 +35,7 @@ fn a_call_that_was_not_told_to_its_end_says_so() {
         r#"{"command": "echo "quoted" > file"}"#,
         r#"{"command": "ls", "#,
         r#"{"command": "ls", path: 1}"#,
-        r#"{'command': 'ls'}"#,
+        "{'command': 'ls'}",
         r#"["ls"]"#,
         r#""ls""#,
         "ls",

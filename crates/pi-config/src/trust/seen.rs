@@ -5,6 +5,7 @@
 //! and what changed is told.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -157,6 +158,9 @@ fn short(digest: &[u8]) -> String {
     digest
         .iter()
         .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+        .fold(String::new(), |mut text, byte| {
+            // Writing to a text cannot fail.
+            write!(text, "{byte:02x}").ok();
+            text
+        })
 }

@@ -396,7 +396,8 @@ fn a_look_at_a_project_is_bounded_whatever_is_in_it() {
     let record = fs::read_dir(setup.agent_dir.seen_projects())
         .unwrap()
         .next();
-    fs::write(record.unwrap().unwrap().path(), "no record").unwrap();
+    let mut record = fs::File::create(record.unwrap().unwrap().path()).unwrap();
+    std::io::Write::write_all(&mut record, b"no record").unwrap();
     assert_eq!(changed(), 0);
     assert_eq!(changed(), 0);
 }

@@ -137,7 +137,7 @@ fn keep_tcp(realm: &Rc<Realm>, stream: TcpStream) -> Value {
 fn keep_secure<Stream: AsyncRead + AsyncWrite + Unpin + 'static>(
     realm: &Rc<Realm>,
     stream: TlsStream<Stream>,
-    remote: Option<(String, u16)>,
+    remote: Option<&(String, u16)>,
 ) -> Reply {
     let (_, session) = stream.get_ref();
     let protocol = session
@@ -216,7 +216,7 @@ async fn connect(realm: &Rc<Realm>, arguments: &Arguments) -> Result<Reply, Nati
         let address = stream.peer_addr().ok();
         let remote = address.map(|address| (address.ip().to_string(), address.port()));
         let stream = secure::handshake(stream, &peer(arguments, server)).await?;
-        return Ok(keep_secure(realm, stream.into(), remote));
+        return Ok(keep_secure(realm, stream.into(), remote.as_ref()));
     }
     Ok(Reply::Json(keep_tcp(realm, stream)))
 }

@@ -27,7 +27,7 @@ const START: Duration = Duration::from_secs(30);
 
 /// How long Node may be silent while somebody waits. It cannot be interrupted, and an extension may well
 /// wait for a program it runs; so it is given more time than code on our own engine.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// How often it is asked for a sign of life while somebody waits.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -194,7 +194,7 @@ impl<'a> Conversation<'a> {
         self.input
             .write_all(&line)
             .await
-            .map_err(|_| Ending::Closed)
+            .map_err(|_closed| Ending::Closed)
     }
 
     async fn invoke(&mut self, command: Command) -> Result<(), Ending> {

@@ -22,6 +22,7 @@ fn path_with_node() -> String {
 }
 
 /// Tells whether there is a Node that can run extensions; says so where there is none.
+#[expect(clippy::print_stdout, reason = "whoever reads the output shall know")]
 fn has_node() -> bool {
     let version = Command::new("node")
         .arg("--version")

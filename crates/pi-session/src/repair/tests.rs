@@ -214,7 +214,7 @@ fn sessions() -> impl Strategy<Value = Vec<String>> {
         let mut lines = vec![HEADER.to_owned()];
         let mut ids: Vec<String> = Vec::new();
         for (number, (parent, kind, text)) in entries.into_iter().enumerate() {
-            let id = format!("{:08x}", (number + 1) * 0x1357_9bd);
+            let id = format!("{:08x}", (number + 1) * 0x0135_79bd);
             let parent = (!ids.is_empty()).then(|| ids[parent.index(ids.len())].clone());
             let mut entry = line(&id, parent.as_deref(), &text);
             if let Some(target) = parent.filter(|_| kind < 2) {

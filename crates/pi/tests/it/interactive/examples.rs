@@ -8,6 +8,7 @@ use crate::process::{World, answer};
 use crate::terminal::Terminal;
 
 /// A terminal with the program and one of the examples; none where the examples are not installed.
+#[expect(clippy::print_stdout, reason = "whoever reads the output shall know")]
 async fn start(
     example: &str,
     replies: impl IntoIterator<Item = Reply>,
