@@ -67,20 +67,22 @@ enum Line {
 /// Runs Node until nobody needs it or it ends; then `failure` says why.
 pub(super) fn run(
     options: &EngineOptions,
-    commands: mpsc::UnboundedReceiver<Command>,
+    mut commands: mpsc::UnboundedReceiver<Command>,
     failure: &OnceLock<NodeHostError>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let ended = match runtime {
-        Ok(runtime) => runtime.block_on(Conversation::hold(options, commands, failure)),
+        Ok(runtime) => runtime.block_on(Conversation::hold(options, &mut commands, failure)),
         Err(error) => Err(NodeHostError::Start(error.to_string())),
     };
     if let Err(error) = ended {
-        // Set once: this thread is the only writer, and says so before it answers anybody.
+        // Set once: this thread is the only writer.
         drop(failure.set(error));
     }
+    // Not before: whoever still waits in the queue asks why.
+    drop(commands);
 }
 
 struct Conversation<'a> {
@@ -108,7 +110,7 @@ enum Ending {
 impl<'a> Conversation<'a> {
     async fn hold(
         options: &'a EngineOptions,
-        commands: mpsc::UnboundedReceiver<Command>,
+        commands: &mut mpsc::UnboundedReceiver<Command>,
         failure: &OnceLock<NodeHostError>,
     ) -> Result<(), NodeHostError> {
         let mut child = spawn(options)?;
@@ -140,7 +142,7 @@ impl<'a> Conversation<'a> {
     /// Gets ready, then serves both sides until one of them ends it.
     async fn go_on(
         &mut self,
-        mut commands: mpsc::UnboundedReceiver<Command>,
+        commands: &mut mpsc::UnboundedReceiver<Command>,
         mut lines: mpsc::Receiver<Line>,
     ) -> Ending {
         match tokio::time::timeout(START, self.get_ready(&mut lines)).await {

@@ -236,12 +236,10 @@ async fn every_name_the_packages_export_can_be_imported_from_both_scopes() {
 #[tokio::test]
 async fn what_is_not_there_says_its_name_when_used() {
     let world = World::new();
-    let source = "import { createAgentSessionRuntime } from '@earendil-works/pi-coding-agent';\nexport default () => { createAgentSessionRuntime(); }";
+    let source = "import { runPrintMode } from '@earendil-works/pi-coding-agent';\nexport default () => { runPrintMode(); }";
     let error = world.load("uses.js", source).await.unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("pi-coding-agent.createAgentSessionRuntime"),
+        error.to_string().contains("pi-coding-agent.runPrintMode"),
         "{error}"
     );
 }
