@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::prefix::PathPrefix;
 use crate::components::SelectItem;
-use crate::text::sanitize;
 
 /// A directory with too many entries is listed in part.
 const MAX_ENTRIES: usize = 10_000;
@@ -59,7 +58,7 @@ pub(super) fn list(places: &Places, prefix: &str) -> Vec<SelectItem> {
             let slash = if is_directory { "/" } else { "" };
             SelectItem {
                 value: prefix.decorate(&format!("{directory}{entry}{slash}")),
-                label: sanitize(&format!("{entry}{slash}")).into_owned(),
+                label: format!("{entry}{slash}"),
                 description: None,
             }
         })

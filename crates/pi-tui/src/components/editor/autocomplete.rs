@@ -10,7 +10,7 @@ use crate::autocomplete::{
     CompletionProvider, CompletionRequest, CompletionTrigger, Questions, Suggestions,
 };
 use crate::components::select_list::{SelectItem, SelectLayout, SelectList, SelectTheme};
-use crate::text::is_cjk;
+use crate::text::{is_cjk, sanitize};
 
 /// Walking a tree for every letter of a fast typist would be waste.
 const DEBOUNCE: Duration = Duration::from_millis(20);
@@ -210,6 +210,15 @@ impl Autocomplete {
                 .pop()
                 .map_or(Settled::Nothing, |item| Settled::Insert(item, prefix));
         }
+        for item in &mut items {
+            // Names and words of commands, files and models are other people's.
+            let label = match item.label.as_str() {
+                "" => item.value.as_str(),
+                label => label,
+            };
+            item.label = shown(label);
+            item.description = item.description.as_deref().map(shown);
+        }
         let best = best_match(&items, &prefix);
         let mut list = SelectList::new(items, self.max_visible, self.theme.clone());
         if prefix.starts_with('/') {
@@ -233,6 +242,11 @@ impl fmt::Debug for Autocomplete {
             .field("pending", &self.pending)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns foreign text as a line that is safe to be shown.
+fn shown(text: &str) -> String {
+    sanitize(text).replace('\n', " ")
 }
 
 /// Returns whether the cursor is in a slash command, which only the first line can hold.

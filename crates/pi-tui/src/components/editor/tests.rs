@@ -538,6 +538,32 @@ fn commands_complete_on_the_first_line() {
 }
 
 #[test]
+fn what_is_offered_cannot_steer_the_terminal_or_hide() {
+    let evil = "a\x1b[2J\u{9b}2J\x1b]0;t\x07\nb\u{202e}c";
+    let mut desk = with_commands();
+    let command = CommandCompletion::new("model", evil).arguments(move |_| {
+        vec![SelectItem {
+            value: "value".to_owned(),
+            label: evil.to_owned(),
+            description: Some(evil.to_owned()),
+        }]
+    });
+    let provider = CombinedProvider::new(vec![command], "/nonexistent".into(), None);
+    desk.editor.set_completion_provider(Arc::new(provider));
+    for typed in ["/mo", "del x"] {
+        desk.type_text(typed);
+        assert!(desk.editor.is_completing());
+        let lines = desk.editor.render(60);
+        let text: Vec<&str> = lines.iter().map(crate::line::Line::as_str).collect();
+        let text = text.join("\n");
+        assert!(text.contains("a b<U+202E>c"), "{text:?}");
+        for sequence in ["\x1b[2J", "\u{9b}", "\x1b]0"] {
+            assert!(!text.contains(sequence), "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn enter_on_a_command_runs_it() {
     let mut desk = with_commands();
     desk.run("'/cle' enter");
