@@ -115,7 +115,7 @@ impl Scanner {
     fn each_field<'line>(
         &mut self,
         cursor: &mut Cursor<'line>,
-        mut read: impl FnMut(&mut Self, &mut Cursor<'line>, &'line [u8]) -> Option<()>,
+        mut read: impl FnMut(&mut Self, &mut Cursor<'line>, &[u8]) -> Option<()>,
     ) -> Option<()> {
         cursor.expect(b'{')?;
         cursor.skip_space();
@@ -123,9 +123,9 @@ impl Scanner {
             return Some(());
         }
         loop {
-            let key = cursor.key()?;
+            let key = cursor.key()?.unescaped();
             cursor.skip_space();
-            read(self, cursor, key)?;
+            read(self, cursor, &key)?;
             cursor.skip_space();
             match cursor.next()? {
                 b',' => cursor.skip_space(),
@@ -239,6 +239,20 @@ struct Quoted<'line> {
     has_escapes: bool,
 }
 
+impl<'line> Quoted<'line> {
+    /// Returns what it says, as UTF-8.
+    fn unescaped(&self) -> Cow<'line, [u8]> {
+        if !self.has_escapes {
+            return Cow::Borrowed(self.raw);
+        }
+        let quoted = format!("\"{}\"", String::from_utf8_lossy(self.raw));
+        let text: Option<String> = pi_ai::json::from_str_lenient(&quoted).ok();
+        text.map_or(Cow::Borrowed(self.raw), |text| {
+            Cow::Owned(text.into_bytes())
+        })
+    }
+}
+
 #[derive(Debug)]
 struct Cursor<'line> {
     bytes: &'line [u8],
@@ -284,11 +298,11 @@ impl<'line> Cursor<'line> {
     }
 
     /// Reads a key and its colon.
-    fn key(&mut self) -> Option<&'line [u8]> {
+    fn key(&mut self) -> Option<Quoted<'line>> {
         let key = self.string()?;
         self.skip_space();
         self.expect(b':')?;
-        Some(key.raw)
+        Some(key)
     }
 
     /// Reads a string.

@@ -24,6 +24,7 @@ fn fields_are_found_wherever_they_stand() {
         r#"{"type":"message","id":"a1","parentId":"b2","timestamp":"t","message":{"role":"user","content":"x","timestamp":12}}"#,
         r#" { "message" : { "content" : [ { "role" : "no", "id": "no" } ] , "timestamp" : 1.2e1, "role" : "user" } , "timestamp" : "t" , "x" : {"type":"no"}, "parentId" : "b2" , "id" : "a1" , "type" : "message" } "#,
         "{\"type\":\"message\",\"id\":\"a\\u0031\",\"parentId\":\"b2\",\"timestamp\":\"t\",\"message\":{\"role\":\"user\",\"timestamp\":12}}\r\n",
+        r#"{"t\u0079pe":"message","\u0069d":"a1","parent\u0049d":"b2","timestamp":"t","mess\u0061ge":{"r\u006fle":"user","timestamp":12}}"#,
         r#"{"type":"no","id":"no","type":"message","id":"a1","parentId":"b2","timestamp":"t","message":{"role":"no"},"message":{"timestamp":12,"role":"user"}}"#,
     ] {
         assert_eq!(scan(line), Line::Object(expected.clone()), "{line}");
