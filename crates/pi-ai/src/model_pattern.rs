@@ -367,6 +367,9 @@ fn add_matches(scope: &mut ModelScope, pattern: &str, models: &[Arc<Model>]) {
     }
 }
 
+/// Far more colons than ids have; each is a place where the level may begin.
+const MAX_COLONS: usize = 16;
+
 /// What to make of a suffix that is no thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BadLevels {
@@ -381,6 +384,9 @@ fn parse_pattern(
     models: &[Arc<Model>],
     bad_levels: BadLevels,
 ) -> Option<ResolvedModel> {
+    if pattern.matches(':').count() > MAX_COLONS {
+        return None;
+    }
     if let Some(model) = match_model(pattern, models) {
         return Some(ResolvedModel::plain(Arc::clone(model)));
     }

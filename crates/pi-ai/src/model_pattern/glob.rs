@@ -2,6 +2,11 @@
 //! crosses them, `[a-c]` and `[!a-c]` are classes, `{a,b}` alternatives, a leading `!` negates.
 //! Case does not matter. Not a path matcher: ids have no dot files and no roots.
 
+/// Alternatives one pattern may expand to through its braces.
+const MAX_ALTERNATIVES: usize = 256;
+/// The longest pattern that is looked at.
+const MAX_PATTERN_BYTES: usize = 4096;
+
 /// A compiled pattern.
 pub(super) struct Glob {
     alternatives: Vec<Vec<Part>>,
@@ -25,16 +30,22 @@ enum Token {
 }
 
 impl Glob {
+    /// Compiles a pattern; one that asks too much matches nothing.
     pub(super) fn new(pattern: &str) -> Self {
         let pattern = pattern.to_lowercase();
         let body = pattern.trim_start_matches('!');
         let marks = pattern.len() - body.len();
+        let alternatives = if body.len() > MAX_PATTERN_BYTES {
+            Vec::new()
+        } else {
+            expand_braces(body)
+        };
         Self {
-            alternatives: expand_braces(body)
+            negated: marks % 2 == 1 && !alternatives.is_empty(),
+            alternatives: alternatives
                 .iter()
                 .map(|alternative| alternative.split('/').map(parse_part).collect())
                 .collect(),
-            negated: marks % 2 == 1,
         }
     }
 
@@ -49,20 +60,24 @@ impl Glob {
     }
 }
 
-/// Expands `a{b,c}d` to `abd` and `acd`; braces without a comma or an end stand for themselves.
+/// Expands `a{b,c}d` to `abd` and `acd`; braces without a comma or an end stand for themselves. A
+/// pattern with more than [`MAX_ALTERNATIVES`] has none.
 fn expand_braces(pattern: &str) -> Vec<String> {
-    let Some((before, body, after)) = find_braces(pattern) else {
-        return vec![pattern.to_owned()];
-    };
-    let tails = expand_braces(after);
-    let choices = body.iter().flat_map(|choice| expand_braces(choice));
-    choices
-        .flat_map(|choice| {
-            let heads = tails.iter().map(move |tail| format!("{choice}{tail}"));
-            heads.collect::<Vec<_>>()
-        })
-        .map(|rest| format!("{before}{rest}"))
-        .collect()
+    let mut open = vec![pattern.to_owned()];
+    let mut done = Vec::new();
+    while let Some(text) = open.pop() {
+        match find_braces(&text) {
+            None => done.push(text),
+            Some((before, choices, after)) => {
+                let choices = choices.iter().rev();
+                open.extend(choices.map(|choice| format!("{before}{choice}{after}")));
+            }
+        }
+        if done.len() + open.len() > MAX_ALTERNATIVES {
+            return Vec::new();
+        }
+    }
+    done
 }
 
 /// Finds the first braces with a comma: the text before, the choices, the text after.
@@ -147,17 +162,27 @@ fn parse_class(text: &str) -> Option<(Token, &str)> {
     None
 }
 
+/// Matches all parts: `reached` tells which numbers of parts the pattern so far can match.
 fn match_parts(pattern: &[Part], parts: &[Vec<char>]) -> bool {
-    match pattern {
-        [] => parts.is_empty(),
-        [Part::AnyParts, rest @ ..] => {
-            (0..=parts.len()).any(|skipped| match_parts(rest, parts.get(skipped..).unwrap_or(&[])))
+    let mut reached = vec![true];
+    reached.resize(parts.len() + 1, false);
+    for wanted in pattern {
+        match wanted {
+            Part::AnyParts => {
+                let mut before = false;
+                for here in &mut reached {
+                    before |= *here;
+                    *here = before;
+                }
+            }
+            Part::Tokens(tokens) => {
+                let steps = reached.iter().zip(parts);
+                let stepped = steps.map(|(from, part)| *from && match_tokens(tokens, part));
+                reached = [false].into_iter().chain(stepped).collect();
+            }
         }
-        [Part::Tokens(tokens), rest @ ..] => match parts {
-            [part, others @ ..] => match_tokens(tokens, part) && match_parts(rest, others),
-            [] => false,
-        },
     }
+    reached.last().copied().unwrap_or(false)
 }
 
 /// Matches one part. The last `*` alone is retried, so the time is at most pattern times text.

@@ -376,6 +376,19 @@ fn globs_match_as_shells_do() {
 }
 
 #[test]
+fn a_pattern_that_asks_for_everything_takes_no_time() {
+    let braces = "{a,b}".repeat(40);
+    assert!(!Glob::new(&format!("{braces}*")).matches(&"a".repeat(40)));
+    assert!(!Glob::new(&format!("!{braces}")).matches("a"), "too much");
+    assert!(Glob::new(&format!("{}*", "{a,b}".repeat(8))).matches("abababab"));
+    let (deep, path) = ("**/".repeat(40) + "x", "a/".repeat(40) + "y");
+    assert!(!Glob::new(&deep).matches(&path));
+    assert!(Glob::new(&deep).matches(&(path + "/x")));
+    let (models, warnings) = scoped(&[&":".repeat(100_000)]);
+    assert_eq!((models.len(), warnings.len()), (0, 1));
+}
+
+#[test]
 fn ids_are_compared_as_people_expect() {
     let mut ids = [
         "gpt-5",
