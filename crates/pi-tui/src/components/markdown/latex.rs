@@ -335,7 +335,9 @@ impl BlockFormulas {
         }
         let mut length = 0;
         for (index, line) in inside.split_inclusive('\n').enumerate() {
-            if index > 0 && (line.trim().is_empty() || is_fence(line)) {
+            // Spaces at the end of a text may yet become a line.
+            let is_blank = line.ends_with('\n') && line.trim().is_empty();
+            if index > 0 && (is_blank || is_fence(line)) {
                 *without_close = Some(inside.len() - length);
                 return None;
             }

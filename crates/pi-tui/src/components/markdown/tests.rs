@@ -439,6 +439,7 @@ fn a_formula_that_stays_open_looks_the_same_however_it_arrived() {
         "```\ncode\n``` not closed\n```\n\n\\[\n- x\n\\]\n",
         "$$\nx\n```\ny\n```\n$$\n- z",
         "1. ~~~\n\n$$\n+ x\n+ y",
+        "$$\n- x\n y\n",
     ] {
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
