@@ -1,31 +1,5 @@
-//! The text functions: the first byte is a width; nothing comes out wider, nothing dangerous survives.
+//! Foreign text for the terminal; see `pi_fuzz_checks::text`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use pi_tui::{
-    Edge, Truncation, expand_for_terminal, sanitize, slice_columns, strip_ansi, truncate_to_width,
-    visible_width, wrap_text,
-};
-
-fuzz_target!(|data: &[u8]| {
-    let Some((width, bytes)) = data.split_first() else {
-        return;
-    };
-    let width = usize::from(*width).max(1);
-    let text = String::from_utf8_lossy(bytes);
-    for line in wrap_text(&text, width) {
-        assert!(visible_width(&line) <= width);
-    }
-    assert!(visible_width(&truncate_to_width(&text, width, Truncation::default())) <= width);
-    assert!(slice_columns(&text, 3..3 + width, Edge::Drop).width <= width);
-    let clean = sanitize(&text);
-    assert!(
-        clean
-            .chars()
-            .all(|one| matches!(one, '\n' | '\t') || !one.is_control())
-    );
-    assert_eq!(sanitize(&clean), clean);
-    strip_ansi(&text);
-    expand_for_terminal(&text);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pi_fuzz_checks::text(data));

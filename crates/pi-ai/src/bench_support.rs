@@ -1,4 +1,5 @@
-//! What `benches/` needs of the inside. It is no part of the interface and may change at any time.
+//! What `benches/` and the fuzz checks need of the inside. It is no part of the interface and may
+//! change at any time.
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use crate::error::ProviderError;
 use crate::live_message::MessageBuilder;
 use crate::model::{Model, api};
 use crate::options::{ModelRequest, StreamOptions};
-use crate::transport::sse::SseParser;
+use crate::transport::event_stream::EventStreamParser;
+use crate::transport::sse::{SseEvent, SseParser};
 use crate::wire::anthropic_messages::AnthropicMessages;
 use crate::wire::google_generative::GoogleGenerative;
 use crate::wire::mistral::MistralConversations;
@@ -28,6 +30,42 @@ pub fn parse_events(body: &[u8], piece_size: usize) -> Result<(usize, usize), Pr
         })?;
     }
     Ok((events, bytes))
+}
+
+/// Returns the server-sent events of a body that arrives in pieces: their names and their data.
+pub fn read_events<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Vec<(Option<String>, String)>, ProviderError> {
+    let mut parser = SseParser::new();
+    let mut events = Vec::new();
+    let mut keep = |event: SseEvent<'_>| {
+        events.push((event.event.map(str::to_owned), event.data.to_owned()));
+        Ok(())
+    };
+    for piece in pieces {
+        parser.push(piece, &mut keep)?;
+    }
+    parser.finish(&mut keep)?;
+    Ok(events)
+}
+
+/// Returns the event-stream frames of a body that arrives in pieces, their kinds and their payloads, and
+/// what ended them early.
+pub fn read_frames<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<(String, Vec<u8>)>, Option<String>) {
+    let mut parser = EventStreamParser::default();
+    let mut frames = Vec::new();
+    for piece in pieces {
+        let pushed = parser.push(piece, |frame| {
+            frames.push((format!("{:?}", frame.kind), frame.payload.to_vec()));
+            Ok(())
+        });
+        if let Err(error) = pushed {
+            return (frames, Some(error.to_string()));
+        }
+    }
+    (frames, None)
 }
 
 /// Decodes a whole answer in pieces of the given size, draining the events after each, and returns

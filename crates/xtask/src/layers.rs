@@ -6,7 +6,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Our crates, each with those of ours it may depend on. Crates of the design that do not exist
 /// yet are in the table, so that the first line of their manifest is already checked.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("pi-ai", &[]),
     ("pi-tui", &[]),
     ("pi-agent", &["pi-ai"]),
@@ -47,6 +47,18 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ),
     // Stands on no crate of ours, so that the tests of every crate can use it.
     ("pi-test-support", &[]),
+    // A tool for tests; nothing stands on it.
+    (
+        "pi-fuzz-checks",
+        &[
+            "pi-rpc",
+            "pi-runtime",
+            "pi-tui",
+            "pi-ai",
+            "pi-config",
+            "pi-session",
+        ],
+    ),
     ("xtask", &["pi", "pi-ai", "pi-config"]),
 ];
 

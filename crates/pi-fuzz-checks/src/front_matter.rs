@@ -1,0 +1,64 @@
+//! Markdown files with a YAML block at their head: a prompt template and a skill with the same text.
+
+use std::path::Path;
+
+use pi_ai::Env;
+use pi_config::{
+    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Resources, Settings, SettingsStore,
+    load_resources,
+};
+use pretty_assertions::assert_eq;
+
+use crate::scratch;
+
+/// Checks that each file is loaded or complained about, that text without a block is kept whole, and that
+/// line ends of other systems mean the same.
+pub fn front_matter(data: &[u8]) {
+    let loaded = load(data);
+    let text = String::from_utf8_lossy(data);
+    match loaded.prompt_templates.as_slice() {
+        [template] => {
+            assert_eq!(template.name, "template");
+            let whole = text.replace("\r\n", "\n").replace('\r', "\n");
+            assert!(
+                whole.contains(&template.content),
+                "the body is what stands there"
+            );
+            if !text.contains("---") && !text.starts_with('\u{feff}') {
+                assert_eq!(template.content, whole);
+            }
+        }
+        [] => assert!(!loaded.diagnostics.is_empty(), "left out in silence"),
+        _ => unreachable!("one file is one template"),
+    }
+    if loaded.skills.is_empty() {
+        assert!(!loaded.diagnostics.is_empty(), "left out in silence");
+    }
+    if !text.contains('\r') {
+        let windows = load(text.replace('\n', "\r\n").as_bytes());
+        let unix = load(text.as_bytes());
+        assert_eq!(windows.prompt_templates, unix.prompt_templates);
+        assert_eq!(windows.skills, unix.skills);
+    }
+}
+
+fn load(bytes: &[u8]) -> Resources {
+    let template = scratch::write("templates/template.md", bytes);
+    let skill = scratch::write("skills/a-skill/SKILL.md", bytes);
+    let named = |path: &Path| vec![path.to_string_lossy().into_owned()];
+    load_resources(&ResourceRequest {
+        agent_dir: AgentDir::at(scratch::folder().join("no-agent")),
+        cwd: scratch::folder().join("templates"),
+        env: Env::fixed::<&str, &str>([]),
+        settings: SettingsStore::in_memory(Settings::default()),
+        project: ProjectAccess::Refused,
+        flags: ResourceFlags {
+            skills: named(&skill),
+            prompt_templates: named(&template),
+            no_extensions: true,
+            no_themes: true,
+            no_context_files: true,
+            ..ResourceFlags::default()
+        },
+    })
+}

@@ -1,0 +1,151 @@
+//! Patterns of models and of resource files: the first line is the pattern, the others are names.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pi_ai::{Env, Model, builtin_model, resolve_scope};
+use pi_config::{
+    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Settings, SettingsStore,
+    load_resources,
+};
+use pretty_assertions::assert_eq;
+
+use crate::scratch;
+
+/// Long enough for a busy machine, short enough to notice what grows without bound.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The files resource patterns are held against, below the agent directory.
+const FILES: [&str; 4] = [
+    "prompts/ab.md",
+    "prompts/abc.md",
+    "prompts/b.md",
+    "prompts/c-d.md",
+];
+
+/// Checks that no pattern takes long, and that those of stars and question marks mean what a slow and
+/// obvious matcher says.
+pub fn globs(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (pattern, names) = text.split_once('\n').unwrap_or((&text, "a/b\nab"));
+    let begun = Instant::now();
+    model_pattern(pattern, names);
+    file_pattern(pattern);
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+}
+
+fn model_pattern(pattern: &str, names: &str) {
+    let models: Vec<Arc<Model>> = names.lines().take(8).map(model).collect();
+    let scope = resolve_scope([pattern], &models);
+    if !is_plain(pattern) || !pattern.contains(['*', '?']) {
+        return;
+    }
+    // A model with exactly that name is meant alone.
+    if models.iter().any(|model| model.id == pattern) {
+        return;
+    }
+    let chosen: Vec<&str> = scope.models.iter().map(|it| it.model.id.as_str()).collect();
+    let mut expected: Vec<&str> = Vec::new();
+    for model in &models {
+        let full = format!("{}/{}", model.provider, model.id);
+        if (matches(pattern, &full) || matches(pattern, &model.id))
+            && !expected.contains(&model.id.as_str())
+        {
+            expected.push(&model.id);
+        }
+    }
+    assert_eq!(chosen, expected, "{pattern:?}");
+}
+
+fn model(id: &str) -> Arc<Model> {
+    let mut model = builtin_model("anthropic", "claude-sonnet-4-5").unwrap();
+    let changed = Arc::make_mut(&mut model);
+    changed.id = id.to_lowercase();
+    model
+}
+
+fn file_pattern(pattern: &str) {
+    for file in FILES {
+        let path = scratch::folder().join("globs").join(file);
+        if !path.exists() {
+            scratch::write(&format!("globs/{file}"), b"text");
+        }
+    }
+    let base = scratch::folder().join("globs");
+    let loaded = load_resources(&ResourceRequest {
+        agent_dir: AgentDir::at(&base),
+        cwd: base.join("prompts"),
+        env: Env::fixed::<&str, &str>([]),
+        settings: SettingsStore::in_memory(Settings {
+            prompts: Some(vec![format!("!{pattern}")]),
+            ..Settings::default()
+        }),
+        project: ProjectAccess::Refused,
+        flags: ResourceFlags {
+            no_context_files: true,
+            ..ResourceFlags::default()
+        },
+    });
+    if !is_plain(pattern) || pattern.contains("**") || pattern.starts_with('/') {
+        return;
+    }
+    let mut left: Vec<String> = Vec::new();
+    for template in &loaded.prompt_templates {
+        left.push(format!("prompts/{}.md", template.name));
+    }
+    left.sort_unstable();
+    let matched = |file: &str| {
+        let (_, name) = file.rsplit_once('/').unwrap();
+        matches(pattern, file) || matches(pattern, name)
+    };
+    let expected: Vec<&str> = FILES.into_iter().filter(|file| !matched(file)).collect();
+    assert_eq!(left, expected, "{pattern:?}");
+}
+
+/// Tells whether a pattern has no signs but stars and question marks, and is short enough for a
+/// matcher that tries everything.
+fn is_plain(pattern: &str) -> bool {
+    let simple = |one: char| {
+        one.is_ascii_lowercase()
+            || one.is_ascii_digit()
+            || matches!(one, '*' | '?' | '/' | '-' | '.')
+    };
+    pattern.len() <= 16 && pattern.matches('*').count() <= 4 && pattern.chars().all(simple)
+}
+
+/// Matches by trying every way: stars within a segment, `**` as a segment across them.
+fn matches(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<&str> = pattern.split('/').collect();
+    let name: Vec<&str> = name.split('/').collect();
+    segments_match(&pattern, &name)
+}
+
+fn segments_match(pattern: &[&str], name: &[&str]) -> bool {
+    match pattern {
+        [] => name.is_empty(),
+        ["**", rest @ ..] => {
+            (0..=name.len()).any(|skipped| segments_match(rest, name.get(skipped..).unwrap_or(&[])))
+        }
+        [first, rest @ ..] => match name {
+            [segment, others @ ..] => {
+                let first: Vec<char> = first.chars().collect();
+                let segment: Vec<char> = segment.chars().collect();
+                segment_matches(&first, &segment) && segments_match(rest, others)
+            }
+            [] => false,
+        },
+    }
+}
+
+fn segment_matches(pattern: &[char], name: &[char]) -> bool {
+    match (pattern, name) {
+        ([], []) => true,
+        (['*', rest @ ..], _) => {
+            segment_matches(rest, name)
+                || matches!(name, [_, others @ ..] if segment_matches(pattern, others))
+        }
+        (['?', rest @ ..], [_, others @ ..]) => segment_matches(rest, others),
+        ([wanted, rest @ ..], [one, others @ ..]) => wanted == one && segment_matches(rest, others),
+        _ => false,
+    }
+}

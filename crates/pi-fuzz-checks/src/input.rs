@@ -1,0 +1,30 @@
+//! Bytes of a terminal: the first one says where to split the rest; both ways give the same events.
+
+use std::time::{Duration, Instant};
+
+use pi_tui::{InputDecoder, InputEvent, InputTiming, KeyboardMode};
+use pretty_assertions::assert_eq;
+
+use crate::pieces::{cuts, split_input};
+
+/// Checks that keys, pastes and replies do not depend on how their bytes arrive.
+pub fn input(data: &[u8]) {
+    let Some((length, bytes)) = split_input(data) else {
+        return;
+    };
+    let now = Instant::now();
+    let [whole, pieces, halves] = cuts(bytes, length);
+    let expected = decode(&whole, now);
+    assert_eq!(decode(&pieces, now), expected);
+    assert_eq!(decode(&halves, now), expected);
+}
+
+fn decode(pieces: &[&[u8]], now: Instant) -> Vec<InputEvent> {
+    let mut decoder = InputDecoder::new(InputTiming::default(), KeyboardMode::default());
+    let mut events: Vec<InputEvent> = pieces
+        .iter()
+        .flat_map(|piece| decoder.push(piece, now))
+        .collect();
+    events.extend(decoder.expire(now + Duration::from_secs(1)));
+    events
+}

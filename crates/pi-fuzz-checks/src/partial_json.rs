@@ -1,0 +1,71 @@
+//! The arguments of a tool call while they arrive.
+
+use pi_ai::partial_json::parse_object;
+use pretty_assertions::assert_eq;
+use serde_json::Value;
+
+/// How many prefixes of a text are looked at.
+const PREFIXES: usize = 200;
+
+/// Checks that a whole object reads as `serde_json` reads it, and that what a prefix says is never taken
+/// back.
+pub fn partial_json(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let whole = Value::Object(parse_object(&text));
+    let strict = serde_json::from_str::<Value>(&text).ok();
+    let Some(strict @ Value::Object(_)) = strict else {
+        return;
+    };
+    assert_eq!(whole, strict);
+    if names_of(&strict) != colons_of(&text) {
+        // A key that is there twice takes back what it said before.
+        return;
+    }
+    let mut before = Value::Object(parse_object(""));
+    let step = text.len() / PREFIXES + 1;
+    for (end, _) in text.char_indices().step_by(step) {
+        let prefix = text.get(..end).unwrap_or_default();
+        let now = Value::Object(parse_object(prefix));
+        assert!(grows(&before, &now), "{before} became {now} at {prefix:?}");
+        before = now;
+    }
+    assert!(grows(&before, &strict), "{before} became {strict}");
+}
+
+/// Returns whether `now` says all that `before` said. A number may have been cut off.
+fn grows(before: &Value, now: &Value) -> bool {
+    match (before, now) {
+        (Value::Object(before), Value::Object(now)) => before
+            .iter()
+            .all(|(key, value)| now.get(key).is_some_and(|now| grows(value, now))),
+        (Value::Array(before), Value::Array(now)) => {
+            before.len() <= now.len() && before.iter().zip(now).all(|(old, new)| grows(old, new))
+        }
+        (Value::String(before), Value::String(now)) => now.starts_with(before.as_str()),
+        (Value::Number(_), Value::Number(_)) => true,
+        (before, now) => before == now,
+    }
+}
+
+fn names_of(value: &Value) -> usize {
+    match value {
+        Value::Object(object) => object.len() + object.values().map(names_of).sum::<usize>(),
+        Value::Array(items) => items.iter().map(names_of).sum(),
+        _ => 0,
+    }
+}
+
+/// Counts the colons of valid JSON outside of strings.
+fn colons_of(text: &str) -> usize {
+    let (mut colons, mut quoted, mut escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b':' if !quoted => colons += 1,
+            _ => {}
+        }
+    }
+    colons
+}

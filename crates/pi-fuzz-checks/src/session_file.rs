@@ -1,0 +1,98 @@
+//! A session file as crashes, other programs and hands leave it.
+
+use std::fs;
+use std::path::Path;
+
+use pi_session::{Access, OpenSession, Session, SessionError};
+use pretty_assertions::assert_eq;
+use serde_json::Value;
+
+use crate::scratch;
+
+/// Checks that every good line of a file is an entry, that what is appended comes after all that was there,
+/// and that opening the file again finds the same.
+pub fn session_file(data: &[u8]) {
+    let path = scratch::write("session.jsonl", data);
+    let Ok(reader) = open(&path, Access::Read) else {
+        // What is no session is not touched; an empty file gets a header.
+        let opened = open(&path, Access::Write);
+        if opened.is_err() {
+            assert_eq!(fs::read(&path).unwrap(), data);
+        }
+        return;
+    };
+    let is_current = reader.findings().migrated_from.is_none();
+    let ids = ids_of(data);
+    assert!(reader.len() >= ids.len());
+    // Entries of the first format get new ids.
+    for id in ids.iter().filter(|_| is_current) {
+        assert!(reader.contains(id), "{id:?} is lost");
+        reader.entry_json(id).unwrap();
+    }
+    drop(reader);
+    assert_eq!(fs::read(&path).unwrap(), data, "reading changes nothing");
+
+    let Ok(mut writer) = open(&path, Access::Write) else {
+        return;
+    };
+    let before = lines_of(&writer);
+    let skipped = writer.findings().skipped_lines;
+    writer.set_name("appended").unwrap();
+    let leaf = writer.leaf_id().unwrap().clone();
+    drop(writer);
+    if is_current {
+        assert!(
+            fs::read(&path).unwrap().starts_with(data),
+            "nothing goes away"
+        );
+    }
+
+    let again = open(&path, Access::Write).unwrap();
+    assert_eq!(again.leaf_id(), Some(&leaf));
+    assert_eq!(again.name(), Some("appended"));
+    let findings = again.findings();
+    assert!(!findings.torn_tail && !findings.missing_line_feed);
+    if is_current {
+        assert_eq!(findings.skipped_lines, skipped);
+    }
+    let after = lines_of(&again);
+    assert_eq!(after.len(), before.len() + 1);
+    assert!(after.starts_with(&before));
+}
+
+fn open(path: &Path, access: Access) -> Result<Session, SessionError> {
+    Session::open(
+        path,
+        OpenSession {
+            access,
+            ..OpenSession::default()
+        },
+    )
+}
+
+/// Returns the ids of the lines that are entries by any standard, as a slow and obvious reader finds
+/// them. The session's own reader takes some more, as JavaScript does.
+fn ids_of(data: &[u8]) -> Vec<String> {
+    let data = data.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(data);
+    let lines = data.split(|byte| *byte == b'\n');
+    let objects = lines.filter_map(|line| {
+        let text = String::from_utf8_lossy(line);
+        serde_json::from_str::<Value>(&text).ok()
+    });
+    let text = |value: &Value, key: &str| value.get(key)?.as_str().map(str::to_owned);
+    objects
+        .filter(|object| text(object, "type").is_some_and(|kind| kind != "session"))
+        .filter_map(|object| text(&object, "id"))
+        .collect()
+}
+
+/// Returns the JSON of every entry in the order of the file.
+fn lines_of(session: &Session) -> Vec<String> {
+    let entries = session.entries();
+    entries
+        .map(|entry| match entry {
+            Ok(entry) => serde_json::to_string(&*entry).unwrap(),
+            Err(error) => error.to_string(),
+        })
+        .collect()
+}

@@ -1,0 +1,55 @@
+//! `settings.json` as people and other programs leave it, and one setting that is saved to it.
+
+use std::fs;
+use std::path::Path;
+
+use pi_config::{AgentDir, ProjectAccess, Scope, SettingsStore};
+use pretty_assertions::assert_eq;
+use serde_json::{Map, Value};
+
+use crate::scratch;
+
+/// Settings that had other names or shapes once; a file is brought up to date when it is written.
+const RENAMED: [&str; 7] = [
+    "queueMode",
+    "steeringMode",
+    "websockets",
+    "transport",
+    "skills",
+    "enableSkillCommands",
+    "retry",
+];
+
+/// Checks that saving one setting keeps everything else, and that a file nobody can read stays as it is.
+pub fn settings_file(data: &[u8]) {
+    let file = scratch::write("agent/settings.json", data);
+    let folder = scratch::folder();
+    let agent = AgentDir::at(folder.join("agent"));
+    let store = SettingsStore::open(&agent, &folder, ProjectAccess::Refused);
+    let before = object(data);
+    let saved = store.update(Scope::User, |settings| {
+        settings.theme = Some("another".to_owned());
+    });
+    assert_eq!(store.settings().theme.as_deref(), Some("another"));
+    let Ok(()) = saved else {
+        assert_eq!(fs::read(&file).unwrap(), data, "left as it was");
+        return;
+    };
+    let after = read(&file);
+    assert_eq!(after.get("theme"), Some(&Value::from("another")));
+    for (key, value) in before.unwrap_or_default() {
+        if key != "theme" && !RENAMED.contains(&key.as_str()) {
+            assert_eq!(after.get(&key), Some(&value), "{key}");
+        }
+    }
+    let again = SettingsStore::open(&agent, &folder, ProjectAccess::Refused);
+    assert_eq!(again.settings(), store.settings());
+}
+
+fn object(bytes: &[u8]) -> Option<Map<String, Value>> {
+    serde_json::from_slice(bytes).ok()
+}
+
+fn read(file: &Path) -> Map<String, Value> {
+    object(&fs::read(file).unwrap()).unwrap()
+}

@@ -1,0 +1,30 @@
+//! Foreign text: the first byte is a width.
+
+use pi_tui::{
+    Edge, Truncation, expand_for_terminal, sanitize, slice_columns, strip_ansi, truncate_to_width,
+    visible_width, wrap_text,
+};
+use pretty_assertions::assert_eq;
+
+/// Checks that nothing comes out wider than asked, and that nothing dangerous survives.
+pub fn text(data: &[u8]) {
+    let Some((width, bytes)) = data.split_first() else {
+        return;
+    };
+    let width = usize::from(*width).max(1);
+    let text = String::from_utf8_lossy(bytes);
+    for line in wrap_text(&text, width) {
+        assert!(visible_width(&line) <= width, "{line:?}");
+    }
+    assert!(visible_width(&truncate_to_width(&text, width, Truncation::default())) <= width);
+    assert!(slice_columns(&text, 3..3 + width, Edge::Drop).width <= width);
+    let clean = sanitize(&text);
+    assert!(
+        clean
+            .chars()
+            .all(|one| matches!(one, '\n' | '\t') || !one.is_control())
+    );
+    assert_eq!(sanitize(&clean), clean);
+    strip_ansi(&text);
+    expand_for_terminal(&text);
+}

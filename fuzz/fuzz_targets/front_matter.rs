@@ -1,0 +1,5 @@
+//! Markdown files with a YAML block at their head; see `pi_fuzz_checks::front_matter`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pi_fuzz_checks::front_matter(data));

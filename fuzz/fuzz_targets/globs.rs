@@ -1,0 +1,5 @@
+//! Patterns of models and of resource files; see `pi_fuzz_checks::globs`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pi_fuzz_checks::globs(data));

@@ -1,0 +1,5 @@
+//! Arguments of a tool call while they arrive; see `pi_fuzz_checks::partial_json`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pi_fuzz_checks::partial_json(data));

@@ -1,0 +1,5 @@
+//! Lines of a client of RPC mode; see `pi_fuzz_checks::rpc_lines`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pi_fuzz_checks::rpc_lines(data));
