@@ -189,10 +189,13 @@ fn turn_to_take_over(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
+/// Tells whether a lock was left behind. One from the future was, too: its holder would have renewed it
+/// since the clock was put back, and waiting for that time to come could take years.
 fn is_stale(held: Identity, stale: Duration) -> bool {
-    SystemTime::now()
+    let distance = SystemTime::now()
         .duration_since(held.modified)
-        .is_ok_and(|age| age > stale)
+        .unwrap_or_else(|ahead| ahead.duration());
+    distance > stale
 }
 
 /// Removes a lock that was left behind; returns whether that was the one we judged.

@@ -71,6 +71,23 @@ async fn a_lock_left_behind_is_taken_over() {
 }
 
 #[tokio::test]
+async fn a_lock_from_before_the_clock_was_put_back_is_taken_over() {
+    let (_home, file, lock) = setup();
+    fs::create_dir(&lock).unwrap();
+    let ahead = |seconds| SystemTime::now() + Duration::from_secs(seconds);
+    let date = |then| open_directory(&lock).unwrap().set_modified(then).unwrap();
+    date(ahead(20));
+    let refused = LockDir::acquire(&file, TIMING).await;
+    assert!(
+        matches!(refused, Err(LockError::Held)),
+        "clocks differ a little"
+    );
+    date(ahead(3_000_000_000));
+    let held = LockDir::acquire(&file, TIMING).await.unwrap();
+    assert!(held.is_held());
+}
+
+#[tokio::test]
 async fn a_lost_lock_is_noticed_and_not_released() {
     let (_home, file, lock) = setup();
     let held = LockDir::acquire(&file, TIMING).await.unwrap();
