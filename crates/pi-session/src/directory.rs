@@ -8,6 +8,12 @@ const SESSIONS: &str = "sessions";
 /// The extension of session files.
 pub(crate) const EXTENSION: &str = "jsonl";
 
+/// The longest name of a working directory that a directory is called after; a disk takes 255 bytes.
+const LONGEST_NAME: usize = 250;
+
+/// How much of a longer one is kept.
+const KEPT_OF_LONG_NAME: usize = 200;
+
 /// The directory that holds the sessions of one working directory.
 ///
 /// The default one holds nothing else. One the user chose may hold sessions of many working
@@ -66,7 +72,22 @@ pub fn sessions_root(agent_directory: &Path) -> PathBuf {
 fn directory_name(cwd: &Path) -> String {
     let cwd = cwd.to_string_lossy();
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(&cwd);
-    format!("--{}--", inner.replace(['/', '\\', ':'], "-"))
+    let name = inner.replace(['/', '\\', ':'], "-");
+    if name.len() <= LONGEST_NAME {
+        return format!("--{name}--");
+    }
+    // No disk takes a longer name. The beginning tells people where it belongs, the rest tells it from
+    // others; the TypeScript pi cannot work there at all.
+    let kept = name.floor_char_boundary(KEPT_OF_LONG_NAME);
+    let beginning = name.get(..kept).unwrap_or_default();
+    format!("--{beginning}-{:016x}--", fingerprint(&cwd))
+}
+
+/// Returns a number for a text that is the same on every machine (FNV-1a).
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// Names the file of a session.
@@ -110,6 +131,19 @@ mod tests {
             let directory = SessionDirectory::default_for(Path::new("/agent"), Path::new(cwd));
             assert_eq!(directory.path(), Path::new("/agent/sessions").join(name));
         }
+    }
+
+    #[test]
+    fn the_names_of_long_paths_are_short_and_differ() {
+        let name = |cwd: &str| directory_name(Path::new(cwd));
+        let long = format!("/{}", "日本/".repeat(100));
+        let other = format!("{long}x");
+        assert_ne!(name(&long), name(&other));
+        for name in [name(&long), name(&other), name(&"/a".repeat(125))] {
+            assert!(name.len() <= 255, "{}", name.len());
+            assert!(name.starts_with("--") && name.ends_with("--"));
+        }
+        assert_eq!(name(&"/a".repeat(125)).len(), 249 + 4);
     }
 
     #[test]
