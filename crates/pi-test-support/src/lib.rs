@@ -1,5 +1,5 @@
 //! What the tests of several crates share: loopback servers whose timing a test controls, a proxy
-//! that records, certificates of our own, temporary homes.
+//! that records, certificates of our own, temporary homes, disks that fail.
 //!
 //! ```no_run
 //! # async fn example() {
@@ -21,6 +21,8 @@ mod certificate;
 mod gate;
 mod gated_server;
 mod http1;
+#[cfg(target_os = "linux")]
+mod kernel_fault;
 mod npm_registry;
 mod recording_proxy;
 mod reply;
@@ -29,6 +31,8 @@ mod temp_home;
 pub use certificate::TestAuthority;
 pub use gated_server::GatedServer;
 pub use http1::RecordedRequest;
+#[cfg(target_os = "linux")]
+pub use kernel_fault::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
 pub use npm_registry::NpmRegistry;
 pub use npm_registry::archive;
 pub use recording_proxy::RecordingProxy;

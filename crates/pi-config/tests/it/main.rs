@@ -6,6 +6,8 @@
 )]
 
 mod auth_file;
+#[cfg(target_os = "linux")]
+mod disk_faults;
 mod models_collection;
 mod models_store;
 #[cfg(unix)]

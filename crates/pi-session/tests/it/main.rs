@@ -6,6 +6,8 @@
     reason = "a test that cannot set up its files has failed; one process tells another by printing"
 )]
 
+#[cfg(target_os = "linux")]
+mod disk_faults;
 mod forking;
 mod listing;
 mod migration;

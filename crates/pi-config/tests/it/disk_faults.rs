@@ -1,0 +1,134 @@
+//! A disk that fails, or a process that dies, at every step of a change to settings, credentials and trust.
+//!
+//! The kernel makes the faults, in a process of their own: see `pi_test_support::under_kernel_fault`.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use pi_ai::{Credential, CredentialStore};
+use pi_config::{AgentDir, AuthFile, ProjectAccess, Scope, SettingsStore, TrustStore, TrustUpdate};
+use pi_test_support::{
+    DiskFault, DiskStep, TempHome, install_kernel_fault, under_kernel_fault, was_killed,
+};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+const STORE: &str = "PI_TEST_STORE";
+const AGENT_DIR: &str = "PI_TEST_AGENT_DIR";
+const STORES: [&str; 3] = ["settings.json", "auth.json", "trust.json"];
+
+/// What a store holds before the change.
+fn before(store: &str) -> Value {
+    match store {
+        "settings.json" => json!({"theme": "dark", "foreign": {"kept": [1, 2]}}),
+        "auth.json" => json!({"openai": {"type": "api_key", "key": "sk-before"}}),
+        _ => json!({"/a/project": true}),
+    }
+}
+
+/// What it holds after.
+fn after(store: &str) -> Value {
+    let mut value = before(store);
+    match store {
+        "settings.json" => value["theme"] = json!("light"),
+        "auth.json" => value["groq"] = json!({"type": "api_key", "key": "sk-after"}),
+        _ => value["/b/project"] = json!(true),
+    }
+    value
+}
+
+/// Makes the change; an error is told by a panic.
+fn change(store: &str, agent_dir: &Path) {
+    let agent_dir = AgentDir::at(agent_dir);
+    match store {
+        "settings.json" => {
+            let settings = SettingsStore::open(&agent_dir, Path::new("/"), ProjectAccess::Refused);
+            let changed = settings.update(Scope::User, |it| it.theme = Some("light".to_owned()));
+            changed.unwrap();
+        }
+        "auth.json" => {
+            let runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = { runtime }.enable_all().build().unwrap();
+            let auth = AuthFile::new(agent_dir.auth_file());
+            let put = auth.put("groq", Credential::api_key("sk-after"));
+            runtime.block_on(put).unwrap();
+        }
+        _ => {
+            let update = TrustUpdate::trust("/b/project");
+            TrustStore::new(&agent_dir).save(&[update]).unwrap();
+        }
+    }
+}
+
+#[test]
+#[ignore = "run by another test, in a process of its own"]
+fn change_under_a_fault() {
+    let (Ok(store), Ok(agent_dir)) = (std::env::var(STORE), std::env::var(AGENT_DIR)) else {
+        return;
+    };
+    if install_kernel_fault() {
+        change(&store, Path::new(&agent_dir));
+    }
+}
+
+/// Lets locks look as if their holders died long ago.
+fn age_locks(folder: &Path) {
+    let long_ago = SystemTime::now() - Duration::from_mins(5);
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "lock") {
+            fs::File::open(path)
+                .unwrap()
+                .set_modified(long_ago)
+                .unwrap();
+        }
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+#[test]
+fn a_change_is_made_or_not_made_and_the_next_one_works() {
+    for store in STORES {
+        for step in DiskStep::ALL.into_iter().take(7) {
+            for fault in DiskFault::ALL.into_iter().take(4) {
+                let home = TempHome::new();
+                home.write(&format!("agent/{store}"), before(store).to_string());
+                let folder = home.path().join("agent");
+                let lock = format!("{store}.lock");
+                let case = format!("{store}: {fault:?} at {step:?}");
+                let test = "disk_faults::change_under_a_fault";
+                let output = under_kernel_fault(test, step, fault)
+                    .env(STORE, store)
+                    .env(AGENT_DIR, &folder)
+                    .output()
+                    .unwrap();
+                let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                let content = || -> Value {
+                    serde_json::from_str(&home.read(&format!("agent/{store}"))).unwrap()
+                };
+                // The last step comes when the change is made, and is only the lock's.
+                let is_made = step == DiskStep::RemoveFolder;
+                let expected = if is_made { after(store) } else { before(store) };
+                assert_eq!(content(), expected, "{case}: {told}");
+                if fault == DiskFault::Kill {
+                    assert!(was_killed(output.status), "{case}: {output:?}");
+                } else {
+                    assert_eq!(output.status.success(), is_made, "{case}: {told}");
+                    let is_locked = is_made && names(&folder).contains(&lock);
+                    let expected = 1 + usize::from(is_locked);
+                    assert_eq!(names(&folder).len(), expected, "{case}: no debris");
+                }
+                age_locks(&folder);
+                change(store, &folder);
+                assert_eq!(content(), after(store), "{case}: the next change");
+                assert!(!names(&folder).contains(&lock), "{case}");
+            }
+        }
+    }
+}
