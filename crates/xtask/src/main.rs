@@ -5,6 +5,7 @@ mod extension_packages;
 mod layers;
 mod models;
 mod start_order;
+mod soak;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -29,6 +30,9 @@ Tasks:
   docs [--check]
           Writes the tables of the manual that come from the code: flags, settings, variables,
           keys, commands. With --check it only tells whether they are up to date.
+  soak [--binary PROGRAM] [--turns N] [--entries N] [--reloads N]
+          Drives PROGRAM (target/release/pi) through a day of use in a few minutes and samples
+          its memory, descriptors and threads; fails if one of them grows.
 ";
 
 fn main() -> ExitCode {
@@ -62,6 +66,7 @@ fn run(arguments: &[String]) -> Result<String> {
         ["layers"] => layers::run(),
         ["start-order", profiles @ ..] => start_order::run(profiles),
         ["models", options @ ..] => models::run(&models::Options::parse(options)?),
+        ["soak", options @ ..] => soak::run(&soak::Options::parse(options)?),
         ["docs", extra, ..] => bail!("`docs` takes `--check` alone, got `{extra}`"),
         ["layers", extra, ..] => bail!("`layers` takes no argument, got `{extra}`"),
         [task, ..] => bail!("unknown task `{task}`\n\n{}", USAGE.trim_end()),
