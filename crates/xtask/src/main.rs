@@ -4,8 +4,8 @@ mod docs;
 mod extension_packages;
 mod layers;
 mod models;
-mod start_order;
 mod soak;
+mod start_order;
 
 use std::io::Write as _;
 use std::process::ExitCode;
