@@ -58,8 +58,8 @@ impl Row {
                 format!("loads here only; there: {why}")
             }
             (Some(Outcome::Loaded(_)), None) => "loads".to_owned(),
-            (Some(Outcome::Failed(why)), Some(Outcome::Failed(_))) => {
-                format!("fails in both: {why}")
+            (Some(Outcome::Failed(why)), Some(Outcome::Failed(there))) => {
+                format!("fails in both: {why}; there: {there}")
             }
             (Some(Outcome::Failed(why)), _) => format!("fails: {why}"),
         }

@@ -1,6 +1,7 @@
 //! One program with one package: does it load, and what is registered then that was not before.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ use serde::Deserialize;
 const PROBE: &str = include_str!("probe.js");
 /// More than any start takes.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// More than any end takes, unless an extension keeps the program.
+const TIME_TO_END: Duration = Duration::from_secs(20);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What is registered.
@@ -91,11 +94,13 @@ impl Program {
         let mut rpc = self.command(package);
         rpc.args(["--mode", "rpc"]).env("PROBE_RESULT", &result);
         let (code, _, errors) = self.run_until(rpc, &result)?;
-        // A program that ends with an error has refused an extension.
-        if !result.exists() || code != Some(0) {
+        // A program that ends with an error has refused an extension; one that is kept from ending by what an
+        // extension still does has not.
+        if !result.exists() || code.is_some_and(|code| code != 0) {
             let first = errors.lines().find(|line| !line.trim().is_empty());
-            let why = first.unwrap_or("nothing was said").to_owned();
-            return Ok(Outcome::Failed(format!("{why} (status {code:?})")));
+            return Ok(Outcome::Failed(without_folders(
+                first.unwrap_or("nothing was said"),
+            )));
         }
         let text = std::fs::read_to_string(&result)?;
         Ok(Outcome::Loaded(serde_json::from_str(&text)?))
@@ -142,7 +147,7 @@ impl Program {
             .arg(self.home.join("probe.js"))
             .current_dir(self.home.join("project"))
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", self.search_path())
             .env("HOME", &self.home)
             .env("PI_CODING_AGENT_DIR", self.home.join("agent"))
             .env("PI_OFFLINE", "1");
@@ -150,6 +155,17 @@ impl Program {
             command.arg("-e").arg(package);
         }
         command
+    }
+
+    /// Returns where programs are looked for: a Node that stands beside the program is the one it was installed with.
+    fn search_path(&self) -> OsString {
+        let mut path = OsString::new();
+        if let Some(folder) = self.path.parent() {
+            path.push(folder);
+            path.push(":");
+        }
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        path
     }
 
     /// Runs a command until it ends by itself, or until the file appears; then its input is closed.
@@ -166,15 +182,16 @@ impl Program {
             .spawn()
             .with_context(|| format!("{} cannot be run", self.path.display()))?;
         let mut input = child.stdin.take();
-        let began = Instant::now();
+        let mut limit = Instant::now() + PATIENCE;
         let code = loop {
             if let Some(status) = child.try_wait()? {
                 break status.code();
             }
-            if file.exists() {
+            if input.is_some() && file.exists() {
                 drop(input.take());
+                limit = limit.min(Instant::now() + TIME_TO_END);
             }
-            if began.elapsed() > PATIENCE {
+            if Instant::now() > limit {
                 child.kill()?;
                 child.wait()?;
                 break None;
@@ -186,6 +203,18 @@ impl Program {
         };
         Ok((code, read(&output)?, read(&errors)?))
     }
+}
+
+/// Leaves out where packages were installed, which is nobody's concern.
+fn without_folders(text: &str) -> String {
+    let words = text
+        .split(' ')
+        .map(|word| match word.rsplit_once("/node_modules/") {
+            Some((before, inside)) if before.starts_with('"') => format!("\"{inside}"),
+            Some((_, inside)) => inside.to_owned(),
+            None => word.to_owned(),
+        });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the flags a help lists: lines that begin with one.
@@ -207,6 +236,14 @@ fn flags(help: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_named_from_their_package_on() {
+        let said = "error: /x/node_modules/a/node_modules/@b/c/index.ts: it fails";
+        assert_eq!(without_folders(said), "error: @b/c/index.ts: it fails");
+        let quoted = r#"error: "/x/node_modules/a/index.ts": it fails"#;
+        assert_eq!(without_folders(quoted), r#"error: "a/index.ts": it fails"#);
+    }
 
     #[test]
     fn flags_are_the_words_at_the_beginning_of_lines() {
