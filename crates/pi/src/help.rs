@@ -25,6 +25,7 @@ Commands (each has its own --help):
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
   config                            Turn resources of packages on and off
   replay                            Run a recorded conversation again, offline
+  fsck                              Check session files, and repair them
 ";
 
 const REST: &str = "

@@ -11,6 +11,7 @@ mod docs_command;
 mod environment;
 mod export_command;
 mod extension_failures;
+mod fsck_command;
 mod hardening;
 mod help;
 mod interactive_mode;
@@ -61,6 +62,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return block_on(replay_command::run(words, Env::process()));
+        }
+        Some("fsck") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return fsck_command::run(words, &Env::process());
         }
         Some("docs") => {
             let words = words.iter().skip(1);

@@ -16,6 +16,7 @@ mod example_extensions;
 mod extension_abuse;
 mod extension_driver;
 mod extension_parts;
+mod fsck;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;
