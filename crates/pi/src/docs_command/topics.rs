@@ -34,7 +34,7 @@ pub(super) static TOPICS: [Topic; 23] = [
     topic!("providers", "Keys, sign-ins and servers of your own", ["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
     topic!("models", "Choosing models, thinking levels, models.json", ["model", "thinking", "models.json", "catalogue"]),
     topic!("sessions", "Resuming, branching, forking, exporting", ["session", "tree", "fork", "resume", "branch", "export"]),
-    topic!("session-files", "What a session file holds and what is promised about it", ["jsonl", "format", "crash", "entries"]),
+    topic!("session-files", "What a session file holds and what is promised about it", ["jsonl", "format", "crash", "entries", "fsck", "repair"]),
     topic!("compaction", "How long conversations are shortened", ["compact", "summary", "context", "overflow"]),
     topic!("tools", "What the model can do, and its limits", ["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
     topic!("extensions", "Writing extensions in TypeScript", ["extension", "plugin", "hooks", "events", "api"]),
