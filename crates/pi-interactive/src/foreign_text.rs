@@ -91,7 +91,8 @@ pub(crate) fn fitted_line(text: &str, width: usize) -> (String, bool) {
 
 /// Returns what of some bytes may be written to the terminal besides frames: titles, notifications,
 /// the clipboard, the bell. What would move the cursor or print text is left out, and so is what makes the
-/// terminal answer, which would arrive as input, or exchange files.
+/// terminal answer, which would arrive as input, or exchange files. Words among the sequences mean that somebody
+/// logs a text of others: nothing of it is meant for the terminal.
 pub(crate) fn out_of_band(data: &str) -> String {
     let mut kept = String::new();
     for token in AnsiTokens::new(data) {
@@ -106,6 +107,10 @@ pub(crate) fn out_of_band(data: &str) -> String {
                 }
             }
             AnsiToken::Text(text) => {
+                let is_word = |character: char| !character.is_control() && character != ' ';
+                if text.contains(is_word) {
+                    return String::new();
+                }
                 kept.extend(text.chars().filter(|character| *character == '\x07'));
             }
         }
@@ -185,12 +190,14 @@ mod tests {
 
     #[test]
     fn only_what_leaves_the_screen_alone_is_written() {
-        let data = "text\x1b[2J\x1b]777;notify;a;b\x07\x07\x1b]9;hi\x1b\\";
+        let data = "\x1b[2J\x1b]777;notify;a;b\x07\x07\x1b]9;hi\x1b\\";
         assert_eq!(
             out_of_band(data),
             "\x1b]777;notify;a;b\x07\x07\x1b]9;hi\x1b\\"
         );
         for data in [
+            "fetched: \x1b]0;title\x07",
+            "\x1b]52;c;aGk=\x07 was fetched",
             "\x1b]52;c;?\x07",
             "\x1b]10;?\x1b\\",
             "\x1b]50;font\x07",
