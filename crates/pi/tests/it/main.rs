@@ -17,6 +17,8 @@ mod extension_abuse;
 mod extension_driver;
 mod extension_parts;
 mod fsck;
+mod hostile_model;
+mod hostile_page;
 mod hostile_repository;
 #[cfg(unix)]
 mod interactive;
