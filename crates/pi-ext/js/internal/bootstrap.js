@@ -3,6 +3,7 @@
 import { requireModule } from "pi:native";
 import { clearTimer, setImmediate, setInterval, setTimeout } from "pi:timers";
 import { console } from "pi:console";
+import "pi:localized";
 import "pi:host";
 import "pi:stack";
 
@@ -67,20 +68,3 @@ lazy("node:buffer", "Buffer");
 lazy("node:process", "process");
 lazy("pi:web/websocket", "WebSocket", "MessageEvent", "CloseEvent", "ErrorEvent");
 lazy("pi:missing", "WebAssembly", "Worker", "MessageChannel", "BroadcastChannel");
-
-// Number and date formatting of the locale is `Intl`'s work, wherever it is asked for.
-function localized(prototype, name, format) {
-  Object.defineProperty(prototype, name, {
-    value(...options) {
-      return format(requireModule("pi:web/intl"), this, options);
-    },
-    writable: true,
-    configurable: true,
-  });
-}
-localized(Number.prototype, "toLocaleString", (intl, value, options) => intl.formatNumber(value, ...options));
-localized(BigInt.prototype, "toLocaleString", (intl, value, options) => intl.formatNumber(value, ...options));
-localized(Date.prototype, "toLocaleString", (intl, value, options) => intl.formatDate(value, "any", ...options));
-localized(Date.prototype, "toLocaleDateString", (intl, value, options) => intl.formatDate(value, "date", ...options));
-localized(Date.prototype, "toLocaleTimeString", (intl, value, options) => intl.formatDate(value, "time", ...options));
-localized(String.prototype, "localeCompare", (intl, value, options) => intl.compare(String(value), ...options));

@@ -1,0 +1,19 @@
+// Number and date formatting of the locale is `Intl`'s work, wherever it is asked for. This comes before the
+// language's own objects are remembered: to put them back shall not undo it.
+import { requireModule } from "pi:native";
+
+function localized(prototype, name, format) {
+  Object.defineProperty(prototype, name, {
+    value(...options) {
+      return format(requireModule("pi:web/intl"), this, options);
+    },
+    writable: true,
+    configurable: true,
+  });
+}
+localized(Number.prototype, "toLocaleString", (intl, value, options) => intl.formatNumber(value, ...options));
+localized(BigInt.prototype, "toLocaleString", (intl, value, options) => intl.formatNumber(value, ...options));
+localized(Date.prototype, "toLocaleString", (intl, value, options) => intl.formatDate(value, "any", ...options));
+localized(Date.prototype, "toLocaleDateString", (intl, value, options) => intl.formatDate(value, "date", ...options));
+localized(Date.prototype, "toLocaleTimeString", (intl, value, options) => intl.formatDate(value, "time", ...options));
+localized(String.prototype, "localeCompare", (intl, value, options) => intl.compare(String(value), ...options));
