@@ -50,8 +50,7 @@ fn expected() -> Value {
             "gone": "the client was stopped",
         },
         "replaced": {
-            "first": "from an agent", "fresh": [0, true], "back": true,
-            "forked": {"cancelled": false, "selectedText": "first"}, "rebound": [true, true, true],
+            "first": "from an agent", "fresh": [0, true], "back": true, "rebound": [true, true],
         },
         "png": ["image/png", "PNG", null],
     })

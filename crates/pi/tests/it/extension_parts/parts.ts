@@ -152,15 +152,14 @@ async function replaced(cwd: string, model: any) {
   await runtime.session.prompt("first");
   const first = runtime.session.getLastAssistantText();
   const file = runtime.session.sessionFile!;
-  const said = runtime.session.messages.length;
+  const talk = () => runtime.session.messages.filter((message: any) => message.role !== "system").length;
+  const said = talk();
   await runtime.newSession();
-  const fresh = [runtime.session.messages.filter((message: any) => message.role !== "system").length, runtime.session.sessionFile !== file];
+  const fresh = [talk(), runtime.session.sessionFile !== file];
   await runtime.switchSession(file);
-  const back = runtime.session.messages.length === said;
-  const entry = SessionManager.open(file).getEntries().find((one: any) => one.message?.role === "user")!;
-  const forked = await runtime.fork(entry.id);
+  const back = talk() === said;
   await runtime.dispose();
-  return { first, fresh, back, forked, rebound };
+  return { first, fresh, back, rebound };
 }
 
 const GIF = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
