@@ -11,6 +11,8 @@ mod bad_input;
 mod child_environment;
 mod command_line;
 mod component_table;
+#[cfg(target_os = "linux")]
+mod disk_faults;
 mod docs;
 mod example_extensions;
 mod extension_abuse;
@@ -30,6 +32,7 @@ mod process;
 mod reference_client;
 mod rpc_mode;
 mod signals;
+mod surroundings;
 #[cfg(unix)]
 mod terminal;
 mod travel;

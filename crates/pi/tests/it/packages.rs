@@ -12,13 +12,13 @@ use tokio::process::Command;
 use crate::process::{Finished, LIMIT, World, answer};
 use crate::reference_client::modules;
 
-struct Shop {
-    world: World,
+pub(crate) struct Shop {
+    pub(crate) world: World,
     registry: NpmRegistry,
 }
 
 impl Shop {
-    async fn open(replies: Vec<pi_test_support::Reply>) -> Self {
+    pub(crate) async fn open(replies: Vec<pi_test_support::Reply>) -> Self {
         let world = World::new(replies).await;
         let registry = NpmRegistry::start();
         world
@@ -54,17 +54,17 @@ impl Shop {
         command
     }
 
-    async fn run(&self, arguments: &[&str]) -> Finished {
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Finished {
         let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_pi")), arguments);
         let output = tokio::time::timeout(LIMIT, command.output()).await;
         Finished::new(output.expect("pi hangs").unwrap())
     }
 
-    fn settings(&self) -> Value {
+    pub(crate) fn settings(&self) -> Value {
         serde_json::from_str(&self.world.home.read("agent/settings.json")).unwrap()
     }
 
-    fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         self.world.home.path().join("agent/npm").join(path).exists()
     }
 }
