@@ -26,7 +26,7 @@ macro_rules! topic {
 
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
-pub(super) static TOPICS: [Topic; 24] = [
+pub(super) static TOPICS: [Topic; 25] = [
     topic!("quick-start", "From nothing to the first change in your project", ["start", "begin", "install", "tutorial", "overview"]),
     topic!("interactive", "The terminal application: editor, commands, queue, screen", ["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic!("command-line", "Flags, modes, input, exit codes, subcommands", ["cli", "flags", "options", "print", "exit", "replay"]),
@@ -47,6 +47,7 @@ pub(super) static TOPICS: [Topic; 24] = [
     topic!("rpc", "Driving pi from editors and bots", ["protocol", "editor", "client"]),
     topic!("json", "Every event as a line of JSON", ["events", "jsonl", "stream"]),
     topic!("sdk", "Using pi as a Rust library", ["rust", "library", "crate", "api"]),
+    topic!("performance", "What pi costs, measured, and how to measure it", ["speed", "memory", "benchmark", "profile", "fast"]),
     topic!("security", "What pi protects, what it does not, and how to sandbox it", ["sandbox", "trust", "secrets", "privacy", "telemetry"]),
     topic!("reliability", "What is promised about your files, and how it is tried", ["durability", "faults", "soak", "damage"]),
     topic!("hostile-input", "Every attack we know of, what pi does about it, and the proof", ["attacks", "injection", "hostile", "threats"]),
