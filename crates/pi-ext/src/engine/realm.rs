@@ -462,7 +462,8 @@ impl Realm {
 }
 
 fn is_out_of_memory(thrown: &Thrown) -> bool {
-    (thrown.name == "InternalError" && thrown.message == "out of memory")
+    // There may be no memory left for the words.
+    (thrown.name == "InternalError" && matches!(thrown.message.as_str(), "out of memory" | ""))
         // With no memory left for the error itself, the engine throws `null`.
         || (thrown.name.is_empty() && thrown.message == "null")
 }
