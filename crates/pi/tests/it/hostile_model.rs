@@ -106,7 +106,9 @@ async fn megabytes_of_arguments_are_written_as_they_came() {
     let world = World::new([reply, answer("done")]).await;
     // The conversation is longer than the model's window now, and shall not be shortened.
     let settings = json!({"compaction": {"enabled": false}});
-    world.home.write("agent/settings.json", settings.to_string());
+    world
+        .home
+        .write("agent/settings.json", settings.to_string());
     say(&world).await;
     let written = std::fs::metadata(world.project().join("large.txt")).unwrap();
     assert_eq!(written.len(), (PIECES << 20) as u64);
