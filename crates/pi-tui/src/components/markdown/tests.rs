@@ -446,3 +446,16 @@ fn a_formula_that_stays_open_looks_the_same_however_it_arrived() {
         assert_eq!(streamed(&pieces, 40), streamed(&[text], 40), "{text:?}");
     }
 }
+
+#[test]
+fn items_without_a_paragraph_are_set_apart_however_they_arrived() {
+    for text in [
+        "+ x\n+ \n\n+ \n\nend",
+        "- x\n- # b\n\n- # c\n",
+        "> - x\n> -\n>\n> -\n",
+    ] {
+        let pieces: Vec<String> = text.chars().map(String::from).collect();
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        assert_eq!(streamed(&pieces, 40), streamed(&[text], 40), "{text:?}");
+    }
+}
