@@ -41,7 +41,10 @@ fn model_pattern(pattern: &str, names: &str) {
         return;
     }
     // A model with exactly that name is meant alone.
-    if models.iter().any(|model| model.id == pattern) {
+    let is_name = |model: &Arc<Model>| {
+        model.id == pattern || format!("{}/{}", model.provider, model.id) == pattern
+    };
+    if models.iter().any(is_name) {
         return;
     }
     let chosen: Vec<&str> = scope.models.iter().map(|it| it.model.id.as_str()).collect();

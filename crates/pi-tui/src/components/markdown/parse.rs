@@ -444,9 +444,14 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
 
 /// Tells whether the line before that of a place is blank, the marks of quotes aside.
 fn follows_blank_line(source: &str, place: usize) -> bool {
-    let before = source.get(..line_start(source, place)).unwrap_or_default();
-    let line = before.lines().next_back();
-    line.is_some_and(|line| line.trim_matches([' ', '\t', '>']).is_empty())
+    let is_blank = |line: &str| line.trim_matches([' ', '\t', '>']).is_empty();
+    line_before(source, place).is_some_and(is_blank)
+}
+
+/// Returns the line before that of a place, without its end.
+pub(super) fn line_before(source: &str, place: usize) -> Option<&str> {
+    let before = source.get(..line_start(source, place))?;
+    before.lines().next_back()
 }
 
 /// Returns where the line at `at` starts.
