@@ -253,10 +253,8 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     let start = range.start;
                     let source = self.source.get(range).unwrap_or_default();
                     let marker = source.split_whitespace().next().unwrap_or("-").to_owned();
-                    // An item without a paragraph, an empty one say, does not tell by itself.
                     list.loose |=
-                        matches!(self.events.peek(), Some((Event::Start(Tag::Paragraph), _)))
-                            || (!list.items.is_empty() && follows_blank_line(self.source, start));
+                        matches!(self.events.peek(), Some((Event::Start(Tag::Paragraph), _)));
                     let outer = self.task.take();
                     self.task = self.task_marker();
                     let blocks = self.blocks(depth + 1);
@@ -440,18 +438,6 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
             .get(range.clone())
             .is_some_and(|source| source.starts_with(start))
     }
-}
-
-/// Tells whether the line before that of a place is blank, the marks of quotes aside.
-fn follows_blank_line(source: &str, place: usize) -> bool {
-    let is_blank = |line: &str| line.trim_matches([' ', '\t', '>']).is_empty();
-    line_before(source, place).is_some_and(is_blank)
-}
-
-/// Returns the line before that of a place, without its end.
-pub(super) fn line_before(source: &str, place: usize) -> Option<&str> {
-    let before = source.get(..line_start(source, place))?;
-    before.lines().next_back()
 }
 
 /// Returns where the line at `at` starts.

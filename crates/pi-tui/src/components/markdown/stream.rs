@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::block::BlockRenderer;
-use super::parse::{Block, Placed, Reading, line_before, line_start, parse};
+use super::parse::{Block, Placed, Reading, line_start, parse};
 use crate::line::Line;
 use crate::style::Style;
 
@@ -223,5 +223,10 @@ fn has_whole_lines(text: &str, start: usize, lines: usize) -> bool {
 
 /// Returns whether the line before the one at `at` is blank.
 fn blank_before(text: &str, at: usize) -> bool {
-    line_before(text, at).is_some_and(|line| line.trim().is_empty())
+    let before = text.get(..line_start(text, at)).unwrap_or_default();
+    let Some(before) = before.strip_suffix('\n') else {
+        return false;
+    };
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    line.trim().is_empty()
 }

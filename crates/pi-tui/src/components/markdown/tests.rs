@@ -453,6 +453,8 @@ fn items_without_a_paragraph_are_set_apart_however_they_arrived() {
         "+ x\n+ \n\n+ \n\nend",
         "- x\n- # b\n\n- # c\n",
         "> - x\n> -\n>\n> -\n",
+        "- # a\n- # b\n\n- # c\n",
+        "1. a\n   - other\n- [x] done\n-     1. c\n\n   - d\n2. e\n",
     ] {
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();

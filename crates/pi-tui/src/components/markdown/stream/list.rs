@@ -11,8 +11,10 @@ use crate::line::Line;
 #[derive(Debug)]
 pub(super) struct OpenList {
     start: Option<u64>,
-    /// Whether blank lines stand between its finished items.
-    loose: bool,
+    /// Whether blank lines stand between or within its finished items.
+    has_gaps: bool,
+    /// Whether one of its finished items begins with text; without any, a list is shown without gaps.
+    has_text: bool,
     /// Whether the finished items are shown with empty lines between them.
     shown_loose: bool,
     /// Where the lines of each finished item start among the finished lines.
@@ -23,10 +25,17 @@ impl OpenList {
     pub(super) fn new(list: &List) -> Self {
         Self {
             start: list.start,
-            loose: false,
+            has_gaps: false,
+            has_text: false,
             shown_loose: false,
             items: Vec::new(),
         }
+    }
+
+    /// Takes note of items that are finished, and of the gaps in what was read with them.
+    fn settle(&mut self, items: &[Item], has_gaps: bool) {
+        self.has_gaps |= has_gaps;
+        self.has_text |= items.iter().any(begins_with_text);
     }
 
     /// Returns the lines of the items, which follow the finished ones.
@@ -65,7 +74,7 @@ impl Stream {
         if let (Some(next), Some(last)) = (after.first(), after.last())
             && has_begun(rest, last)
         {
-            open.loose |= list.loose;
+            open.settle(&list.items, self.has_gaps(rest, list, page));
             self.finish_items(&mut open, &list.items, page);
             self.definitions.extend(definitions);
             self.rest += line_start(rest, next.range.start);
@@ -80,22 +89,42 @@ impl Stream {
             let start = line_start(rest, last.start);
             let line = rest.get(start..).and_then(|rest| rest.find('\n'));
             let settled = rest.get(..start + line.map_or(0, |end| end + 1));
-            let (blocks, definitions) = self.parse(settled.unwrap_or_default(), page);
-            open.loose |= first_list(&blocks).is_some_and(|(list, _)| list.loose);
+            let settled = settled.unwrap_or_default();
+            let (blocks, definitions) = self.parse(settled, page);
+            let settled_list = first_list(&blocks);
+            let has_gaps = settled_list.is_some_and(|(list, _)| self.has_gaps(settled, list, page));
+            open.settle(before, has_gaps);
             self.finish_items(&mut open, before, page);
             self.definitions.extend(definitions);
             self.rest += start;
             items = std::slice::from_ref(last);
         }
-        let loose = open.loose || list.loose;
+        let has_gaps = open.has_gaps || self.has_gaps(rest, list, page);
+        let loose = has_gaps && (open.has_text || list.items.iter().any(begins_with_text));
         self.space_items(&mut open, loose, page);
         self.tail = open.render(items, loose, page).concat();
         self.render_all(text, after, page);
         Some(open)
     }
 
+    /// Tells whether blank lines stand between or within the items of a list that a text begins with. Only
+    /// items that begin with text tell, so it is read behind one that does.
+    fn has_gaps(&self, text: &str, list: &List, page: &Page<'_>) -> bool {
+        let is_blank = |line: &str| line.trim().is_empty();
+        if list.loose || !text.lines().any(is_blank) {
+            return list.loose;
+        }
+        let Some(first) = list.items.first() else {
+            return false;
+        };
+        let indent = text.get(line_start(text, first.start)..first.start);
+        let before = format!("{}{} x\n", indent.unwrap_or_default(), first.marker);
+        let (blocks, _) = self.parse(&(before + text), page);
+        first_list(&blocks).is_some_and(|(list, _)| list.loose)
+    }
+
     fn finish_items(&mut self, open: &mut OpenList, items: &[Item], page: &Page<'_>) {
-        let loose = open.loose;
+        let loose = open.has_gaps && open.has_text;
         self.space_items(open, loose, page);
         for lines in open.render(items, loose, page) {
             let separator = usize::from(loose && !open.items.is_empty());
@@ -127,6 +156,10 @@ impl Stream {
             self.finished.extend_from_slice(lines.unwrap_or_default());
         }
     }
+}
+
+fn begins_with_text(item: &Item) -> bool {
+    matches!(item.blocks.first(), Some(Block::Paragraph(_)))
 }
 
 fn first_list(blocks: &[Placed]) -> Option<(&List, &[Placed])> {
