@@ -29,10 +29,11 @@ const TELLING: [&str; 6] = [
     "APPEND_SYSTEM.md",
 ];
 
-/// A project with more files than this is judged by the first ones: looking must not take the start's time.
+/// A project with more files than this is judged by the first ones, and what is over the bytes by its
+/// outside: this happens before the first frame, and a few milliseconds are all it may take.
 const MAX_FILES: usize = 500;
 const MAX_DEPTH: usize = 8;
-const MAX_TOTAL: u64 = 16 << 20;
+const MAX_TOTAL: u64 = 1 << 20;
 
 /// Fingerprints by path below the project.
 type Fingerprints = BTreeMap<String, String>;
