@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -65,23 +66,28 @@ struct ThroughProxy {
 }
 
 impl HttpProtocol for ThroughProxy {
-    async fn prepare(&self, _request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let token = self.server.auth_token.expose_secret();
-        let body = RequestBody::write(&ProxyRequest {
-            model: &self.asked.model,
-            context: Context {
-                messages: &self.asked.messages,
-            },
-            options: ProxyOptions::new(&self.asked.options),
-        })?;
-        Ok(HttpExchange {
-            url: format!("{}/api/stream", self.server.url.trim_end_matches('/')),
-            headers: HeaderOverrides::from([(
-                "authorization".to_owned(),
-                Some(format!("Bearer {token}")),
-            )]),
-            body,
-            encoding: BodyEncoding::Json,
+    fn prepare<'a>(
+        &'a self,
+        _request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let token = self.server.auth_token.expose_secret();
+            let body = RequestBody::write(&ProxyRequest {
+                model: &self.asked.model,
+                context: Context {
+                    messages: &self.asked.messages,
+                },
+                options: ProxyOptions::new(&self.asked.options),
+            })?;
+            Ok(HttpExchange {
+                url: format!("{}/api/stream", self.server.url.trim_end_matches('/')),
+                headers: HeaderOverrides::from([(
+                    "authorization".to_owned(),
+                    Some(format!("Bearer {token}")),
+                )]),
+                body,
+                encoding: BodyEncoding::Json,
+            })
         })
     }
 

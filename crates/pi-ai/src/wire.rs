@@ -25,9 +25,9 @@ pub(crate) mod pi_messages;
 pub(crate) mod testing;
 
 use std::fmt;
-use std::future::Future;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
@@ -38,13 +38,13 @@ use crate::message::Diagnostic;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 use crate::transport::HttpClient;
 
-/// A wire API as the transport sees it.
+/// A wire API as the transport sees it. One copy of the transport serves all of them, so the futures are boxed.
 pub(crate) trait HttpProtocol: Send + Sync + 'static {
     /// Builds the request. A retry sends the same exchange again, with a fresh decoder.
-    fn prepare(
-        &self,
-        request: &ModelRequest,
-    ) -> impl Future<Output = Result<HttpExchange, ProviderError>> + Send;
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>>;
 
     /// Creates the decoder of one answer.
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder>;
@@ -59,14 +59,14 @@ pub(crate) trait HttpProtocol: Send + Sync + 'static {
 
     /// Signs the request as it is about to leave, after hooks and user headers; most APIs do
     /// nothing here. The transport calls it before every attempt, since a signature grows old.
-    fn sign(
-        &self,
-        request: &ModelRequest,
-        outgoing: &mut OutgoingRequest,
-        http: &HttpClient,
-    ) -> impl Future<Output = Result<(), ProviderError>> + Send {
+    fn sign<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        outgoing: &'a mut OutgoingRequest,
+        http: &'a HttpClient,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
         let _ = (request, outgoing, http);
-        std::future::ready(Ok(()))
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Says how a request that failed before its answer began may be sent again.

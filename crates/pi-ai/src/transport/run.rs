@@ -31,28 +31,28 @@ const ERROR_BODY_WAIT: Duration = Duration::from_secs(10);
 const BODY_END_WAIT: Duration = Duration::from_millis(20);
 
 /// Runs a request through a protocol; the stream exists before the connection does.
-pub(crate) fn stream<P: HttpProtocol>(
-    protocol: P,
+pub(crate) fn stream(
+    protocol: impl HttpProtocol,
     request: ModelRequest,
     http: HttpClient,
 ) -> AssistantStream {
     let model = request.model.clone();
     let timestamp = request.env.now_ms();
     AssistantStream::produce(&model, timestamp, |writer| {
-        drive(protocol, request, http, writer)
+        drive(Box::new(protocol), request, http, writer)
     })
 }
 
 /// Runs a request through a protocol into a stream that exists already, and ends it.
-pub(crate) async fn drive<P: HttpProtocol>(
-    protocol: P,
+pub(crate) async fn drive(
+    protocol: Box<dyn HttpProtocol>,
     request: ModelRequest,
     http: HttpClient,
     mut writer: StreamWriter,
 ) {
     let cancel = request.options.cancel.clone();
     let mut run = Run {
-        protocol: &protocol,
+        protocol: &*protocol,
         request: &request,
         http: &http,
         env: request.environment(),
@@ -70,8 +70,8 @@ pub(crate) async fn drive<P: HttpProtocol>(
 }
 
 /// A request under way.
-struct Run<'run, P> {
-    protocol: &'run P,
+struct Run<'run> {
+    protocol: &'run dyn HttpProtocol,
     request: &'run ModelRequest,
     http: &'run HttpClient,
     env: Env,
@@ -111,7 +111,7 @@ impl Refusal {
     }
 }
 
-impl<P: HttpProtocol> Run<'_, P> {
+impl Run<'_> {
     async fn exchange(&mut self, writer: &mut StreamWriter) -> Result<(), ProviderError> {
         let prepared = self.protocol.prepare(self.request).await?;
         let dispatch = self.dispatch(prepared).await?;

@@ -11,6 +11,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
+use futures_util::future::BoxFuture;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,16 +58,21 @@ mod beta {
 pub(crate) struct AnthropicMessages;
 
 impl HttpProtocol for AnthropicMessages {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let compat = Compat::of(&request.model);
-        Ok(HttpExchange {
-            url: format!(
-                "{}/v1/messages?beta=true",
-                request.model.base_url.trim_end_matches('/')
-            ),
-            headers: headers(request, &compat)?,
-            body: request::body(request, &compat)?,
-            encoding: BodyEncoding::Json,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let compat = Compat::of(&request.model);
+            Ok(HttpExchange {
+                url: format!(
+                    "{}/v1/messages?beta=true",
+                    request.model.base_url.trim_end_matches('/')
+                ),
+                headers: headers(request, &compat)?,
+                body: request::body(request, &compat)?,
+                encoding: BodyEncoding::Json,
+            })
         })
     }
 

@@ -1,6 +1,7 @@
 //! The Responses API as Azure hosts it: another address, another way to sign in, and deployments in
 //! the place of models.
 
+use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
@@ -37,16 +38,23 @@ const RULES: ServiceRules = ServiceRules {
 pub(crate) struct AzureResponses;
 
 impl HttpProtocol for AzureResponses {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
-        let key = request::api_key(request).ok_or_else(|| request::missing_key(request))?;
-        let headers =
-            HeaderOverrides::from([("api-key".to_owned(), Some(key.expose_secret().to_owned()))]);
-        Ok(HttpExchange {
-            url: url(request)?,
-            headers,
-            body: body(request, &compat)?.into(),
-            encoding: BodyEncoding::Json,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
+            let key = request::api_key(request).ok_or_else(|| request::missing_key(request))?;
+            let headers = HeaderOverrides::from([(
+                "api-key".to_owned(),
+                Some(key.expose_secret().to_owned()),
+            )]);
+            Ok(HttpExchange {
+                url: url(request)?,
+                headers,
+                body: body(request, &compat)?.into(),
+                encoding: BodyEncoding::Json,
+            })
         })
     }
 

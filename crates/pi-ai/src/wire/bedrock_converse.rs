@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -43,15 +44,20 @@ pub(crate) struct BedrockConverse {
 }
 
 impl HttpProtocol for BedrockConverse {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let settings = Settings::of(request);
-        let endpoint = Endpoint::of(request, &settings).await?;
-        let capabilities = Capabilities::of(&request.model, &settings.env);
-        Ok(HttpExchange {
-            body: request::body(request, capabilities, &endpoint.region)?.into(),
-            url: endpoint.url,
-            headers: HeaderOverrides::new(),
-            encoding: BodyEncoding::Json,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let settings = Settings::of(request);
+            let endpoint = Endpoint::of(request, &settings).await?;
+            let capabilities = Capabilities::of(&request.model, &settings.env);
+            Ok(HttpExchange {
+                body: request::body(request, capabilities, &endpoint.region)?.into(),
+                url: endpoint.url,
+                headers: HeaderOverrides::new(),
+                encoding: BodyEncoding::Json,
+            })
         })
     }
 
@@ -68,40 +74,43 @@ impl HttpProtocol for BedrockConverse {
         false
     }
 
-    async fn sign(
-        &self,
-        request: &ModelRequest,
-        outgoing: &mut OutgoingRequest,
-        http: &HttpClient,
-    ) -> Result<(), ProviderError> {
-        // What the signature consists of is nobody else's to set.
-        let reserved: Vec<HeaderName> = outgoing
-            .headers
-            .keys()
-            .filter(|name| is_reserved(name))
-            .cloned()
-            .collect();
-        for name in reserved {
-            outgoing.headers.remove(name);
-        }
-        let settings = Settings::of(request);
-        match Authentication::of(request, &settings) {
-            Authentication::None => Ok(()),
-            Authentication::Bearer(token) => {
-                let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
-                    .map_err(|_invalid| {
-                        ProviderError::auth("The Bedrock bearer token cannot be a header")
-                    })?;
-                value.set_sensitive(true);
-                outgoing.headers.insert(AUTHORIZATION, value);
-                Ok(())
+    fn sign<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        outgoing: &'a mut OutgoingRequest,
+        http: &'a HttpClient,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        Box::pin(async move {
+            // What the signature consists of is nobody else's to set.
+            let reserved: Vec<HeaderName> = outgoing
+                .headers
+                .keys()
+                .filter(|name| is_reserved(name))
+                .cloned()
+                .collect();
+            for name in reserved {
+                outgoing.headers.remove(name);
             }
-            Authentication::Signature => {
-                let region = Endpoint::of(request, &settings).await?.region;
-                let credentials = self.credentials.load(&settings, &region, http).await?;
-                signature::sign(outgoing, credentials, &region, request.env.now_ms())
+            let settings = Settings::of(request);
+            match Authentication::of(request, &settings) {
+                Authentication::None => Ok(()),
+                Authentication::Bearer(token) => {
+                    let mut value =
+                        HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
+                            .map_err(|_invalid| {
+                                ProviderError::auth("The Bedrock bearer token cannot be a header")
+                            })?;
+                    value.set_sensitive(true);
+                    outgoing.headers.insert(AUTHORIZATION, value);
+                    Ok(())
+                }
+                Authentication::Signature => {
+                    let region = Endpoint::of(request, &settings).await?.region;
+                    let credentials = self.credentials.load(&settings, &region, http).await?;
+                    signature::sign(outgoing, credentials, &region, request.env.now_ms())
+                }
             }
-        }
+        })
     }
 
     fn least_retries(&self) -> u32 {

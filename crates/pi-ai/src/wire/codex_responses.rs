@@ -101,7 +101,7 @@ impl<O: SocketOpener> CodexResponses<O> {
                     body: Some(body),
                     ..CodexHttp::new(&request)
                 };
-                transport::drive(protocol, request, http, writer).await;
+                transport::drive(Box::new(protocol), request, http, writer).await;
             }
         }
     }
@@ -181,17 +181,22 @@ impl CodexHttp {
 }
 
 impl HttpProtocol for CodexHttp {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let account = Account::of(request)?;
-        let body = match &self.body {
-            Some(body) => body.clone(),
-            None => request::body(request)?,
-        };
-        Ok(HttpExchange {
-            url: request::url(&request.model.base_url),
-            headers: request::http_headers(request, &account),
-            body: Value::Object(body).into(),
-            encoding: BodyEncoding::Zstd,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let account = Account::of(request)?;
+            let body = match &self.body {
+                Some(body) => body.clone(),
+                None => request::body(request)?,
+            };
+            Ok(HttpExchange {
+                url: request::url(&request.model.base_url),
+                headers: request::http_headers(request, &account),
+                body: Value::Object(body).into(),
+                encoding: BodyEncoding::Zstd,
+            })
         })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Request body, answer and errors are those of [`super::google_content`].
 
+use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 
 use super::google_content::{
@@ -21,21 +22,26 @@ pub(super) const API_KEY_HEADER: &str = "x-goog-api-key";
 pub(crate) struct GoogleGenerative;
 
 impl HttpProtocol for GoogleGenerative {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let Some(key) = &request.options.api_key else {
-            return Err(ProviderError::auth(format!(
-                "There is no API key for {}; set GEMINI_API_KEY or store a key for the provider",
-                request.model.provider
-            )));
-        };
-        Ok(HttpExchange {
-            url: url(request)?,
-            headers: HeaderOverrides::from([(
-                API_KEY_HEADER.to_owned(),
-                Some(key.expose_secret().to_owned()),
-            )]),
-            body: request_body(request)?.into(),
-            encoding: BodyEncoding::Json,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let Some(key) = &request.options.api_key else {
+                return Err(ProviderError::auth(format!(
+                    "There is no API key for {}; set GEMINI_API_KEY or store a key for the provider",
+                    request.model.provider
+                )));
+            };
+            Ok(HttpExchange {
+                url: url(request)?,
+                headers: HeaderOverrides::from([(
+                    API_KEY_HEADER.to_owned(),
+                    Some(key.expose_secret().to_owned()),
+                )]),
+                body: request_body(request)?.into(),
+                encoding: BodyEncoding::Json,
+            })
         })
     }
 

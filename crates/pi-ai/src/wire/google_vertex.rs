@@ -2,6 +2,7 @@
 //!
 //! Request body, answer and errors are those of [`super::google_content`].
 
+use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
@@ -48,31 +49,38 @@ impl GoogleVertex {
 }
 
 impl HttpProtocol for GoogleVertex {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let env = request.environment();
-        let body = request_body(request)?;
-        let resource = model_resource(checked_model_id(&request.model.id)?);
-        let (base_url, headers) = match api_key(request) {
-            Some(key) => {
-                let base_url = custom_base_url(request)
-                    .unwrap_or_else(|| format!("{GLOBAL_BASE_URL}/{API_VERSION}"));
-                let key = Some(key.to_owned());
-                let headers = HeaderOverrides::from([(API_KEY_HEADER.to_owned(), key)]);
-                (base_url, headers)
-            }
-            None => {
-                let base_url = match custom_base_url(request) {
-                    Some(base_url) => base_url,
-                    None => regional_base_url(&project(request, &env)?, &location(request, &env)?),
-                };
-                (base_url, self.bearer_headers(&env).await?)
-            }
-        };
-        Ok(HttpExchange {
-            url: stream_url(&base_url, &resource),
-            headers,
-            body: body.into(),
-            encoding: BodyEncoding::Json,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let env = request.environment();
+            let body = request_body(request)?;
+            let resource = model_resource(checked_model_id(&request.model.id)?);
+            let (base_url, headers) = match api_key(request) {
+                Some(key) => {
+                    let base_url = custom_base_url(request)
+                        .unwrap_or_else(|| format!("{GLOBAL_BASE_URL}/{API_VERSION}"));
+                    let key = Some(key.to_owned());
+                    let headers = HeaderOverrides::from([(API_KEY_HEADER.to_owned(), key)]);
+                    (base_url, headers)
+                }
+                None => {
+                    let base_url = match custom_base_url(request) {
+                        Some(base_url) => base_url,
+                        None => {
+                            regional_base_url(&project(request, &env)?, &location(request, &env)?)
+                        }
+                    };
+                    (base_url, self.bearer_headers(&env).await?)
+                }
+            };
+            Ok(HttpExchange {
+                url: stream_url(&base_url, &resource),
+                headers,
+                body: body.into(),
+                encoding: BodyEncoding::Json,
+            })
         })
     }
 

@@ -9,7 +9,9 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-use std::future::{Future, ready};
+use std::future::ready;
+
+use futures_util::future::BoxFuture;
 
 use super::{Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error};
 use crate::error::ProviderError;
@@ -20,11 +22,11 @@ use crate::options::{ModelRequest, ResponseHead};
 pub(crate) struct MistralConversations;
 
 impl HttpProtocol for MistralConversations {
-    fn prepare(
-        &self,
-        request: &ModelRequest,
-    ) -> impl Future<Output = Result<HttpExchange, ProviderError>> + Send {
-        ready(request::build(request))
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(ready(request::build(request)))
     }
 
     fn decoder(&self, _request: &ModelRequest) -> Box<dyn Decoder> {

@@ -16,7 +16,9 @@ mod tests;
 mod thinking;
 mod tools;
 
-use std::future::{Future, ready};
+use std::future::ready;
+
+use futures_util::future::BoxFuture;
 
 use super::{Decoder, HttpExchange, HttpProtocol, openai_error};
 use crate::error::ProviderError;
@@ -27,11 +29,11 @@ use crate::options::{ModelRequest, ResponseHead};
 pub(crate) struct OpenAiCompletions;
 
 impl HttpProtocol for OpenAiCompletions {
-    fn prepare(
-        &self,
-        request: &ModelRequest,
-    ) -> impl Future<Output = Result<HttpExchange, ProviderError>> + Send {
-        ready(request::build(request))
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(ready(request::build(request)))
     }
 
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {

@@ -19,6 +19,7 @@ mod signature;
 pub(crate) mod tests;
 pub(crate) mod tools;
 
+use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
@@ -48,14 +49,19 @@ const RULES: ServiceRules = ServiceRules {
 pub(crate) struct OpenAiResponses;
 
 impl HttpProtocol for OpenAiResponses {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
-        let base = request.model.base_url.trim_end_matches('/');
-        Ok(HttpExchange {
-            url: format!("{base}/responses"),
-            headers: headers(request, &compat)?,
-            body: body(request, &compat)?.into(),
-            encoding: BodyEncoding::Json,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
+            let base = request.model.base_url.trim_end_matches('/');
+            Ok(HttpExchange {
+                url: format!("{base}/responses"),
+                headers: headers(request, &compat)?,
+                body: body(request, &compat)?.into(),
+                encoding: BodyEncoding::Json,
+            })
         })
     }
 

@@ -7,6 +7,7 @@ mod decode;
 #[cfg(test)]
 mod tests;
 
+use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -27,32 +28,37 @@ const DIAGNOSTIC_VERSION: u64 = 1;
 pub(crate) struct PiMessages;
 
 impl HttpProtocol for PiMessages {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        let Some(key) = &request.options.api_key else {
-            return Err(ProviderError::auth(format!(
-                "No API key for provider {}",
-                request.model.provider
-            )));
-        };
-        let messages = serde_json::to_value(&request.messages).map_err(|error| {
-            ProviderError::invalid(format!("The request cannot be encoded: {error}"))
-        })?;
-        Ok(HttpExchange {
-            url: url(request),
-            headers: HeaderOverrides::from([
-                (
-                    "authorization".to_owned(),
-                    Some(format!("Bearer {}", key.expose_secret())),
-                ),
-                ("accept".to_owned(), Some("text/event-stream".to_owned())),
-            ]),
-            body: json!({
-                "model": request.model.id,
-                "context": {"messages": messages},
-                "options": options(request),
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            let Some(key) = &request.options.api_key else {
+                return Err(ProviderError::auth(format!(
+                    "No API key for provider {}",
+                    request.model.provider
+                )));
+            };
+            let messages = serde_json::to_value(&request.messages).map_err(|error| {
+                ProviderError::invalid(format!("The request cannot be encoded: {error}"))
+            })?;
+            Ok(HttpExchange {
+                url: url(request),
+                headers: HeaderOverrides::from([
+                    (
+                        "authorization".to_owned(),
+                        Some(format!("Bearer {}", key.expose_secret())),
+                    ),
+                    ("accept".to_owned(), Some("text/event-stream".to_owned())),
+                ]),
+                body: json!({
+                    "model": request.model.id,
+                    "context": {"messages": messages},
+                    "options": options(request),
+                })
+                .into(),
+                encoding: BodyEncoding::Json,
             })
-            .into(),
-            encoding: BodyEncoding::Json,
         })
     }
 

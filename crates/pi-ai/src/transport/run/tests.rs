@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt};
 use pi_test_support::GatedServer;
 use serde_json::json;
@@ -40,18 +41,23 @@ struct Parrot {
 }
 
 impl HttpProtocol for Parrot {
-    async fn prepare(&self, request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
-        if self.never_prepared {
-            std::future::pending::<()>().await;
-        }
-        let own_headers = [("x-parrot", "own"), ("x-layer", "protocol")];
-        Ok(HttpExchange {
-            url: format!("{}/say", request.model.base_url),
-            headers: own_headers
-                .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
-                .into(),
-            body: json!({"say": "hello"}).into(),
-            encoding: self.encoding,
+    fn prepare<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
+        Box::pin(async move {
+            if self.never_prepared {
+                std::future::pending::<()>().await;
+            }
+            let own_headers = [("x-parrot", "own"), ("x-layer", "protocol")];
+            Ok(HttpExchange {
+                url: format!("{}/say", request.model.base_url),
+                headers: own_headers
+                    .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
+                    .into(),
+                body: json!({"say": "hello"}).into(),
+                encoding: self.encoding,
+            })
         })
     }
 
@@ -72,15 +78,17 @@ impl HttpProtocol for Parrot {
         self.least_retries
     }
 
-    async fn sign(
-        &self,
-        _request: &ModelRequest,
-        outgoing: &mut OutgoingRequest,
-        _http: &HttpClient,
-    ) -> Result<(), ProviderError> {
-        let count = self.signed.fetch_add(1, Ordering::Relaxed) + 1;
-        outgoing.headers.insert("x-signed", count.into());
-        Ok(())
+    fn sign<'a>(
+        &'a self,
+        _request: &'a ModelRequest,
+        outgoing: &'a mut OutgoingRequest,
+        _http: &'a HttpClient,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        Box::pin(async move {
+            let count = self.signed.fetch_add(1, Ordering::Relaxed) + 1;
+            outgoing.headers.insert("x-signed", count.into());
+            Ok(())
+        })
     }
 
     fn diagnose(
