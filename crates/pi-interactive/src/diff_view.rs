@@ -4,7 +4,8 @@
 //! been made yet.
 
 use pi_tui::{ColorToken, Style, wrap_text};
-use similar::{ChangeTag, DiffTag, TextDiff};
+use similar::DiffOp;
+use similar::algorithms::{Capture, Compact, Replace, myers};
 
 use crate::blocks::clean;
 use crate::look::Appearance;
@@ -77,12 +78,11 @@ pub(crate) fn preview_rows(
         let added = new.into_iter().map(|line| row(Change::Added, line));
         removed.chain(added).collect()
     } else {
-        let diff = TextDiff::from_slices(&old, &new);
         let mut rows = Vec::new();
-        for operation in diff.ops() {
+        for operation in compare(&old, &new) {
             let old = old.get(operation.old_range()).unwrap_or_default();
             let new = new.get(operation.new_range()).unwrap_or_default();
-            if operation.tag() == DiffTag::Equal {
+            if is_equal(&operation) {
                 rows.extend(old.iter().map(|line| row(Change::Kept, *line)));
             } else {
                 rows.extend(old.iter().map(|line| row(Change::Removed, *line)));
@@ -188,22 +188,50 @@ fn mark_words(old: &str, new: &str) -> Option<(String, String)> {
         return None;
     }
     let (old_words, new_words) = (words(old), words(new));
-    let diff = TextDiff::from_slices(&old_words, &new_words);
-    if diff.ratio() < LEAST_LIKENESS {
+    let operations = compare(&old_words, &new_words);
+    if likeness(&operations, old_words.len() + new_words.len()) < LEAST_LIKENESS {
         return None;
     }
     let mut marked = (Marker::default(), Marker::default());
-    for change in diff.iter_all_changes() {
-        match change.tag() {
-            ChangeTag::Equal => {
-                marked.0.plain(change.value());
-                marked.1.plain(change.value());
-            }
-            ChangeTag::Delete => marked.0.mark(change.value()),
-            ChangeTag::Insert => marked.1.mark(change.value()),
+    for operation in &operations {
+        let old = old_words.get(operation.old_range()).unwrap_or_default();
+        let new = new_words.get(operation.new_range()).unwrap_or_default();
+        let add = if is_equal(operation) {
+            Marker::plain
+        } else {
+            Marker::mark
+        };
+        for word in old {
+            add(&mut marked.0, word);
+        }
+        for word in new {
+            add(&mut marked.1, word);
         }
     }
     Some((marked.0.finish(), marked.1.finish()))
+}
+
+/// Returns what stayed and what changed. The algorithm is called by name: a choice of `similar` at run time
+/// would bring all of its algorithms along.
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut operations = Compact::new(Replace::new(Capture::new()), old, new);
+    let Ok(()) = myers::diff(&mut operations, old, 0..old.len(), new, 0..new.len());
+    operations.into_inner().into_inner().into_ops()
+}
+
+fn is_equal(operation: &DiffOp) -> bool {
+    matches!(operation, DiffOp::Equal { .. })
+}
+
+/// Returns the share of words that both texts have, of all words of both.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "lines that are compared are short"
+)]
+fn likeness(operations: &[DiffOp], words: usize) -> f32 {
+    let kept = operations.iter().filter(|operation| is_equal(operation));
+    let shared: usize = kept.map(|operation| operation.old_range().len()).sum();
+    2.0 * shared as f32 / words.max(1) as f32
 }
 
 /// Builds a line with marked parts; indentation is never marked.

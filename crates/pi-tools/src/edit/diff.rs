@@ -6,8 +6,8 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::algorithms::{Capture, diff_slices_deadline};
-use similar::{Algorithm, DiffOp, group_diff_ops};
+use similar::algorithms::{Capture, lcs, myers};
+use similar::{DiffOp, group_diff_ops};
 
 /// Lines shown around a change.
 const CONTEXT: usize = 4;
@@ -172,15 +172,16 @@ fn length_before(range: &Range<usize>, end: usize) -> usize {
     range.end.min(end) - range.start.min(end)
 }
 
+/// Calls the algorithms by name: a choice of `similar` at run time would bring all of its algorithms along.
 fn diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let algorithm = if old.len().saturating_mul(new.len()) <= MOST_PAIRS {
-        Algorithm::Lcs
-    } else {
-        Algorithm::Myers
-    };
     let mut operations = Capture::new();
+    let (all_old, all_new) = (0..old.len(), 0..new.len());
     let deadline = Some(Instant::now() + DEADLINE);
-    let Ok(()) = diff_slices_deadline(algorithm, &mut operations, old, new, deadline);
+    let Ok(()) = if old.len().saturating_mul(new.len()) <= MOST_PAIRS {
+        lcs::diff_deadline(&mut operations, old, all_old, new, all_new, deadline)
+    } else {
+        myers::diff_deadline(&mut operations, old, all_old, new, all_new, deadline)
+    };
     operations.into_ops()
 }
 
