@@ -32,6 +32,7 @@ mod submit;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use pi_config::{ConfigDiagnostic, TrustChoice};
 use pi_runtime::{AgentSession, Delivery, SessionRuntime};
 use pi_tui::{Document, RunnerEvent};
@@ -312,10 +313,12 @@ impl App {
         work: impl Future<Output = T> + Send + 'static,
         then: impl FnOnce(&mut Self, T) + Send + 'static,
     ) {
-        self.tasks.spawn(async move {
+        // Boxed, so that the machinery of a task is in the program once and not for every kind of work.
+        let task: BoxFuture<'static, FollowUp> = Box::pin(async move {
             let result = work.await;
             Box::new(move |app: &mut Self| then(app, result)) as FollowUp
         });
+        self.tasks.spawn(task);
     }
 
     /// Runs something that blocks on a thread of its own; its follow-up is called when it is over.
@@ -324,10 +327,11 @@ impl App {
         work: impl FnOnce() -> T + Send + 'static,
         then: impl FnOnce(&mut Self, T) + Send + 'static,
     ) {
-        self.tasks.spawn_blocking(move || {
+        let task: Box<dyn FnOnce() -> FollowUp + Send> = Box::new(move || {
             let result = work();
             Box::new(move |app: &mut Self| then(app, result)) as FollowUp
         });
+        self.tasks.spawn_blocking(task);
     }
 
     /// Returns the mailbox, with which tasks send news before they are over.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
+use futures_util::future::BoxFuture;
 use pi_agent::UpdateSink;
 use pi_ai::Env;
 use pi_config::AgentDir;
@@ -190,7 +191,7 @@ impl Bridge {
     /// Begins something on the program's own runtime: it runs at once as far as it gets, as an
     /// asynchronous function of JavaScript does, and goes on there.
     pub(super) fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut work = Box::pin(work);
+        let mut work: BoxFuture<'static, ()> = Box::pin(work);
         let _program = self.program.enter();
         let mut context = Context::from_waker(Waker::noop());
         if work.as_mut().poll(&mut context).is_pending() {
@@ -203,6 +204,8 @@ impl Bridge {
         &self,
         work: impl Future<Output = Result<Value, HostError>> + Send + 'static,
     ) -> HostFuture {
+        // Boxed, so that the machinery of a task is in the program once and not for every kind of work.
+        let work: HostFuture = Box::pin(work);
         let work = self.program.spawn(work);
         Box::pin(async move {
             match work.await {
