@@ -1,4 +1,4 @@
-//! Tells the linker to lay out side by side what a start runs.
+//! Tells the linker how to make the program small to start and small on disk.
 //!
 //! A start runs a few thousand of the program's functions. Scattered all over it they bring half of it
 //! into memory, since the system loads code in pieces of 64 KiB; side by side they are a few pieces.
@@ -6,16 +6,27 @@
 //! is gone, and places a function without a name in the list after the others: the list may age.
 
 use std::env;
+use std::process::Command;
 
 const ORDER: &str = "start.order";
 
 fn main() {
     println!("cargo::rerun-if-changed={ORDER}");
-    if is_linked_by_lld() && env::var("OPT_LEVEL").is_ok_and(|level| level != "0") {
-        let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-        println!("cargo::rustc-link-arg-bins=-Wl,--symbol-ordering-file={folder}/{ORDER}");
-        println!("cargo::rustc-link-arg-bins=-Wl,--no-warn-symbol-ordering");
+    if !is_linked_by_lld() || env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
+        return;
     }
+    let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    tell(&format!("--symbol-ordering-file={folder}/{ORDER}"));
+    tell("--no-warn-symbol-ordering");
+    // Functions that came out the same for several types are kept once.
+    tell("--icf=all");
+    if loads_packed_relocations() {
+        tell("-z,pack-relative-relocs");
+    }
+}
+
+fn tell(option: &str) {
+    println!("cargo::rustc-link-arg-bins=-Wl,{option}");
 }
 
 /// Tells whether the toolchain's own lld links, which alone knows the option: the default of one target,
@@ -28,4 +39,16 @@ fn is_linked_by_lld() -> bool {
             .iter()
             .any(|word| flags.contains(word));
     !chosen && target("OS") == "linux" && target("ARCH") == "x86_64" && target("ENV") == "gnu"
+}
+
+/// Tells whether the C library here loads relocations in their packed form, a tenth of their size: glibc does
+/// from 2.36. A program that shall run with an older one is built where that is installed, as for its symbols.
+fn loads_packed_relocations() -> bool {
+    let asked = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
+    let version = asked.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned());
+    let Ok(version) = version else { return false };
+    let mut numbers = version.trim().trim_start_matches("glibc ").split('.');
+    let mut next = || numbers.next().and_then(|number| number.parse::<u32>().ok());
+    let is_native = env::var("HOST") == env::var("TARGET");
+    is_native && matches!((next(), next()), (Some(2), Some(36..)))
 }
