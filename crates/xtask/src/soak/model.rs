@@ -52,12 +52,12 @@ fn serve(mut stream: TcpStream) -> Result<()> {
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
         let body = answer(&body)?;
-        write!(
-            stream,
+        // In one piece: a second one would wait for the first one's acknowledgement.
+        let answer = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
-        )?;
-        stream.flush()?;
+        );
+        stream.write_all(answer.as_bytes())?;
     }
 }
 
