@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use pi_agent::{Agent, AgentOptions, SharedMessage, Subscription};
 use pi_ai::{Env, Model, Models, ScopedModel, ThinkingLevel};
 use pi_config::SettingsStore;
-use pi_session::{ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
+use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -325,20 +325,28 @@ impl std::fmt::Debug for AgentSession {
 }
 
 /// Stores what a session starts with: model and thinking level of a new one, the level of one whose
-/// file does not say.
+/// file does not say. What it says already, as after a reload, is not said again.
 fn record_choices(
     session: &mut Session,
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
     let is_new = session.context_outline()?.messages == 0;
-    if is_new && let Some(model) = model {
+    let said = session.path_settings()?;
+    let is_said = |model: &Model| {
+        let same =
+            |said: &ContextModel| said.provider == model.provider && said.model_id == model.id;
+        said.model.as_ref().is_some_and(same)
+    };
+    if is_new && let Some(model) = model.filter(|model| !is_said(model)) {
         session.append(ModelChangeEntry {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         })?;
     }
-    if is_new || !session.path_settings()?.has_thinking_level {
+    let is_level_said =
+        said.has_thinking_level && (!is_new || said.thinking_level == thinking_level.as_str());
+    if !is_level_said {
         session.append(ThinkingLevelChangeEntry {
             thinking_level: thinking_level.as_str().to_owned(),
         })?;

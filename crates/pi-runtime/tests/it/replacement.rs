@@ -222,6 +222,19 @@ async fn a_reload_reads_everything_anew_and_keeps_the_conversation() {
     assert!(session.prompt(Prompt::text("late")).await.is_err());
 }
 
+#[tokio::test]
+async fn a_reload_of_a_session_nobody_spoke_in_adds_nothing_to_it() {
+    let world = World::new();
+    let runtime = started(&world).await;
+    let entries =
+        |runtime: &SessionRuntime| runtime.session().entries_since(None).unwrap().entries.len();
+    let before = entries(&runtime);
+    assert!(before > 0);
+    runtime.reload().await.unwrap();
+    runtime.reload().await.unwrap();
+    assert_eq!(entries(&runtime), before);
+}
+
 /// Notes what it hears and refuses what it is told to.
 #[derive(Default)]
 struct Recording {
