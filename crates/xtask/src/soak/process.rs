@@ -16,6 +16,10 @@ use super::samples::Sample;
 /// How long one answer may take.
 const LIMIT: Duration = Duration::from_mins(1);
 
+/// How often and how far apart a program is looked at for one sample.
+const LOOKS: usize = 5;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
 /// A running program.
 pub(super) struct Pi {
     child: Child,
@@ -101,8 +105,22 @@ impl Pi {
         }
     }
 
-    /// Asks the kernel what the program holds.
+    /// Asks the kernel what the program holds once it is at rest: what it set aside ends a moment later.
     pub(super) fn sample(&self) -> Result<Sample> {
+        let mut least = self.look()?;
+        for _ in 1..LOOKS {
+            thread::sleep(BETWEEN_LOOKS);
+            let now = self.look()?;
+            least = Sample {
+                kibibytes: least.kibibytes.min(now.kibibytes),
+                threads: least.threads.min(now.threads),
+                descriptors: least.descriptors.min(now.descriptors),
+            };
+        }
+        Ok(least)
+    }
+
+    fn look(&self) -> Result<Sample> {
         let folder = Path::new("/proc").join(self.child.id().to_string());
         let status = fs::read_to_string(folder.join("status"))?;
         let field = |name: &str| {
