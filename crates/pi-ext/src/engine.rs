@@ -271,14 +271,14 @@ impl Engine {
         let deadline = timeout.map(|timeout| (Instant::now() + timeout, timeout));
         loop {
             let left = patience
-                .saturating_sub(thread.pulse.running_for())
+                .saturating_sub(thread.pulse.silent_for())
                 .max(SHORTEST_LOOK);
             let next_look = Instant::now() + left;
             let until = deadline.map_or(next_look, |(deadline, _)| deadline.min(next_look));
             match tokio::time::timeout_at(until, &mut answer).await {
                 Ok(Ok(result)) => return result,
                 Ok(Err(_)) => return Err(thread.failure()),
-                Err(_) if thread.pulse.running_for() >= patience => return Err(EngineError::Stuck),
+                Err(_) if thread.pulse.silent_for() >= patience => return Err(EngineError::Stuck),
                 Err(_) => {
                     if let Some((deadline, timeout)) = deadline
                         && Instant::now() >= deadline

@@ -8,14 +8,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 use tokio::sync::oneshot;
 
 use super::terminal::Parts;
 use super::values::{self, Reply};
-use super::watchdog::{Budgets, Pulse, Watchdog};
+use super::watchdog::{Budgets, Effort, Pulse, Watchdog};
 use super::{EngineOptions, timers::Timers};
 use crate::embedded;
 use crate::error::{EngineError, Thrown};
@@ -238,10 +238,9 @@ impl Realm {
     /// Runs promise jobs until there are none, or until they have had their share.
     fn run_jobs(self: &Rc<Self>) {
         let slice = self.budgets().slice;
-        let began = Instant::now();
         let paused = self.watchdog.paused();
+        let mut effort = Effort::since(self.watchdog.arm(slice));
         loop {
-            self.watchdog.arm(slice);
             match self.runtime.execute_pending_job() {
                 Ok(true) => self.notice_swallowed_stop(slice),
                 Ok(false) => {
@@ -262,8 +261,9 @@ impl Realm {
             if self.pulse.is_stopping() {
                 return;
             }
-            let waited = self.watchdog.paused().saturating_sub(paused);
-            if began.elapsed().saturating_sub(waited) > slice {
+            let now = self.watchdog.arm(slice);
+            let own_work = self.watchdog.paused().saturating_sub(paused);
+            if effort.exceeds(slice.saturating_add(own_work), now) {
                 self.continue_later();
                 return;
             }
