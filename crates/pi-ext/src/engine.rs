@@ -57,15 +57,6 @@ pub struct ProcessInfo {
     pub executable: PathBuf,
 }
 
-/// A module that is not a file: a name extensions import, and its source.
-#[derive(Debug, Clone)]
-pub struct VirtualModule {
-    /// What is imported, such as `typebox`.
-    pub name: String,
-    /// JavaScript, an ES module.
-    pub source: String,
-}
-
 /// How an engine is set up.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
@@ -74,7 +65,8 @@ pub struct EngineOptions {
     pub(crate) cache: SourceCache,
     pub(crate) process: ProcessInfo,
     pub(crate) proxy: Option<String>,
-    pub(crate) virtual_modules: Vec<VirtualModule>,
+    /// Modules that are not files: the name they are imported under, and their source.
+    pub(crate) virtual_modules: Vec<(String, String)>,
     /// Packages of ours by the name they are imported under.
     pub(crate) packages: Vec<(String, String)>,
     pub(crate) terminal_kit: Option<SharedKit>,
@@ -137,17 +129,14 @@ impl EngineOptions {
         self
     }
 
-    /// Adds a module that is not a file; it comes before `node_modules`.
+    /// Adds an ES module that is not a file; it comes before `node_modules`.
     #[must_use]
     pub fn with_virtual_module(
         mut self,
         name: impl Into<String>,
         source: impl Into<String>,
     ) -> Self {
-        self.virtual_modules.push(VirtualModule {
-            name: name.into(),
-            source: source.into(),
-        });
+        self.virtual_modules.push((name.into(), source.into()));
         self
     }
 }

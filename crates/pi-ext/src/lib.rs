@@ -38,7 +38,7 @@ pub use api::Extensions;
 pub use both_hosts::ExtensionHost;
 pub use cache::SourceCache;
 pub use commonjs_exports::CommonJsExports;
-pub use engine::{Budgets, CallOptions, Engine, EngineOptions, ProcessInfo, VirtualModule};
+pub use engine::{Budgets, CallOptions, Engine, EngineOptions, ProcessInfo};
 pub use error::{EngineError, Thrown};
 pub use host::{ConsoleLevel, ConsoleLine, Fault, FaultKind, Host, HostError, HostFuture};
 pub use host_modules::{ModuleSupport, module_support, virtual_module_names};

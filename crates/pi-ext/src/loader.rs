@@ -49,11 +49,8 @@ pub(crate) struct ModuleTable {
 
 impl ModuleTable {
     pub(crate) fn new(options: &EngineOptions, watchdog: Rc<Watchdog>) -> Self {
-        let virtual_modules: HashMap<String, String> = options
-            .virtual_modules
-            .iter()
-            .map(|module| (module.name.clone(), module.source.clone()))
-            .collect();
+        let virtual_modules: HashMap<String, String> =
+            options.virtual_modules.iter().cloned().collect();
         let packages: HashMap<String, String> = options.packages.iter().cloned().collect();
         let names = virtual_modules.keys().chain(packages.keys());
         Self {

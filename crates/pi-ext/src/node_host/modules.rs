@@ -42,7 +42,7 @@ impl Modules {
     pub(super) fn new(options: &EngineOptions) -> Self {
         let mut packages = options.packages.clone();
         let types_alone = options.virtual_modules.iter();
-        packages.extend(types_alone.map(|module| (module.name.clone(), NOTHING.to_owned())));
+        packages.extend(types_alone.map(|(name, _)| (name.clone(), NOTHING.to_owned())));
         Self {
             packages,
             program: options.process.executable.clone(),
