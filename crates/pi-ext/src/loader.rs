@@ -153,8 +153,6 @@ impl ModuleTable {
         if let Some(known) = self.prepared.borrow().get(path) {
             return Ok(Rc::clone(known));
         }
-        let source = std::fs::read_to_string(path)
-            .map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
         if path
             .extension()
             .is_some_and(|extension| extension == "node")
@@ -164,6 +162,8 @@ impl ModuleTable {
                 path.display()
             ));
         }
+        let source = std::fs::read_to_string(path)
+            .map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
         let preferred = self.resolver.preferred_format(path);
         // Reading and transforming is our work: a large package must not use up its author's time.
         let prepared = self

@@ -211,3 +211,17 @@ async fn the_cache_is_used_and_survives_damage() {
         }
     }
 }
+
+#[tokio::test]
+async fn native_code_is_named_as_such() {
+    let world = World::new(&[
+        ("imports.ts", "import addon from './addon.node';\naddon();"),
+        ("requires.cjs", "require('./addon.node');"),
+    ]);
+    std::fs::write(world.root.join("addon.node"), b"\x7fELF\xff\xfe").unwrap();
+    for name in ["imports.ts", "requires.cjs"] {
+        let error = world.load(name).await.unwrap_err().to_string();
+        let expected = format!("{} is native code for Node", world.path("addon.node"));
+        assert!(error.contains(&expected), "{name}: {error}");
+    }
+}
