@@ -21,7 +21,9 @@ use rquickjs::{Ctx, Exception, Function, Module, Object, Result, Value};
 
 use super::realm::Realm;
 use super::timers::{Repetition, Timers};
-use super::values::{self, bytes_of, bytes_to_value, json_to_value, value_to_json};
+use super::values::{
+    self, argument_to_json, bytes_of, bytes_to_value, json_to_value, value_to_json,
+};
 use crate::error::EngineError;
 use crate::host::ConsoleLevel;
 use crate::loader::throw_with_code;
@@ -111,10 +113,7 @@ fn call<'js>(
     let request = request(&ctx, operation, arguments, bytes)?;
     match node::call(&realm, &module, &request) {
         Ok(reply) => reply.into_value(&ctx),
-        Err(error) => {
-            let value = error.into_value(&ctx)?;
-            Err(ctx.throw(value))
-        }
+        Err(error) => Err(error.throw(&ctx)),
     }
 }
 
@@ -155,10 +154,7 @@ fn request<'js>(
     arguments: Opt<Value<'js>>,
     bytes: Opt<Value<'js>>,
 ) -> Result<node::Request> {
-    let arguments = match arguments.0 {
-        Some(value) => value_to_json(ctx, value)?,
-        None => serde_json::Value::Null,
-    };
+    let arguments = argument_to_json(ctx, arguments)?;
     let bytes = bytes.0.as_ref().and_then(bytes_of);
     Ok(node::Request {
         operation,
@@ -169,10 +165,7 @@ fn request<'js>(
 
 fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> Result<Value<'js>> {
     let realm = Realm::current()?;
-    let arguments = match arguments.0 {
-        Some(value) => value_to_json(&ctx, value)?,
-        None => serde_json::Value::Null,
-    };
+    let arguments = argument_to_json(&ctx, arguments)?;
     let answer = realm
         .options
         .host
@@ -180,10 +173,7 @@ fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> 
         .call(realm.owner().as_deref(), &method, arguments);
     match answer {
         Ok(value) => json_to_value(&ctx, &value),
-        Err(error) => {
-            let value = node::NativeError::from(error).into_value(&ctx)?;
-            Err(ctx.throw(value))
-        }
+        Err(error) => Err(node::NativeError::from(error).throw(&ctx)),
     }
 }
 

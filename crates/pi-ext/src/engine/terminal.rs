@@ -18,7 +18,7 @@ use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, FromJs, Result, Value};
 
 use super::realm::Realm;
-use super::values::{json_to_value, value_to_json};
+use super::values::{argument_to_json, json_to_value, value_to_json};
 use crate::host::HostError;
 use crate::node::NativeError;
 use crate::terminal_kit::{KitPart, TerminalKit, WideEdge};
@@ -160,16 +160,16 @@ fn is_key(ctx: Ctx<'_>, sequence: Text, key: Text) -> Result<bool> {
 }
 
 fn answer<'js>(ctx: Ctx<'js>, question: String, arguments: Opt<Value<'js>>) -> Result<Value<'js>> {
-    let arguments = json(&ctx, arguments)?;
+    let arguments = argument_to_json(&ctx, arguments)?;
     let answer = kit(&ctx)?.answer(&question, arguments);
     value_or_throw(&ctx, answer)
 }
 
 fn make_part<'js>(ctx: Ctx<'js>, kind: String, options: Opt<Value<'js>>) -> Result<u32> {
-    let options = json(&ctx, options)?;
+    let options = argument_to_json(&ctx, options)?;
     match kit(&ctx)?.part(&kind, options) {
         Ok(part) => Ok(Realm::current()?.parts.keep(part)),
-        Err(error) => Err(thrown(&ctx, error)),
+        Err(error) => Err(NativeError::from(error).throw(&ctx)),
     }
 }
 
@@ -179,7 +179,7 @@ fn call_part<'js>(
     method: String,
     arguments: Opt<Value<'js>>,
 ) -> Result<Value<'js>> {
-    let arguments = json(&ctx, arguments)?;
+    let arguments = argument_to_json(&ctx, arguments)?;
     let realm = Realm::current()?;
     let mut parts = realm.parts.parts.borrow_mut();
     let answer = match parts.get_mut(&id) {
@@ -195,26 +195,12 @@ fn drop_part(id: u32) -> Result<()> {
     Ok(())
 }
 
-fn json<'js>(ctx: &Ctx<'js>, value: Opt<Value<'js>>) -> Result<serde_json::Value> {
-    match value.0 {
-        Some(value) => value_to_json(ctx, value),
-        None => Ok(serde_json::Value::Null),
-    }
-}
-
 fn value_or_throw<'js>(
     ctx: &Ctx<'js>,
     answer: std::result::Result<serde_json::Value, HostError>,
 ) -> Result<Value<'js>> {
     match answer {
         Ok(value) => json_to_value(ctx, &value),
-        Err(error) => Err(thrown(ctx, error)),
-    }
-}
-
-fn thrown(ctx: &Ctx<'_>, error: HostError) -> rquickjs::Error {
-    match NativeError::from(error).into_value(ctx) {
-        Ok(value) => ctx.throw(value),
-        Err(error) => error,
+        Err(error) => Err(NativeError::from(error).throw(ctx)),
     }
 }

@@ -3,6 +3,7 @@
 //! Everything but bytes crosses as JSON text, which the engine parses and prints in native code.
 //! Bytes are copied; nothing on either side keeps a view into the other's memory.
 
+use rquickjs::function::Opt;
 use rquickjs::{
     Array, ArrayBuffer, Ctx, Error, Exception, IntoJs as _, Object, Result, TypedArray, Value,
 };
@@ -69,6 +70,17 @@ pub(crate) fn value_to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<se
 /// Parses JSON text that JavaScript wrote, where half of a surrogate pair may stand alone.
 pub(crate) fn parse_json(ctx: &Ctx<'_>, text: &str) -> Result<serde_json::Value> {
     serde_json::from_str(text)
+/// Converts an argument that may be missing into JSON.
+pub(crate) fn argument_to_json<'js>(
+    ctx: &Ctx<'js>,
+    argument: Opt<Value<'js>>,
+) -> Result<serde_json::Value> {
+    match argument.0 {
+        Some(value) => value_to_json(ctx, value),
+        None => Ok(serde_json::Value::Null),
+    }
+}
+
         .or_else(|_| serde_json::from_str(&replace_lone_surrogates(text)))
         .map_err(|error| Exception::throw_type(ctx, &format!("not JSON: {error}")))
 }

@@ -1,6 +1,6 @@
 //! Errors with the properties Node's errors have.
 
-use rquickjs::{Ctx, Exception, IntoJs as _, Result, Value};
+use rquickjs::{Ctx, Error, Exception, IntoJs as _, Result, Value};
 
 use crate::host::HostError;
 
@@ -72,6 +72,14 @@ impl NativeError {
             object.set("dest", destination)?;
         }
         exception.into_js(ctx)
+    }
+
+    /// Throws it into JavaScript.
+    pub(crate) fn throw(self, ctx: &Ctx<'_>) -> Error {
+        match self.into_value(ctx) {
+            Ok(value) => ctx.throw(value),
+            Err(error) => error,
+        }
     }
 }
 
