@@ -2,7 +2,8 @@
 import { start, startAbortable } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
+import { OutgoingMessage } from "pi:http_outgoing";
 
 export class Agent extends EventEmitter {
   constructor(options = {}) {
@@ -77,8 +78,7 @@ function readArguments(scheme, args) {
   return { url: new URL(options.path ?? "/", `${protocol}//${shown}${port ? `:${port}` : ""}`), options, listener };
 }
 
-export class ClientRequest extends Writable {
-  #headers = new Map();
+export class ClientRequest extends OutgoingMessage {
   #chunks = [];
   #operation = undefined;
   #timer = undefined;
@@ -102,25 +102,6 @@ export class ClientRequest extends Writable {
     options.signal?.addEventListener("abort", () => this.destroy(options.signal.reason), { once: true });
   }
 
-  setHeader(name, value) {
-    this.#headers.set(name.toLowerCase(), [name, value]);
-    return this;
-  }
-  getHeader(name) {
-    return this.#headers.get(name.toLowerCase())?.[1];
-  }
-  hasHeader(name) {
-    return this.#headers.has(name.toLowerCase());
-  }
-  removeHeader(name) {
-    this.#headers.delete(name.toLowerCase());
-  }
-  getHeaders() {
-    return Object.fromEntries([...this.#headers].map(([name, [, value]]) => [name, value]));
-  }
-  getHeaderNames() {
-    return [...this.#headers.keys()];
-  }
   flushHeaders() {}
   setNoDelay() {}
   setSocketKeepAlive() {}
@@ -141,7 +122,7 @@ export class ClientRequest extends Writable {
   }
 
   _final(done) {
-    const headers = [...this.#headers.values()].flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)])).filter(([name]) => !/^(content-length|transfer-encoding|connection|host)$/i.test(name));
+    const headers = this._headerPairs().filter(([name]) => !/^(content-length|transfer-encoding|connection|host)$/i.test(name));
     const body = this.#chunks.length > 0 ? Buffer.concat(this.#chunks) : undefined;
     const bytes = body && new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
     this.#operation = startAbortable("http", "fetch", { url: this.address.href, method: this.method, headers, redirect: "manual" }, bytes);
@@ -167,6 +148,8 @@ export class ClientRequest extends Writable {
     done(error ?? (this.res ? null : Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })));
   }
 }
+
+// Returns `request` and `get` of a scheme.
 export function makeRequest(scheme) {
   const request = (...args) => new ClientRequest(scheme, args);
   const get = (...args) => {

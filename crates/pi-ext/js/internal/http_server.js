@@ -1,17 +1,16 @@
-// The server of `http`: one request at a time on a connection, as local callbacks need it.
+// The servers of `http` and `https`: one request at a time on a connection, as local callbacks need it.
 import { Buffer } from "node:buffer";
 import { Server as SocketServer } from "node:net";
-import { Writable } from "node:stream";
 import { IncomingMessage, STATUS_CODES } from "pi:http_client";
+import { OutgoingMessage } from "pi:http_outgoing";
 
 const LONGEST_HEAD = 65536;
 
-export class ServerResponse extends Writable {
+export class ServerResponse extends OutgoingMessage {
   statusCode = 200;
   statusMessage = undefined;
   headersSent = false;
   sendDate = true;
-  #headers = new Map();
   #chunked = false;
 
   constructor(request, socket) {
@@ -21,29 +20,6 @@ export class ServerResponse extends Writable {
     this.connection = socket;
   }
 
-  setHeader(name, value) {
-    this.#headers.set(name.toLowerCase(), [name, value]);
-    return this;
-  }
-  appendHeader(name, value) {
-    const known = this.getHeader(name);
-    return this.setHeader(name, known === undefined ? value : [known, value].flat());
-  }
-  getHeader(name) {
-    return this.#headers.get(name.toLowerCase())?.[1];
-  }
-  hasHeader(name) {
-    return this.#headers.has(name.toLowerCase());
-  }
-  removeHeader(name) {
-    this.#headers.delete(name.toLowerCase());
-  }
-  getHeaders() {
-    return Object.fromEntries([...this.#headers].map(([name, [, value]]) => [name, value]));
-  }
-  getHeaderNames() {
-    return [...this.#headers.keys()];
-  }
   setTimeout() {
     return this;
   }
@@ -78,9 +54,7 @@ export class ServerResponse extends Writable {
     if (!this.hasHeader("connection")) this.setHeader("Connection", "close");
     if (this.sendDate && !this.hasHeader("date")) this.setHeader("Date", new Date().toUTCString());
     const lines = [`HTTP/1.1 ${this.statusCode} ${this.statusMessage ?? STATUS_CODES[this.statusCode] ?? ""}`];
-    for (const [name, value] of this.#headers.values()) {
-      for (const one of [value].flat()) lines.push(`${name}: ${String(one).replace(/[\r\n]/g, "")}`);
-    }
+    for (const [name, value] of this._headerPairs()) lines.push(`${name}: ${value.replace(/[\r\n]/g, "")}`);
     this.socket.write(`${lines.join("\r\n")}\r\n\r\n`);
   }
 
@@ -140,26 +114,8 @@ function bodyReader(headers, give, finish) {
   };
 }
 
-export class Server extends SocketServer {
-  timeout = 0;
-  keepAliveTimeout = 5000;
-  headersTimeout = 60000;
-  requestTimeout = 300000;
-
-  constructor(options, listener) {
-    super();
-    const heard = typeof options === "function" ? options : listener;
-    if (heard) this.on("request", heard);
-    this.on("connection", (socket) => serve(this, socket));
-  }
-
-  setTimeout() {
-    return this;
-  }
-}
-
 // Reads the request of a connection and lets the listeners of a server answer it.
-export function serve(server, socket) {
+function serve(server, socket) {
   let head = Buffer.alloc(0);
   let feed;
   socket.on("error", (error) => server.emit("clientError", error, socket));
@@ -197,6 +153,28 @@ export function serve(server, socket) {
     if (rest.length > 0) feed(rest);
   });
 }
+
+// Makes the class of a server that answers requests on the connections another one accepts and tells of by `event`.
+export function requestServer(Base, event) {
+  return class Server extends Base {
+    timeout = 0;
+    keepAliveTimeout = 5000;
+    headersTimeout = 60000;
+    requestTimeout = 300000;
+
+    constructor(options, listener) {
+      super(typeof options === "function" ? undefined : options);
+      const heard = typeof options === "function" ? options : listener;
+      if (heard) this.on("request", heard);
+      this.on(event, (socket) => serve(this, socket));
+    }
+    setTimeout() {
+      return this;
+    }
+  };
+}
+
+export const Server = requestServer(SocketServer, "connection");
 
 export function createServer(options, listener) {
   return new Server(options, listener);

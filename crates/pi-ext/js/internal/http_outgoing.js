@@ -1,0 +1,37 @@
+// What `http` sends, a request or an answer: a stream with headers.
+import { Writable } from "node:stream";
+
+export class OutgoingMessage extends Writable {
+  #headers = new Map();
+
+  setHeader(name, value) {
+    this.#headers.set(name.toLowerCase(), [name, value]);
+    return this;
+  }
+  appendHeader(name, value) {
+    const known = this.getHeader(name);
+    return this.setHeader(name, known === undefined ? value : [known, value].flat());
+  }
+  getHeader(name) {
+    return this.#headers.get(name.toLowerCase())?.[1];
+  }
+  hasHeader(name) {
+    return this.#headers.has(name.toLowerCase());
+  }
+  removeHeader(name) {
+    this.#headers.delete(name.toLowerCase());
+  }
+  getHeaders() {
+    return Object.fromEntries([...this.#headers].map(([name, [, value]]) => [name, value]));
+  }
+  getHeaderNames() {
+    return [...this.#headers.keys()];
+  }
+  getRawHeaderNames() {
+    return [...this.#headers.values()].map(([name]) => name);
+  }
+  // The headers as they are sent: a name stands as often as it has values.
+  _headerPairs() {
+    return [...this.#headers.values()].flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)]));
+  }
+}
