@@ -5,6 +5,7 @@ import { Box } from "pi:tui/box";
 import { getCapabilities } from "pi:tui/capabilities";
 import { Container } from "pi:tui/container";
 import { DynamicBorder } from "pi:tui/dynamic_border";
+import { BUILD, foldable, IS_EXPANDED } from "pi:tui/foldable";
 import { Image } from "pi:tui/image";
 import { keyHint, keyText } from "pi:tui/key_hints";
 import { Loader } from "pi:tui/loader";
@@ -20,7 +21,7 @@ const SHELL_LINES = 20;
 const more = (count) => `${theme.fg("muted", `... ${count} more lines (`)}${keyHint("app.tools.expand", "to expand")}${theme.fg("muted", ")")}`;
 const titleOf = (name) => theme.fg("toolTitle", theme.bold(name));
 
-export class ToolExecutionComponent extends Container {
+export class ToolExecutionComponent extends foldable(Container) {
   #name;
   #callId;
   #args;
@@ -29,7 +30,6 @@ export class ToolExecutionComponent extends Container {
   #cwd;
   #showsImages;
   #imageWidth;
-  #isExpanded = false;
   #isPartial = true;
   #hasStarted = false;
   #hasAllArgs = false;
@@ -49,11 +49,11 @@ export class ToolExecutionComponent extends Container {
     this.#cwd = cwd;
     this.#showsImages = options?.showImages ?? true;
     this.#imageWidth = options?.imageWidthCells ?? 60;
-    this.#build();
+    this[BUILD]();
   }
   updateArgs(args) {
     this.#args = args;
-    this.#build();
+    this[BUILD]();
   }
   markExecutionStarted() {
     this.#hasStarted = true;
@@ -66,27 +66,19 @@ export class ToolExecutionComponent extends Container {
   updateResult(result, isPartial = false) {
     this.#result = result;
     this.#isPartial = isPartial;
-    this.#build();
+    this[BUILD]();
     if (getCapabilities().images === "kitty") for (const image of this.#images()) this.#convert(image);
-  }
-  setExpanded(expanded) {
-    this.#isExpanded = expanded;
-    this.#build();
   }
   setShowImages(show) {
     this.#showsImages = show;
-    this.#build();
+    this[BUILD]();
   }
   setImageWidthCells(width) {
     this.#imageWidth = Math.max(1, Math.floor(width));
-    this.#build();
-  }
-  invalidate() {
-    super.invalidate();
-    this.#build();
+    this[BUILD]();
   }
   #changed() {
-    this.#build();
+    this[BUILD]();
     this.#tui?.requestRender();
   }
 
@@ -120,7 +112,7 @@ export class ToolExecutionComponent extends Container {
       executionStarted: this.#hasStarted,
       argsComplete: this.#hasAllArgs,
       isPartial: this.#isPartial,
-      expanded: this.#isExpanded,
+      expanded: this[IS_EXPANDED],
       showImages: this.#showsImages,
       isError: this.#result?.isError ?? false,
     };
@@ -139,7 +131,7 @@ export class ToolExecutionComponent extends Container {
   #plainResult() {
     const lines = this.#text().split("\n");
     if (lines.length === 1 && lines[0] === "") return undefined;
-    const shown = this.#isExpanded ? lines : lines.slice(0, TOOL_LINES);
+    const shown = this[IS_EXPANDED] ? lines : lines.slice(0, TOOL_LINES);
     const text = shown.map((line) => theme.fg("toolOutput", line)).join("\n");
     return new Text(shown.length < lines.length ? `${text}\n${more(lines.length - shown.length)}` : text, 0, 0);
   }
@@ -151,11 +143,11 @@ export class ToolExecutionComponent extends Container {
   #region(component) {
     return new MouseRegion(component, (event) => {
       if (!this.#result || event.type !== "click" || event.button !== "left") return undefined;
-      this.setExpanded(!this.#isExpanded);
+      this.setExpanded(!this[IS_EXPANDED]);
       return { handled: true };
     });
   }
-  #build() {
+  [BUILD]() {
     this.clear();
     const shade = this.#isPartial ? "toolPendingBg" : this.#result?.isError ? "toolErrorBg" : "toolSuccessBg";
     const frame = this.#tool?.renderShell === "self" ? new Container() : new Box(1, 1, (text) => theme.bg(shade, text));
@@ -164,7 +156,7 @@ export class ToolExecutionComponent extends Container {
     frame.addChild(this.#region(callPart));
     if (this.#result) {
       const { content, details } = this.#result;
-      const options = { expanded: this.#isExpanded, isPartial: this.#isPartial };
+      const options = { expanded: this[IS_EXPANDED], isPartial: this.#isPartial };
       const resultPart = this.#part("result", renderResult && ((context) => renderResult({ content, details }, options, theme, context)), () => this.#plainResult());
       if (resultPart) frame.addChild(this.#region(resultPart));
     }
@@ -181,13 +173,12 @@ export class ToolExecutionComponent extends Container {
   }
 }
 
-export class BashExecutionComponent extends Container {
+export class BashExecutionComponent extends foldable(Container) {
   #command;
   #colour;
   #lines = [""];
   #loader;
   #content = new Container();
-  #isExpanded = false;
   #end;
 
   constructor(command, tui, excludeFromContext = false) {
@@ -197,7 +188,7 @@ export class BashExecutionComponent extends Container {
     const line = () => new DynamicBorder((text) => theme.fg(this.#colour, text));
     this.#loader = new Loader(tui, (text) => theme.fg(this.#colour, text), (text) => theme.fg("muted", text), `Running... (${keyText("tui.select.cancel")} to cancel)`);
     for (const part of [new Spacer(1), line(), this.#content, line()]) this.addChild(part);
-    this.#build();
+    this[BUILD]();
   }
   getCommand() {
     return this.#command;
@@ -209,26 +200,18 @@ export class BashExecutionComponent extends Container {
     const [first, ...rest] = stripTerminalSequences(chunk).replace(/\r\n?/g, "\n").split("\n");
     this.#lines[this.#lines.length - 1] += first;
     this.#lines.push(...rest);
-    this.#build();
+    this[BUILD]();
   }
   setComplete(exitCode, cancelled, truncationResult, fullOutputPath) {
     this.#end = { exitCode, cancelled, path: truncationResult?.truncated ? fullOutputPath : undefined };
     this.#loader.stop();
-    this.#build();
+    this[BUILD]();
   }
-  setExpanded(expanded) {
-    this.#isExpanded = expanded;
-    this.#build();
-  }
-  invalidate() {
-    super.invalidate();
-    this.#build();
-  }
-  #build() {
+  [BUILD]() {
     this.#content.clear();
     this.#content.addChild(new Text(theme.fg(this.#colour, theme.bold(`$ ${this.#command}`)), 1, 0));
     const lines = this.getOutput() === "" ? [] : this.#lines;
-    const shown = this.#isExpanded ? lines : lines.slice(-SHELL_LINES);
+    const shown = this[IS_EXPANDED] ? lines : lines.slice(-SHELL_LINES);
     if (shown.length > 0) this.#content.addChild(new Text(`\n${shown.map((line) => theme.fg("muted", line)).join("\n")}`, 1, 0));
     if (!this.#end) return this.#content.addChild(this.#loader);
     const { exitCode, cancelled, path } = this.#end;

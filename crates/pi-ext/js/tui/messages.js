@@ -2,6 +2,7 @@
 import { getMarkdownTheme, theme } from "pi:pi/theme";
 import { Box } from "pi:tui/box";
 import { Container } from "pi:tui/container";
+import { BUILD, foldable, IS_EXPANDED } from "pi:tui/foldable";
 import { keyText } from "pi:tui/key_hints";
 import { Markdown } from "pi:tui/markdown";
 import { MouseRegion } from "pi:tui/mouse_region";
@@ -147,12 +148,11 @@ export class AssistantMessageComponent extends Container {
 
 const label = (name) => new Text(theme.fg("customMessageLabel", theme.bold(`[${name}]`)), 0, 0);
 
-export class CustomMessageComponent extends Container {
+export class CustomMessageComponent extends foldable(Container) {
   #message;
   #renderer;
   #markdown;
   #pad;
-  #isExpanded = false;
 
   constructor(message, customRenderer = undefined, markdownTheme = getMarkdownTheme(), outputPad = 1) {
     super();
@@ -160,29 +160,21 @@ export class CustomMessageComponent extends Container {
     this.#renderer = customRenderer;
     this.#markdown = markdownTheme;
     this.#pad = outputPad;
-    this.#build();
-  }
-  setExpanded(expanded) {
-    this.#isExpanded = expanded;
-    this.#build();
+    this[BUILD]();
   }
   setOutputPad(padding) {
     this.#pad = padding;
-    this.#build();
-  }
-  invalidate() {
-    super.invalidate();
-    this.#build();
+    this[BUILD]();
   }
   #drawn() {
     try {
-      return this.#renderer?.(this.#message, { expanded: this.#isExpanded, outputPad: this.#pad }, theme);
+      return this.#renderer?.(this.#message, { expanded: this[IS_EXPANDED], outputPad: this.#pad }, theme);
     } catch {
       // A renderer that fails leaves the message as any other is shown.
       return undefined;
     }
   }
-  #build() {
+  [BUILD]() {
     this.clear();
     this.addChild(new Spacer(1));
     const drawn = this.#drawn();
@@ -196,12 +188,11 @@ export class CustomMessageComponent extends Container {
 }
 
 // A line that can be opened into the whole text.
-class Folded extends Box {
+class Folded extends foldable(Box) {
   #name;
   #line;
   #text;
   #markdown;
-  #isExpanded = false;
 
   constructor(name, line, text, markdownTheme) {
     super(1, 1, background("customMessageBg"));
@@ -209,28 +200,20 @@ class Folded extends Box {
     this.#line = line;
     this.#text = text;
     this.#markdown = markdownTheme;
-    this.#build();
+    this[BUILD]();
   }
-  setExpanded(expanded) {
-    this.#isExpanded = expanded;
-    this.#build();
-  }
-  invalidate() {
-    super.invalidate();
-    this.#build();
-  }
-  #build() {
+  [BUILD]() {
     this.clear();
     const content = new Container();
     content.addChild(label(this.#name));
     content.addChild(new Spacer(1));
-    if (this.#isExpanded) {
+    if (this[IS_EXPANDED]) {
       content.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: colour("customMessageText") }));
     } else {
       const hint = `${theme.fg("dim", keyText("app.tools.expand"))}${theme.fg("customMessageText", " to expand)")}`;
       content.addChild(new Text(`${theme.fg("customMessageText", `${this.#line} (`)}${hint}`, 0, 0));
     }
-    this.addChild(clickable(content, () => this.setExpanded(!this.#isExpanded)));
+    this.addChild(clickable(content, () => this.setExpanded(!this[IS_EXPANDED])));
   }
 }
 
