@@ -4,24 +4,23 @@ import { abort, begin, call } from "pi:native";
 const pending = new Map();
 let lastId = 0;
 
-// Starts an operation and returns its promise.
-export function start(module, operation, args, bytes) {
-  const id = ++lastId;
+function promise(id, module, operation, args, bytes) {
   return new Promise((resolve, reject) => {
     pending.set(id, { resolve, reject });
     begin(id, module, operation, args, bytes);
   });
 }
 
+// Starts an operation and returns its promise.
+export function start(module, operation, args, bytes) {
+  return promise(++lastId, module, operation, args, bytes);
+}
+
 // Starts an operation that can be given up: `abort(reason)` rejects the promise.
 export function startAbortable(module, operation, args, bytes) {
   const id = ++lastId;
-  const promise = new Promise((resolve, reject) => {
-    pending.set(id, { resolve, reject });
-    begin(id, module, operation, args, bytes);
-  });
   return {
-    promise,
+    promise: promise(id, module, operation, args, bytes),
     abort(reason) {
       const waiting = pending.get(id);
       if (waiting) {

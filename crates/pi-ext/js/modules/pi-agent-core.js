@@ -1,5 +1,4 @@
 // `@earendil-works/pi-agent-core`: what extensions use of the agent's own package.
-import { call } from "pi:host";
 import { agentLoop, agentLoopContinue } from "pi:pi/agent_loop";
 
 export { Agent } from "pi:pi/agent";
@@ -9,23 +8,17 @@ export {
   calculateContextTokens,
   collectEntriesForBranchSummary,
   compact,
+  convertToLlm,
+  DEFAULT_COMPACTION_SETTINGS,
   estimateTokens,
   generateBranchSummary,
   generateSummary,
   generateSummaryWithUsage,
   getLastAssistantUsage,
+  serializeConversation,
   shouldCompact,
 } from "pi:pi/summaries";
 export { DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES, formatSize, GREP_MAX_LINE_LENGTH, truncateHead, truncateLine, truncateTail } from "pi:pi/truncate";
-
-export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
-
-export function convertToLlm(messages) {
-  return call("messages.toModel", { messages });
-}
-export function serializeConversation(messages) {
-  return call("messages.serialize", { messages });
-}
 
 // Runs a loop to its end, telling of every event.
 async function toEnd(events, emit) {

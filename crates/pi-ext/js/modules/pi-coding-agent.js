@@ -1,7 +1,6 @@
 // `@earendil-works/pi-coding-agent`: what extensions use of the program itself.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { call } from "pi:host";
 import { createDefinition, createLocalOperations, createTool } from "pi:pi/builtin_tools";
 import { createEventBus } from "pi:pi/event_bus";
 import { getAgentDir } from "pi:pi/places";
@@ -66,18 +65,20 @@ export {
   calculateContextTokens,
   collectEntriesForBranchSummary,
   compact,
+  convertToLlm,
+  DEFAULT_COMPACTION_SETTINGS,
   estimateTokens,
   generateBranchSummary,
   generateSummary,
   generateSummaryWithUsage,
   getLastAssistantUsage,
+  serializeConversation,
   shouldCompact,
 } from "pi:pi/summaries";
 export { generateDiffString, generateUnifiedPatch, renderDiff } from "pi:pi/text_change";
 
 export const VERSION = "0.87.1";
 export const CURRENT_SESSION_VERSION = 3;
-export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
 
 export const createBashTool = (cwd, options) => createTool("bash", cwd, options);
 export const createEditTool = (cwd, options) => createTool("edit", cwd, options);
@@ -104,13 +105,6 @@ export const createReadOnlyTools = (cwd, options) => several(["read", "grep", "f
 
 export function defineTool(tool) {
   return tool;
-}
-
-export function convertToLlm(messages) {
-  return call("messages.toModel", { messages });
-}
-export function serializeConversation(messages) {
-  return call("messages.serialize", { messages });
 }
 
 export function createSyntheticSourceInfo(path, { source, scope = "temporary", origin = "top-level", baseDir } = {}) {

@@ -139,6 +139,27 @@ export function opendir(path, ...args) {
   hand(promises.opendir(path, ...args), done);
 }
 
+// Promises the descriptor of a stream: the one it was given, or that of the file it opens.
+function opened(stream, settings, describe) {
+  const given = settings.fd?.fd ?? settings.fd;
+  const opening = given === undefined || given === null ? start("fs", "open", describe()) : Promise.resolve(given);
+  opening.then(
+    (descriptor) => {
+      stream.fd = descriptor;
+      stream.pending = false;
+      stream.emit("open", descriptor);
+      stream.emit("ready");
+    },
+    (error) => stream.destroy(error),
+  );
+  return opening;
+}
+
+// Closes a file that may not even have been opened.
+function closed(opening) {
+  return opening.then((descriptor) => start("fs", "close", { descriptor })).catch(() => {});
+}
+
 export class ReadStream extends Readable {
   #descriptor;
   #position;
@@ -154,16 +175,7 @@ export class ReadStream extends Readable {
     this.#position = settings.start;
     this.#end = settings.end ?? Infinity;
     this.#close = settings.autoClose !== false;
-    this.#descriptor = settings.fd === undefined || settings.fd === null ? start("fs", "open", { path: toPath(path), flag: toFlag(settings.flags, "r") }) : Promise.resolve(settings.fd.fd ?? settings.fd);
-    this.#descriptor.then(
-      (descriptor) => {
-        this.fd = descriptor;
-        this.pending = false;
-        this.emit("open", descriptor);
-        this.emit("ready");
-      },
-      (error) => this.destroy(error),
-    );
+    this.#descriptor = opened(this, settings, () => ({ path: toPath(path), flag: toFlag(settings.flags, "r") }));
   }
 
   async _read(size) {
@@ -181,8 +193,8 @@ export class ReadStream extends Readable {
   }
 
   _destroy(error, done) {
-    if (!this.#close) return done(error);
-    this.#descriptor.then((descriptor) => start("fs", "close", { descriptor })).then(() => done(error), () => done(error));
+    if (this.#close) closed(this.#descriptor).then(() => done(error));
+    else done(error);
   }
 
   close(done) {
@@ -204,16 +216,7 @@ export class WriteStream extends Writable {
     this.pending = true;
     this.#position = settings.start;
     this.#close = settings.autoClose !== false;
-    this.#descriptor = settings.fd === undefined || settings.fd === null ? start("fs", "open", { path: toPath(path), flag: toFlag(settings.flags, "w"), mode: toMode(settings.mode) ?? 0o666 }) : Promise.resolve(settings.fd.fd ?? settings.fd);
-    this.#descriptor.then(
-      (descriptor) => {
-        this.fd = descriptor;
-        this.pending = false;
-        this.emit("open", descriptor);
-        this.emit("ready");
-      },
-      (error) => this.destroy(error),
-    );
+    this.#descriptor = opened(this, settings, () => ({ path: toPath(path), flag: toFlag(settings.flags, "w"), mode: toMode(settings.mode) ?? 0o666 }));
   }
 
   _write(chunk, encoding, done) {
@@ -230,8 +233,8 @@ export class WriteStream extends Writable {
   }
 
   _destroy(error, done) {
-    if (!this.#close) return done(error);
-    this.#descriptor.then((descriptor) => start("fs", "close", { descriptor })).then(() => done(error), () => done(error));
+    if (this.#close) closed(this.#descriptor).then(() => done(error));
+    else done(error);
   }
 
   close(done) {

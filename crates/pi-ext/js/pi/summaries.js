@@ -2,6 +2,16 @@
 import { call } from "pi:host";
 import { perform } from "pi:pi/work";
 
+export const DEFAULT_COMPACTION_SETTINGS = { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 };
+
+// Returns messages as a model is given them.
+export function convertToLlm(messages) {
+  return call("messages.toModel", { messages });
+}
+// Returns messages as the text a summary is written from.
+export function serializeConversation(messages) {
+  return call("messages.serialize", { messages });
+}
 export function estimateTokens(message) {
   return call("convert.tokens", { message });
 }
