@@ -4,7 +4,7 @@ import { startTimer, stopTimer } from "pi:native";
 const callbacks = new Map();
 let lastId = 0;
 
-export class Timeout {
+class Timeout {
   #id;
   #repeats;
   #delay;
@@ -55,22 +55,6 @@ export class Timeout {
 
   [Symbol.dispose ?? Symbol.for("dispose")]() {
     this.close();
-  }
-}
-
-export class Immediate {
-  isActive = true;
-
-  ref() {
-    return this;
-  }
-
-  unref() {
-    return this;
-  }
-
-  hasRef() {
-    return true;
   }
 }
 
