@@ -24,7 +24,7 @@ export function toPath(value, name = "path") {
   return text === "" ? "" : resolve(text);
 }
 
-export function encodingOf(options) {
+function encodingOf(options) {
   return typeof options === "string" ? options : (options?.encoding ?? undefined);
 }
 
@@ -62,7 +62,7 @@ export function toMode(mode) {
   return mode === undefined || mode === null ? undefined : typeof mode === "string" ? Number.parseInt(mode, 8) : mode;
 }
 
-export function toSeconds(time) {
+function toSeconds(time) {
   return time instanceof Date ? time.getTime() / 1000 : Number(time);
 }
 
@@ -141,7 +141,7 @@ export class Dirent {
   }
 }
 
-export function toEntries(list, root, options) {
+function toEntries(list, root, options) {
   if (options?.withFileTypes) return list.map(([name, parent, kind]) => new Dirent(name, parent, kind));
   const names = list.map(([name, parent]) => (options?.recursive ? relative(root, join(parent, name)) : name));
   return encodingOf(options) === "buffer" ? names.map((name) => Buffer.from(name)) : names;

@@ -1,5 +1,5 @@
 // util.inspect: values as text.
-export const custom = Symbol.for("nodejs.util.inspect.custom");
+const custom = Symbol.for("nodejs.util.inspect.custom");
 
 const COLORS = { string: 32, number: 33, bigint: 33, boolean: 33, undefined: 90, null: 1, symbol: 32, date: 35, regexp: 31, special: 36 };
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;

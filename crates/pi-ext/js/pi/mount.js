@@ -135,7 +135,7 @@ export function invalidateAll() {
 }
 
 // Nobody waits for the promise of a handler; its failure is told all the same.
-export function watch(result, event) {
+function watch(result, event) {
   if (typeof result?.then === "function") result.then(undefined, (error) => reportError(undefined, event, error));
 }
 

@@ -93,7 +93,7 @@ export function ownerOfCall() {
 }
 
 // Lists the events anybody hears.
-export function subscribedEvents() {
+function subscribedEvents() {
   const names = new Set();
   for (const extension of extensions) {
     for (const [name, handlers] of extension.handlers) if (handlers.length > 0) names.add(name);

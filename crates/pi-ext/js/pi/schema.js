@@ -11,7 +11,7 @@ function kind(name, schema) {
   return mark(schema, "~kind", name);
 }
 
-export const isOptional = (schema) => schema?.[OPTIONAL] === true;
+const isOptional = (schema) => schema?.[OPTIONAL] === true;
 
 function plain(schema) {
   const copy = { ...schema };

@@ -5,7 +5,7 @@ import { refreshTheme } from "pi:pi/theme";
 
 const change = (kind, what) => void call("ui.change", { kind, ...what });
 // What the program knows of the screen; nothing without one.
-export const facts = () => call("ui.screen") ?? { columns: 80, rows: 24, fullscreen: false, expanded: false, statuses: [], providers: 0 };
+const facts = () => call("ui.screen") ?? { columns: 80, rows: 24, fullscreen: false, expanded: false, statuses: [], providers: 0 };
 
 export const terminal = {
   get columns() {
@@ -70,7 +70,7 @@ function numberOf(component) {
   return overlays.find(({ id }) => componentOf(id) === component)?.id;
 }
 
-export function removeOverlay(id) {
+function removeOverlay(id) {
   const position = overlays.findIndex((overlay) => overlay.id === id);
   if (position >= 0) overlays.splice(position, 1);
   unmount(id);
