@@ -3,6 +3,7 @@
 //! Nesting is followed to a fixed depth; what is deeper is shown as if it were at that depth, so that
 //! no text can exhaust the stack.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::Peekable;
 use std::ops::Range;
@@ -89,6 +90,17 @@ pub(super) struct Reading<'a> {
     pub(super) definitions: &'a HashMap<String, String>,
 }
 
+/// What a text holds.
+#[derive(Debug)]
+pub(super) struct Parsed<'a> {
+    /// The text as it was parsed, byte for byte in place. A formula is one line of it: whoever counts
+    /// lines counts these.
+    pub(super) source: Cow<'a, str>,
+    pub(super) blocks: Vec<Placed>,
+    /// The addresses of the links that are defined in it.
+    pub(super) definitions: HashMap<String, String>,
+}
+
 /// A block with its place in the source.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placed {
@@ -102,8 +114,8 @@ thread_local! {
     pub(super) static BYTES_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Returns the blocks of `text`, and the link definitions in it.
-pub(super) fn parse(text: &str, reading: Reading<'_>) -> (Vec<Placed>, HashMap<String, String>) {
+/// Reads a text.
+pub(super) fn parse<'a>(text: &'a str, reading: Reading<'_>) -> Parsed<'a> {
     #[cfg(test)]
     BYTES_READ.set(BYTES_READ.get() + text.len());
     let mut options =
@@ -124,14 +136,19 @@ pub(super) fn parse(text: &str, reading: Reading<'_>) -> (Vec<Placed>, HashMap<S
         .iter()
         .map(|(label, definition)| (label.to_lowercase(), definition.dest.to_string()))
         .collect();
-    let mut reader = Reader {
+    let blocks = Reader {
         written: text,
         source: &unified,
         keep_escapes: reading.keep_escapes,
         events: parser.into_offset_iter().peekable(),
         task: None,
-    };
-    (reader.top_level(), definitions)
+    }
+    .top_level();
+    Parsed {
+        source: unified,
+        blocks,
+        definitions,
+    }
 }
 
 struct Reader<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {

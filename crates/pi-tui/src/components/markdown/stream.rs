@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::block::BlockRenderer;
-use super::parse::{Block, Placed, Reading, line_start, parse};
+use super::parse::{Block, Parsed, Placed, Reading, line_start, parse};
 use crate::line::Line;
 use crate::style::Style;
 
@@ -114,7 +114,7 @@ impl Stream {
         }
     }
 
-    fn parse(&self, text: &str, page: &Page<'_>) -> (Vec<Placed>, HashMap<String, String>) {
+    fn parse<'a>(&self, text: &'a str, page: &Page<'_>) -> Parsed<'a> {
         let reading = Reading {
             math: page.renderer.options.latex,
             keep_escapes: page.renderer.options.keep_escapes,
@@ -126,10 +126,10 @@ impl Stream {
     /// Reads blocks; returns the last one if it is to be read in parts.
     fn read_blocks(&mut self, text: &str, page: &Page<'_>) -> Option<Open> {
         let rest = text.get(self.rest..).unwrap_or_default();
-        let (blocks, definitions) = self.parse(rest, page);
-        let (last, before) = blocks.split_last()?;
-        if !has_begun(rest, last) {
-            self.render_all(text, &blocks, page);
+        let parsed = self.parse(rest, page);
+        let (last, before) = parsed.blocks.split_last()?;
+        if !has_begun(&parsed.source, last) {
+            self.render_all(text, &parsed.blocks, page);
             return None;
         }
         let offset = self.rest;
@@ -137,12 +137,14 @@ impl Stream {
             let lines = self.render(text, offset, placed, page);
             self.finished.extend(lines);
         }
-        self.definitions.extend(definitions);
-        self.rest = offset + line_start(rest, last.range.start);
+        self.definitions.extend(parsed.definitions);
+        let start = line_start(&parsed.source, last.range.start);
+        self.rest = offset + start;
         let opened = if self.unreadable == Some(self.rest) {
             None
         } else {
-            self.open(text, last, page)
+            let source = parsed.source.get(start..).unwrap_or_default();
+            self.open(text, source, last, page)
         };
         if opened.is_none() {
             self.render_from(offset, text, std::slice::from_ref(last), page);
@@ -150,13 +152,14 @@ impl Stream {
         opened
     }
 
-    /// Starts reading a block in parts, if it is of such a kind.
-    fn open(&mut self, text: &str, block: &Placed, page: &Page<'_>) -> Option<Open> {
-        let source = text.get(self.rest..)?;
+    /// Starts reading a block in parts, if it is of such a kind; `source` is the rest of the text as it
+    /// was parsed.
+    fn open(&mut self, text: &str, source: &str, block: &Placed, page: &Page<'_>) -> Option<Open> {
+        let written = text.get(self.rest..)?;
         let mut open = match &block.block {
-            Block::Code { .. } => Open::Code(OpenCode::find(source, block, page)?),
+            Block::Code { .. } => Open::Code(OpenCode::find(written, block, page)?),
             Block::List(list) => Open::List(OpenList::new(list)),
-            Block::Table(table) => Open::Table(OpenTable::find(source, table, page)?),
+            Block::Table(table) => Open::Table(OpenTable::find(written, source, table, page)?),
             _ => return None,
         };
         let separator = self.separate(text, self.rest, Kind::of(&block.block), page);

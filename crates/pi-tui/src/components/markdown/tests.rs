@@ -432,7 +432,7 @@ fn a_task_looks_the_same_in_a_list_with_and_without_empty_lines() {
 }
 
 #[test]
-fn a_formula_that_stays_open_looks_the_same_however_it_arrived() {
+fn a_formula_looks_the_same_however_it_arrived() {
     for text in [
         "``` a`b\n\n$$\nx = \\frac`\n",
         "- ```\n  code\n  ```\n\n$$\nx\n$$\n",
@@ -440,6 +440,8 @@ fn a_formula_that_stays_open_looks_the_same_however_it_arrived() {
         "$$\nx\n```\ny\n```\n$$\n- z",
         "1. ~~~\n\n$$\n+ x\n+ y",
         "$$\n- x\n y\n",
+        "$$\n--|:\n$$\n--|:-$$\n",
+        "- a\n\n$$\n|x|\n$$\n|-|\n|\n$$\n|y\n$$\n|z|\n",
     ] {
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();

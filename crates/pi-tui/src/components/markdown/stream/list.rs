@@ -66,36 +66,37 @@ impl Stream {
         page: &Page<'_>,
     ) -> Option<OpenList> {
         let rest = text.get(self.rest..).unwrap_or_default();
-        let (blocks, definitions) = self.parse(rest, page);
-        let Some((list, after)) = first_list(&blocks) else {
+        let parsed = self.parse(rest, page);
+        let source = parsed.source.as_ref();
+        let Some((list, after)) = first_list(&parsed.blocks) else {
             self.unreadable = Some(self.rest);
             return None;
         };
         if let (Some(next), Some(last)) = (after.first(), after.last())
-            && has_begun(rest, last)
+            && has_begun(source, last)
         {
             open.settle(&list.items, self.has_gaps(rest, list, page));
             self.finish_items(&mut open, &list.items, page);
-            self.definitions.extend(definitions);
-            self.rest += line_start(rest, next.range.start);
+            self.rest += line_start(source, next.range.start);
+            self.definitions.extend(parsed.definitions);
             return None;
         }
         let mut items = list.items.as_slice();
         if let Some((last, before)) = items.split_last()
             && !before.is_empty()
-            && has_whole_lines(rest, last.start, 1)
+            && has_whole_lines(source, last.start, 1)
         {
             // What the last item goes on with must not decide how the others are spaced for good.
-            let start = line_start(rest, last.start);
-            let line = rest.get(start..).and_then(|rest| rest.find('\n'));
+            let start = line_start(source, last.start);
+            let line = source.get(start..).and_then(|rest| rest.find('\n'));
             let settled = rest.get(..start + line.map_or(0, |end| end + 1));
             let settled = settled.unwrap_or_default();
-            let (blocks, definitions) = self.parse(settled, page);
-            let settled_list = first_list(&blocks);
+            let parsed = self.parse(settled, page);
+            let settled_list = first_list(&parsed.blocks);
             let has_gaps = settled_list.is_some_and(|(list, _)| self.has_gaps(settled, list, page));
             open.settle(before, has_gaps);
             self.finish_items(&mut open, before, page);
-            self.definitions.extend(definitions);
+            self.definitions.extend(parsed.definitions);
             self.rest += start;
             items = std::slice::from_ref(last);
         }
@@ -119,8 +120,9 @@ impl Stream {
         };
         let indent = text.get(line_start(text, first.start)..first.start);
         let before = format!("{}{} x\n", indent.unwrap_or_default(), first.marker);
-        let (blocks, _) = self.parse(&(before + text), page);
-        first_list(&blocks).is_some_and(|(list, _)| list.loose)
+        let behind_text = before + text;
+        let parsed = self.parse(&behind_text, page);
+        first_list(&parsed.blocks).is_some_and(|(list, _)| list.loose)
     }
 
     fn finish_items(&mut self, open: &mut OpenList, items: &[Item], page: &Page<'_>) {

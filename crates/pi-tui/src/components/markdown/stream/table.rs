@@ -24,12 +24,17 @@ pub(super) struct OpenTable {
 }
 
 impl OpenTable {
-    /// Returns a table without rows; `None` while its first two lines may change, or if it does not
-    /// fit the page.
-    pub(super) fn find(source: &str, table: &Table, page: &Page<'_>) -> Option<Self> {
+    /// Returns a table without rows; `None` while its first two lines, as they are in `source`, may change,
+    /// or if it does not fit the page.
+    pub(super) fn find(
+        written: &str,
+        source: &str,
+        table: &Table,
+        page: &Page<'_>,
+    ) -> Option<Self> {
         let (first, rest) = source.split_once('\n')?;
         let (second, _) = rest.split_once('\n')?;
-        let head = source.get(..first.len() + second.len() + 2)?;
+        let head = written.get(..first.len() + second.len() + 2)?;
         let table = Table {
             header: table.header.clone(),
             rows: Vec::new(),
@@ -77,28 +82,29 @@ impl Stream {
         self.unreadable = Some(self.rest);
         let grid = grid(&open.table, page)?;
         let offset = self.rest.saturating_sub(open.head.len());
-        let source = open.head.clone() + text.get(self.rest..).unwrap_or_default();
-        let (blocks, definitions) = self.parse(&source, page);
-        let (rows, after) = first_table(&blocks)?;
+        let written = open.head.clone() + text.get(self.rest..).unwrap_or_default();
+        let parsed = self.parse(&written, page);
+        let source = &parsed.source;
+        let (rows, after) = first_table(&parsed.blocks)?;
         self.unreadable = None;
         if let (Some(next), Some(last)) = (after.first(), after.last())
-            && has_begun(&source, last)
+            && has_begun(source, last)
         {
             open.add_rows(&grid, rows);
             let columns = open.columns.clone();
             self.lay_out(&mut open, &grid, columns.widths(grid.available), page);
             page.add(&[grid.foot(&open.widths)], &mut self.finished);
-            self.definitions.extend(definitions);
-            self.rest = offset + line_start(&source, next.range.start);
+            self.rest = offset + line_start(source, next.range.start);
+            self.definitions.extend(parsed.definitions);
             return None;
         }
         let mut rows = rows;
         if let Some((last, before)) = rows.split_last()
             && !before.is_empty()
-            && has_whole_lines(&source, last.start, 1)
+            && has_whole_lines(source, last.start, 1)
         {
             open.add_rows(&grid, before);
-            self.rest = offset + line_start(&source, last.start);
+            self.rest = offset + line_start(source, last.start);
             rows = std::slice::from_ref(last);
         }
         let cells: Vec<Vec<String>> = rows.iter().map(|row| grid.cells(row)).collect();
