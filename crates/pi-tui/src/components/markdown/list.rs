@@ -73,17 +73,15 @@ impl BlockRenderer<'_> {
                 continue;
             }
             for line in self.block(block, content, style) {
-                for wrapped in wrap_text(&line, content) {
-                    let prefix = match first.take() {
-                        Some(marker) if roomy => marker,
-                        Some(marker) => {
-                            lines.extend(wrap_text(&marker, width));
-                            String::new()
-                        }
-                        None => indent.clone(),
-                    };
-                    lines.push(prefix + &wrapped);
-                }
+                let prefix = match first.take() {
+                    Some(marker) if roomy => marker,
+                    Some(marker) => {
+                        lines.extend(wrap_text(&marker, width));
+                        String::new()
+                    }
+                    None => indent.clone(),
+                };
+                lines.push(prefix + &line);
             }
         }
         lines.extend(first.take());
