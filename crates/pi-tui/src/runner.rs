@@ -287,6 +287,7 @@ impl Runner {
 
     fn handle_reply(&mut self, reply: &TerminalReply) -> Result<(), RunnerError> {
         self.pending.received(reply);
+        self.decoder.set_awaiting_reply(self.pending.any());
         let bytes = self.keyboard.receive(reply);
         self.write(bytes)?;
         let windows = environment().in_windows_terminal();
@@ -392,6 +393,7 @@ impl Runner {
 
     fn write(&mut self, bytes: &str) -> Result<(), RunnerError> {
         self.pending.sent(bytes);
+        self.decoder.set_awaiting_reply(self.pending.any());
         Ok(self.terminal.write(bytes)?)
     }
 }

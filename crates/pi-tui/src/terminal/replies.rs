@@ -1,6 +1,6 @@
 //! Questions to the terminal: which keyboard protocol it speaks, and which answers are still to come.
 
-use crate::input::{ColorSlot, KeyboardMode, TerminalReply};
+use crate::input::{KeyboardMode, TerminalReply};
 
 /// Asks for Kitty's disambiguation, event types and alternate keys, whether that worked, and for the
 /// device attributes: every terminal answers the last, so that silence about the first is an answer.
@@ -51,40 +51,29 @@ impl KeyboardNegotiation {
     }
 }
 
-/// Counts answers on their way, so that leaving can wait for them.
+/// Knows whether answers are on their way, so that they are not taken for keys and leaving can wait.
+///
+/// Only the device attributes are counted: they are asked for last, terminals answer in order, and not
+/// all of them know colours and cell sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingReplies {
     device_attributes: usize,
-    background: usize,
-    cell_size: usize,
 }
 
 impl PendingReplies {
     /// Notes the questions among bytes about to be written.
     pub fn sent(&mut self, bytes: &str) {
         self.device_attributes += bytes.matches("\x1b[c").count();
-        self.background += bytes.matches(super::QUERY_BACKGROUND).count();
-        self.cell_size += bytes.matches(super::QUERY_CELL_SIZE).count();
     }
 
-    /// Notes an answer. Terminals answer in order, so that the attributes settle what came before.
+    /// Notes an answer.
     pub fn received(&mut self, reply: &TerminalReply) {
-        match reply {
-            TerminalReply::DeviceAttributes(_) => {
-                self.device_attributes = self.device_attributes.saturating_sub(1);
-            }
-            TerminalReply::Color {
-                slot: ColorSlot::Background,
-                ..
-            } => self.background = self.background.saturating_sub(1),
-            TerminalReply::CellSize { .. } => self.cell_size = self.cell_size.saturating_sub(1),
-            _ => {}
+        if let TerminalReply::DeviceAttributes(_) = reply {
+            self.device_attributes = self.device_attributes.saturating_sub(1);
         }
     }
 
-    /// Returns whether an answer that always comes is on its way.
-    ///
-    /// Colours and cell sizes are not always answered; the attributes are.
+    /// Returns whether an answer is on its way.
     pub fn any(&self) -> bool {
         self.device_attributes > 0
     }
