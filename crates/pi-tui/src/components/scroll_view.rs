@@ -43,8 +43,6 @@ pub struct ScrollViewOptions {
     pub follow: Follow,
     /// When the scrollbar is shown.
     pub scrollbar: Scrollbar,
-    /// Whether it is the one that page keys scroll.
-    pub primary: bool,
     /// Whether scrolling past an end goes on in the view around this one.
     pub chain: bool,
     /// The scrollbar's track.
@@ -58,7 +56,6 @@ impl Default for ScrollViewOptions {
         Self {
             follow: Follow::Nothing,
             scrollbar: Scrollbar::Hidden,
-            primary: false,
             chain: true,
             track: Style::plain().fg(Color::Indexed(8)).into(),
             thumb: Style::plain().fg(Color::Indexed(7)).into(),
@@ -115,11 +112,6 @@ impl ScrollView {
     /// Returns whether the window moves along with the end.
     pub fn is_following(&self) -> bool {
         self.following
-    }
-
-    /// Returns whether page keys are for this view.
-    pub fn is_primary(&self) -> bool {
-        self.options.primary
     }
 
     /// Moves the window so that `row` is its first, as far as there is content.

@@ -221,22 +221,6 @@ impl KeyEvent {
         })
     }
 
-    /// Returns the event as Shift+Enter if it is a bare Enter.
-    ///
-    /// Apple Terminal and the Windows console send the same byte for both; a program that can ask the
-    /// system whether Shift is held applies this.
-    #[must_use]
-    pub fn with_shift_held(self) -> Self {
-        if &*self.raw == b"\r" {
-            Self {
-                meaning: KeyId::new(Key::Enter).with(Modifiers::SHIFT).into(),
-                raw: Box::from(*b"\x1b[13;2u"),
-            }
-        } else {
-            self
-        }
-    }
-
     /// Returns the key and its modifiers; `None` for keys that have no name, such as `é`.
     pub fn id(&self) -> Option<KeyId> {
         self.meaning.id

@@ -139,10 +139,6 @@ fn apple_terminal_and_iterm() {
             (b"\x1bOP", "f1"),
         ],
     );
-    let enter = key(b"\r", LEGACY).with_shift_held();
-    assert!(enter.is("shift+enter".parse().unwrap()));
-    assert_eq!(enter.raw(), b"\x1b[13;2u");
-    assert_eq!(key(b"a", LEGACY).with_shift_held(), key(b"a", LEGACY));
 }
 
 #[test]

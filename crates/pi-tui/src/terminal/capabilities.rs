@@ -48,11 +48,6 @@ impl<'a> TerminalEnvironment<'a> {
         self.in_tmux() || self.in_screen() || self.has("ZELLIJ")
     }
 
-    /// Returns whether the program runs in Termux.
-    pub fn in_termux(&self) -> bool {
-        self.has("TERMUX_VERSION")
-    }
-
     /// Returns whether the terminal is Windows Terminal.
     pub fn in_windows_terminal(&self) -> bool {
         self.has("WT_SESSION") && !self.in_multiplexer()
