@@ -18,7 +18,7 @@ pub use accessors::{CompactionTokens, RetryPolicy};
 pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
 pub use package_source::{PackageFilter, PackageSource};
 pub use reference::{SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic};
-pub use store::{SettingsError, SettingsStore};
+pub use store::{RunSettings, SettingsError, SettingsStore};
 pub use values::{
     AutoDetect, CacheWarming, CodeMode, CommandLine, DeliveryMode, DoubleEscapeAction,
     FullscreenExitOutput, FullscreenScrollbar, ImageProtocol, ImageProtocolName, MermaidMode,

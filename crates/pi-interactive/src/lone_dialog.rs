@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::Path;
 
 use pi_ai::Env;
-use pi_config::{AgentDir, ProjectAccess, SettingsStore};
+use pi_config::{AgentDir, ProjectAccess, RunSettings, SettingsStore};
 use pi_tui::{FocusTarget, Leave, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 
 use crate::dialog::Dialog;
@@ -19,6 +19,7 @@ use crate::theme_choice::ThemeChoice;
 pub(crate) struct Beforehand {
     pub(crate) agent_dir: AgentDir,
     pub(crate) env: Env,
+    pub(crate) run_settings: RunSettings,
 }
 
 impl Beforehand {
@@ -29,9 +30,15 @@ impl Beforehand {
         make: impl FnOnce(Look) -> Box<dyn Dialog>,
         read: impl Fn(Intent) -> Option<Given>,
     ) -> Result<Option<Given>, RunnerError> {
-        let Self { agent_dir, env } = self;
+        let Self {
+            agent_dir,
+            env,
+            run_settings,
+        } = self;
         // Nothing of the project counts yet, its settings least of all.
-        let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked).settings();
+        let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked);
+        settings.lay_over(run_settings);
+        let settings = settings.settings();
         let capabilities = terminal_setup::capabilities(&settings, env);
         let mode = terminal_setup::color_mode(capabilities, env);
         let themes = ThemeChoice::new(mode, terminal_setup::color_scheme(env), &settings);

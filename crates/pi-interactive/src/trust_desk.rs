@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_ai::Env;
-use pi_config::{AgentDir, TrustChoice};
+use pi_config::{AgentDir, RunSettings, TrustChoice};
 use pi_runtime::TrustPrompt;
 use pi_tui::RunnerError;
 use tokio::sync::oneshot;
@@ -31,10 +31,14 @@ struct Inner {
 }
 
 impl TrustDesk {
-    /// Makes a desk for the user of this directory.
-    pub fn new(agent_dir: AgentDir, env: Env) -> Self {
+    /// Makes a desk for the user of this directory and the settings of this run.
+    pub fn new(agent_dir: AgentDir, env: Env, run_settings: RunSettings) -> Self {
         Self(Arc::new(Inner {
-            beforehand: Beforehand { agent_dir, env },
+            beforehand: Beforehand {
+                agent_dir,
+                env,
+                run_settings,
+            },
             application: Mutex::new(None),
         }))
     }

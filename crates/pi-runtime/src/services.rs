@@ -17,9 +17,9 @@ use pi_ai::{
 };
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
-    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, TrustChoice,
-    TrustDecision, TrustInputs, TrustStore, TrustUpdate, changed_since_last_use, check_exposure,
-    decide_trust, load_resources, read_models_file, run_project_migrations,
+    ProjectAccess, ResourceFlags, ResourceRequest, Resources, RunSettings, SettingsStore,
+    TrustChoice, TrustDecision, TrustInputs, TrustStore, TrustUpdate, changed_since_last_use,
+    check_exposure, decide_trust, load_resources, read_models_file, run_project_migrations,
 };
 
 use crate::system_prompt::{
@@ -79,6 +79,8 @@ pub struct ServiceOptions {
     pub packages: Option<Arc<dyn PackageSupplier>>,
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
+    /// Settings that hold for this run, over those of the files.
+    pub run_settings: RunSettings,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// Models to use instead of the usual ones; they are taken as they are.
@@ -104,6 +106,7 @@ impl ServiceOptions {
             resources: ResourceFlags::default(),
             packages: None,
             settings: None,
+            run_settings: RunSettings::default(),
             credentials: None,
             models: None,
             trust_voter: None,
@@ -373,6 +376,7 @@ async fn open_settings(
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> (SettingsStore, ProjectAccess) {
     let settings = SettingsStore::open(&options.agent_dir, cwd, ProjectAccess::Unasked);
+    settings.lay_over(&options.run_settings);
     let project = match options.decisions.get(cwd) {
         Some(project) => project,
         None => decide(options, cwd, &settings, diagnostics).await,

@@ -10,7 +10,7 @@ mod scan;
 use std::ffi::OsString;
 
 use pi_ai::ThinkingLevel;
-use pi_config::{ExtensionEngine, ResourceFlags};
+use pi_config::{ExtensionEngine, ResourceFlags, RunSettings, Settings, TuiMode};
 use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};
@@ -56,13 +56,6 @@ pub(crate) enum OutputMode {
     Text,
     Json,
     Rpc,
-}
-
-/// What `--tui-mode` may say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TuiMode {
-    Regular,
-    Fullscreen,
 }
 
 /// Which models to list.
@@ -132,6 +125,15 @@ impl Args {
             }
         }
         args
+    }
+
+    /// Returns the settings that flags lay over those of the files.
+    pub(crate) fn run_settings(&self) -> RunSettings {
+        RunSettings::new(&Settings {
+            tui_mode: self.tui_mode,
+            theme: self.use_theme.clone(),
+            ..Settings::default()
+        })
     }
 
     fn error(&mut self, message: impl Into<String>) {

@@ -27,8 +27,9 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let refresh_catalogues = !args.offline;
     let agent_dir = AgentDir::from_env(&env);
     let first_start = !agent_dir.path().exists();
-    let trust = TrustDesk::new(agent_dir.clone(), env.clone());
-    let extensions = ExtensionDesk::new(agent_dir, env.clone());
+    let run_settings = args.run_settings();
+    let trust = TrustDesk::new(agent_dir.clone(), env.clone(), run_settings.clone());
+    let extensions = ExtensionDesk::new(agent_dir, env.clone(), run_settings);
     let preparing = prepare_interactive(args, env, trust.clone(), extensions.clone());
     let prepared = match Box::pin(preparing).await {
         Ok(prepared) => prepared,

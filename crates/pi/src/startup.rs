@@ -191,6 +191,7 @@ fn spelled(diagnostic: &ConfigDiagnostic) -> String {
 }
 
 fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, Failure> {
+    let run_settings = args.run_settings();
     let session = args.session.choice()?.ok_or_else(|| {
         Failure::new("--resume lists sessions on the screen, which this mode does not have")
             .hint("--continue goes on with the latest session, --session ID with another")
@@ -205,6 +206,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
     Ok(RuntimeOptions {
         extensions,
         session,
+        run_settings,
         session_dir: args.session_dir,
         name: args.session_name,
         trust: args.trust,

@@ -86,6 +86,18 @@ struct Inner {
     writing: Mutex<()>,
 }
 
+/// Settings that hold for this run, whatever the files say, until the user chooses otherwise. Clones share
+/// them: a store that takes the place of another goes on with what is left of them.
+#[derive(Debug, Clone, Default)]
+pub struct RunSettings(Arc<Mutex<Map<String, Value>>>);
+
+impl RunSettings {
+    /// Holds what these settings say.
+    pub fn new(settings: &Settings) -> Self {
+        Self(Arc::new(Mutex::new(merge::to_object(settings))))
+    }
+}
+
 #[derive(Debug)]
 struct Files {
     user: PathBuf,
@@ -97,7 +109,7 @@ struct State {
     access: ProjectAccess,
     user: Layer,
     project: Layer,
-    overrides: Map<String, Value>,
+    run: RunSettings,
     merged: Arc<Settings>,
     diagnostics: Vec<ConfigDiagnostic>,
 }
@@ -156,7 +168,7 @@ impl SettingsStore {
                 access,
                 user: Layer::default(),
                 project: Layer::default(),
-                overrides: Map::new(),
+                run: RunSettings::default(),
                 merged: Arc::default(),
                 diagnostics: Vec::new(),
             }),
@@ -206,14 +218,10 @@ impl SettingsStore {
         self.read(Scope::Project);
     }
 
-    /// Lays settings over all files until the program ends. They are never saved.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "callers make the value for this call"
-    )]
-    pub fn override_for_this_run(&self, settings: Settings) {
+    /// Lays the settings of this run over all files. They are never saved.
+    pub fn lay_over(&self, run: &RunSettings) {
         let mut state = self.state();
-        merge::merge(&mut state.overrides, &merge::to_object(&settings));
+        state.run = run.clone();
         state.combine();
     }
 
@@ -322,7 +330,7 @@ impl SettingsStore {
                 layer.settings = Arc::new(decode::typed(&layer.object));
             }
         }
-        merge::forget(&mut state.overrides, edits);
+        merge::forget(&mut lock(&state.run.0), edits);
         state.combine();
     }
 
@@ -341,7 +349,8 @@ impl State {
 
     /// Works out what counts.
     fn combine(&mut self) {
-        if self.project.object.is_empty() && self.overrides.is_empty() {
+        let run = lock(&self.run.0);
+        if self.project.object.is_empty() && run.is_empty() {
             self.merged = Arc::clone(&self.user.settings);
             return;
         }
@@ -349,7 +358,7 @@ impl State {
         project.retain(|key, _| !USER_ONLY.contains(&key.as_str()));
         let mut merged = self.user.object.clone();
         merge::merge(&mut merged, &project);
-        merge::merge(&mut merged, &self.overrides);
+        merge::merge(&mut merged, &run);
         self.merged = Arc::new(decode::typed(&merged));
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pi_config::{
     AgentDir, CacheWarming, ConfigDiagnostic, DeliveryMode, DiagnosticLevel, PackageSource,
-    ProjectAccess, ProjectTrustDefault, Scope, Settings, SettingsError, SettingsStore,
+    ProjectAccess, ProjectTrustDefault, RunSettings, Scope, Settings, SettingsError, SettingsStore,
 };
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
@@ -302,11 +302,12 @@ fn what_holds_for_this_run_is_on_top_and_never_saved() {
         .user(json!({"theme": "dark"}).to_string())
         .project(json!({"theme": "light"}).to_string());
     let store = setup.open(ProjectAccess::Trusted);
-    store.override_for_this_run(Settings {
+    let run = RunSettings::new(&Settings {
         theme: Some("flag".to_owned()),
         hide_thinking_block: Some(true),
         ..Settings::default()
     });
+    store.lay_over(&run);
     store.reload();
     assert_eq!(store.settings().theme.as_deref(), Some("flag"));
     store
@@ -316,6 +317,10 @@ fn what_holds_for_this_run_is_on_top_and_never_saved() {
         .unwrap();
     assert_eq!(store.settings().theme.as_deref(), Some("chosen"));
     assert!(store.settings().hide_thinking_block());
+    let next = setup.open(ProjectAccess::Trusted);
+    next.lay_over(&run);
+    assert_eq!(next.settings().theme.as_deref(), Some("chosen"));
+    assert!(next.settings().hide_thinking_block());
     assert_eq!(setup.user_json(), json!({"theme": "dark"}));
     assert_eq!(
         setup.home.read("project/.pi/settings.json"),

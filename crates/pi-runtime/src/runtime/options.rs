@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_ai::{CredentialStore, Env, Models};
-use pi_config::{AgentDir, ResourceFlags, SettingsStore};
+use pi_config::{AgentDir, ResourceFlags, RunSettings, SettingsStore};
 
 use crate::extensions::{ExtensionOptions, ExtensionVoter};
 use crate::hooks::{NoSessionHooks, SessionHooks};
@@ -57,6 +57,8 @@ pub struct RuntimeOptions {
     pub hooks: Arc<dyn HooksSource>,
     /// Settings to use instead of the files'.
     pub settings: Option<SettingsStore>,
+    /// Settings that hold for this run, over those of the files.
+    pub run_settings: RunSettings,
     /// Credentials to use instead of `auth.json`.
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// The collection of models to use instead of the usual one, as it is.
@@ -98,6 +100,7 @@ impl RuntimeOptions {
             session_start: SessionStartTold::AtOnce,
             hooks: Arc::new(NoHooks),
             settings: None,
+            run_settings: RunSettings::default(),
             credentials: None,
             model_collection: None,
         }
@@ -112,6 +115,7 @@ impl RuntimeOptions {
             resources: self.resources.clone(),
             packages: self.packages.clone(),
             settings: self.settings.clone(),
+            run_settings: self.run_settings.clone(),
             credentials: self.credentials.clone(),
             models: self.model_collection.clone(),
             ..ServiceOptions::new(self.agent_dir.clone(), self.env.clone())

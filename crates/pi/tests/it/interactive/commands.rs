@@ -88,7 +88,7 @@ async fn a_command_of_the_user_runs_and_can_be_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_screen_can_be_switched_while_running() {
+async fn the_setting_takes_the_whole_screen() {
     let world = World::new([]).await;
     world
         .home
@@ -97,6 +97,22 @@ async fn the_screen_can_be_switched_while_running() {
     terminal.wait("alpha");
     assert!(terminal.is_alternate());
     terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_of_the_screen_hold_for_the_run_and_are_not_saved() {
+    let world = World::new([]).await;
+    let settings = "{\"tuiMode\": \"regular\", \"theme\": \"dark\"}";
+    world.home.write("agent/settings.json", settings);
+    let flags = ["--tui-mode", "fullscreen", "--use-theme", "nowhere"];
+    let terminal = Terminal::start(&world, &flags);
+    terminal.wait("\"nowhere\"");
+    assert!(terminal.is_alternate());
+    terminal.submit("/reload");
+    terminal.wait("have been read again");
+    assert!(terminal.is_alternate());
+    terminal.quit();
+    assert_eq!(world.home.read("agent/settings.json"), settings);
 }
 
 #[tokio::test(flavor = "multi_thread")]
