@@ -40,7 +40,7 @@ use serde_json::{Map, Value};
 
 pub use front_end::{
     DialogAnswer, DialogQuestion, ExtensionDialog, ExtensionFailure, ExtensionMode,
-    ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
+    ExtensionNotice, ExtensionOptions, ExtensionUi, ForeignFlag, NoExtensionUi,
 };
 
 pub use link::{DrawError, Drawn, DrawnCall, ExtensionLink, ToolRenderer};
@@ -83,8 +83,8 @@ impl Extensions {
     ) -> Option<Self> {
         let files = &services.resources.extensions;
         if files.is_empty() {
-            let unknown = options.flags.iter().map(|(name, _)| unknown_flag(name));
-            diagnostics.extend(unknown);
+            let unclaimed = options.flags.iter().map(|flag| flag.unclaimed.clone());
+            diagnostics.extend(unclaimed.map(refused));
             return None;
         }
         let bridge = Arc::new(Bridge::new(services, options));
@@ -149,12 +149,13 @@ impl Extensions {
     /// Gives flags of the command line to the extensions that know them.
     fn claim_flags(
         &self,
-        given: &[(String, Option<String>)],
+        given: &[ForeignFlag],
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Map<String, Value> {
         let registry = self.0.bridge.registry();
         let mut values = Map::new();
-        for (name, value) in given {
+        for flag in given {
+            let (name, value) = (&flag.name, &flag.value);
             let kind = registry.flags.get(name).map(|flag| flag.kind);
             match (kind, value) {
                 (Some(FlagKind::Boolean), _) => {
@@ -166,7 +167,7 @@ impl Extensions {
                 (Some(FlagKind::String), None) => {
                     diagnostics.push(refused(format!("--{name} needs a value")));
                 }
-                (None, _) => diagnostics.push(unknown_flag(name)),
+                (None, _) => diagnostics.push(refused(flag.unclaimed.clone())),
             }
         }
         values
@@ -320,12 +321,6 @@ fn process_info(cwd: &Path) -> ProcessInfo {
         arguments: std::env::args().collect(),
         executable: std::env::current_exe().unwrap_or_default(),
     }
-}
-
-fn unknown_flag(name: &str) -> ConfigDiagnostic {
-    refused(format!(
-        "unknown option --{name}: neither pi nor an extension knows it; pi --help lists the options"
-    ))
 }
 
 fn refused(message: String) -> ConfigDiagnostic {

@@ -62,8 +62,9 @@ pub use extensions::{
     ChosenCompletion, CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId,
     DialogAnswer, DialogQuestion, DrawError, Drawn, DrawnCall, EditorFacts, ExtensionDialog,
     ExtensionFailure, ExtensionLink, ExtensionMode, ExtensionNotice, ExtensionOptions,
-    ExtensionScreen, ExtensionShortcut, ExtensionUi, Extent, NoExtensionUi, OverlayMargin,
-    OverlayPlace, ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo, ToolRenderer,
+    ExtensionScreen, ExtensionShortcut, ExtensionUi, Extent, ForeignFlag, NoExtensionUi,
+    OverlayMargin, OverlayPlace, ScreenChange, ScreenFacts, ScreenPlace, ThemeData, ThemeInfo,
+    ToolRenderer,
 };
 pub use hooks::{
     ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, Compacted,

@@ -97,6 +97,30 @@ pub(crate) struct UnknownFlag {
     pub(crate) value: Option<String>,
 }
 
+impl UnknownFlag {
+    /// Says what is wrong with the flag if no extension knows it.
+    pub(crate) fn complaint(&self) -> String {
+        let name = format!("--{}", self.name);
+        let Some(flag) = Flag::find(&name) else {
+            return format!(
+                "unknown option {name}: neither pi nor an extension knows it; pi --help lists the options"
+            );
+        };
+        match (flag.takes(), &self.value) {
+            (Takes::Nothing, _) => format!("{name} takes no value"),
+            (_, None) => format!("{name} needs a value"),
+            (
+                Takes::Value(value)
+                | Takes::Required(value)
+                | Takes::RequiredWord(value)
+                | Takes::Optional(value)
+                | Takes::Message(value),
+                Some(_),
+            ) => format!("{name} takes its value as the next word: {name} {value}"),
+        }
+    }
+}
+
 /// Something wrong with the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {

@@ -8,8 +8,9 @@ use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_interactive::{ExtensionDesk, ExtensionKit, TrustDesk};
 use pi_runtime::{
-    ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError,
-    SessionRuntime, SessionStartTold, StartError, no_model_hints, read_attachments,
+    ExtensionOptions, ExtensionUi, ForeignFlag, ModelFlags, RuntimeOptions, SessionChoice,
+    SessionChoiceError, SessionRuntime, SessionStartTold, StartError, no_model_hints,
+    read_attachments,
 };
 
 use crate::args::{Args, ModelArgs};
@@ -33,9 +34,7 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
     let (files, messages) = (args.files.clone(), args.messages.clone());
-    let flags = args.unknown.iter();
-    let flags = flags.map(|flag| (flag.name.clone(), flag.value.clone()));
-    let flags = flags.collect();
+    let flags = foreign_flags(&args);
     let mut options = RuntimeOptions {
         // One extension that cannot be used ends the program; the others shall not have begun by then.
         session_start: SessionStartTold::ByFrontEnd,
@@ -69,9 +68,7 @@ pub(crate) async fn prepare_interactive(
     let mut args = args;
     // The user chooses on the screen; until then a session that leaves no trace is shown.
     args.session.resume = false;
-    let flags = args.unknown.iter();
-    let flags = flags.map(|flag| (flag.name.clone(), flag.value.clone()));
-    let flags = flags.collect();
+    let flags = foreign_flags(&args);
     let supplier = Arc::new(Supplier::new(AgentDir::from_env(&env), env.clone()));
     let mut options = RuntimeOptions {
         trust_prompt: Some(Arc::new(trust)),
@@ -86,13 +83,23 @@ pub(crate) async fn prepare_interactive(
     supplier.fall_silent();
     if let Err(failure) = report(&extension_failures(&runtime)) {
         runtime.shutdown().await;
-        return Err(failure.hint("pi -ne starts without extensions"));
+        return Err(failure);
     }
     let prompts = Prompts::assemble(None, &attached.text, attached.images, messages);
     Ok(Prepared { runtime, prompts })
 }
 
-/// Returns what keeps extensions from being used.
+/// Returns the flags that are left for extensions.
+fn foreign_flags(args: &Args) -> Vec<ForeignFlag> {
+    let flags = args.unknown.iter().map(|flag| ForeignFlag {
+        name: flag.name.clone(),
+        value: flag.value.clone(),
+        unclaimed: flag.complaint(),
+    });
+    flags.collect()
+}
+
+/// Returns what keeps extensions from being used, and flags that none of them knows: these belong to no file.
 fn extension_failures(runtime: &SessionRuntime) -> Vec<ConfigDiagnostic> {
     let services = runtime.services();
     let is_extension = |path: &PathBuf| {
@@ -102,7 +109,7 @@ fn extension_failures(runtime: &SessionRuntime) -> Vec<ConfigDiagnostic> {
     let diagnostics = runtime.diagnostics().into_iter();
     diagnostics
         .filter(|it| it.level == DiagnosticLevel::Error)
-        .filter(|it| it.path.as_ref().is_some_and(is_extension))
+        .filter(|it| it.path.as_ref().is_none_or(is_extension))
         .collect()
 }
 
@@ -220,6 +227,9 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
 }
 
 fn model_flags(args: ModelArgs) -> ModelFlags {
+    if args.provider.is_some() && args.model.is_none() {
+        warn("--provider counts only together with --model");
+    }
     ModelFlags {
         provider: args.provider,
         model: args.model,

@@ -236,13 +236,24 @@ impl ExtensionUi for NoExtensionUi {
     }
 }
 
+/// A long flag of the command line that an extension may know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignFlag {
+    /// Its name, without the dashes.
+    pub name: String,
+    /// Its value, if it has one.
+    pub value: Option<String>,
+    /// What the user is told if no extension knows it.
+    pub unclaimed: String,
+}
+
 /// What a program says about extensions before any is loaded.
 #[derive(Clone)]
 pub struct ExtensionOptions {
     /// The front end.
     pub ui: Arc<dyn ExtensionUi>,
-    /// Long flags nobody else knows, with their values.
-    pub flags: Vec<(String, Option<String>)>,
+    /// Long flags the program does not know.
+    pub flags: Vec<ForeignFlag>,
     /// The terminal library that components stand on; without one they cannot be drawn.
     pub terminal_kit: Option<Arc<dyn TerminalKit>>,
     /// What runs all of them, whatever the settings say.

@@ -126,7 +126,7 @@ use Takes::{Message, Nothing, Optional, Required, RequiredWord, Value};
 /// Every flag, in the order of [`Flag`] and of the help.
 #[rustfmt::skip]
 static ROWS: [Row; 43] = [
-    row(Flag::Provider, Model, "--provider", None, Value("ID"), "Look for the model at this provider only"),
+    row(Flag::Provider, Model, "--provider", None, Value("ID"), "Look for --model at this provider only"),
     row(Flag::Model, Model, "--model", None, Value("PATTERN"), "The model: provider/id, an id or part of a name; :LEVEL at the end sets thinking"),
     row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "A key for this run; it is not stored"),
     row(Flag::SystemPrompt, Instructions, "--system-prompt", None, Value("TEXT|FILE"), "Say this to the model instead of the usual instructions"),

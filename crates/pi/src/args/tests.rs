@@ -99,6 +99,30 @@ fn two_dashes_end_the_flags() {
 }
 
 #[test]
+fn a_flag_that_nobody_claims_is_explained() {
+    for (line, expected) in [
+        ("--model", "--model needs a value"),
+        (
+            "--model=x",
+            "--model takes its value as the next word: --model PATTERN",
+        ),
+        (
+            "--print=hi",
+            "--print takes its value as the next word: --print MESSAGE",
+        ),
+        ("--continue=yes", "--continue takes no value"),
+        (
+            "--plan",
+            "unknown option --plan: neither pi nor an extension knows it; pi --help lists the options",
+        ),
+    ] {
+        let args = parse(line);
+        let flag = args.unknown.first().unwrap();
+        assert_eq!(flag.complaint(), expected, "{line}");
+    }
+}
+
+#[test]
 fn unknown_long_flags_are_kept_for_extensions() {
     for (line, expected) in [
         ("--plan", vec![unknown("plan", None)]),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::args::Args;
+use crate::args::{Args, Flag};
 use crate::output::{Exit, Failure};
 
 /// How long a bearer token must still live if nothing else is said.
@@ -109,7 +109,10 @@ pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, Wrong> {
     let exit = task.failure_exit();
     let args = Args::parse(rest);
     if let Some(flag) = args.unknown.first() {
-        let cause = format!("auth {command} has no option --{}", flag.name);
+        let cause = match Flag::find(&format!("--{}", flag.name)) {
+            Some(_) => flag.complaint(),
+            None => format!("auth {command} has no option --{}", flag.name),
+        };
         return Err(usage(cause, Exit::Failure));
     }
     let only_names = Args {

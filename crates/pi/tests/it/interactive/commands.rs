@@ -116,6 +116,18 @@ async fn flags_of_the_screen_hold_for_the_run_and_are_not_saved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flag_that_nobody_knows_is_told_before_the_screen() {
+    let world = World::new([]).await;
+    let mut terminal = Terminal::start(&world, &["--model=alpha"]);
+    assert_eq!(terminal.exit_code(), 1);
+    assert!(
+        terminal
+            .screen()
+            .contains("--model takes its value as the next word")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_clears_and_leaves_when_pressed_twice() {
     let world = World::new([]).await;
     let mut terminal = Terminal::start(&world, &[]);
