@@ -67,9 +67,6 @@ pub(crate) fn value_to_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<se
     }
 }
 
-/// Parses JSON text that JavaScript wrote, where half of a surrogate pair may stand alone.
-pub(crate) fn parse_json(ctx: &Ctx<'_>, text: &str) -> Result<serde_json::Value> {
-    serde_json::from_str(text)
 /// Converts an argument that may be missing into JSON.
 pub(crate) fn argument_to_json<'js>(
     ctx: &Ctx<'js>,
@@ -81,6 +78,9 @@ pub(crate) fn argument_to_json<'js>(
     }
 }
 
+/// Parses JSON text that JavaScript wrote, where half of a surrogate pair may stand alone.
+pub(crate) fn parse_json(ctx: &Ctx<'_>, text: &str) -> Result<serde_json::Value> {
+    serde_json::from_str(text)
         .or_else(|_| serde_json::from_str(&replace_lone_surrogates(text)))
         .map_err(|error| Exception::throw_type(ctx, &format!("not JSON: {error}")))
 }

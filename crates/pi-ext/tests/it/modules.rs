@@ -218,7 +218,7 @@ async fn native_code_is_named_as_such() {
         ("imports.ts", "import addon from './addon.node';\naddon();"),
         ("requires.cjs", "require('./addon.node');"),
     ]);
-    std::fs::write(world.root.join("addon.node"), b"\x7fELF\xff\xfe").unwrap();
+    crate::support::write(&world.root.join("addon.node"), b"\x7fELF\xff\xfe");
     for name in ["imports.ts", "requires.cjs"] {
         let error = world.load(name).await.unwrap_err().to_string();
         let expected = format!("{} is native code for Node", world.path("addon.node"));

@@ -56,13 +56,9 @@ pub(crate) struct World {
     _folder: TempDir,
 }
 
-pub(crate) fn write(path: &Path, content: &str) {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::io::Write::write_all(
-        &mut std::fs::File::create(path).unwrap(),
-        content.as_bytes(),
-    )
-    .unwrap();
+    std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), content.as_ref()).unwrap();
 }
 
 impl World {
