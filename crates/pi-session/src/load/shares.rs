@@ -36,14 +36,16 @@ pub(super) struct Share {
 
 /// Scans the lines between two offsets, in the order of the file.
 pub(super) fn scan(file: &dyn LogFile, start: u64, end: u64) -> io::Result<Vec<Share>> {
-    let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
     let worthwhile = end.saturating_sub(start) / SMALLEST_SHARE;
-    scan_in(
-        file,
-        start,
-        end,
-        processors.min(MOST_SHARES).min(worthwhile).max(1),
-    )
+    let shares = match worthwhile {
+        // Most sessions are small, and counting processors takes half a dozen system calls.
+        0 | 1 => 1,
+        _ => {
+            let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
+            processors.min(MOST_SHARES).min(worthwhile)
+        }
+    };
+    scan_in(file, start, end, shares)
 }
 
 fn scan_in(file: &dyn LogFile, start: u64, end: u64, shares: u64) -> io::Result<Vec<Share>> {
