@@ -4,6 +4,11 @@
 //! what is there: it never fails, a key stays once it has appeared, and the text of a string only
 //! grows. Complete JSON reads as `serde_json` reads it. What models get wrong is forgiven: raw
 //! control characters and unknown escapes in strings, commas too many, text after the end.
+//! [`GrowingObject`] does the same for text that is still arriving, at the cost of what is new.
+
+mod growing;
+
+pub use growing::GrowingObject;
 
 use memchr::memchr2;
 use serde_json::{Number, Value};
@@ -57,6 +62,24 @@ struct Reader<'text> {
     position: usize,
     /// The text ended in the middle of something, or makes no sense from here on.
     stopped: bool,
+    /// The string value in the middle of which the text ended.
+    open: Option<OpenString>,
+}
+
+/// A string value that goes on where the text ends.
+#[derive(Debug, Default)]
+struct OpenString {
+    /// Where it is, from the inside out.
+    path: Vec<Step>,
+    /// Where the part begins that could not be read yet.
+    position: usize,
+}
+
+/// A step from a container to a value in it.
+#[derive(Debug)]
+enum Step {
+    Key(String),
+    Last,
 }
 
 impl<'text> Reader<'text> {
@@ -65,6 +88,7 @@ impl<'text> Reader<'text> {
             text,
             position: 0,
             stopped: false,
+            open: None,
         }
     }
 
@@ -92,7 +116,14 @@ impl<'text> Reader<'text> {
         let value = match self.peek() {
             Some(b'{') if depth < DEPTH_LIMIT => Some(self.object(depth)),
             Some(b'[') if depth < DEPTH_LIMIT => Some(self.array(depth)),
-            Some(b'"') => Some(Value::String(self.string())),
+            Some(b'"') => {
+                let string = self.string();
+                self.open = self.stopped.then(|| OpenString {
+                    path: Vec::new(),
+                    position: self.position,
+                });
+                Some(Value::String(string))
+            }
             Some(_) => self.word().or_else(|| self.number()),
             None => None,
         };
@@ -116,6 +147,9 @@ impl<'text> Reader<'text> {
             }
             self.position += 1;
             if let Some(value) = self.value(depth + 1) {
+                if let Some(open) = &mut self.open {
+                    open.path.push(Step::Key(key.clone()));
+                }
                 object.insert(key, value);
             }
         }
@@ -127,6 +161,9 @@ impl<'text> Reader<'text> {
         self.position += 1;
         while self.has_member(b']') {
             items.extend(self.value(depth + 1));
+            if let Some(open) = &mut self.open {
+                open.path.push(Step::Last);
+            }
         }
         Value::Array(items)
     }
@@ -185,22 +222,30 @@ impl<'text> Reader<'text> {
     fn string(&mut self) -> String {
         let mut string = String::new();
         self.position += 1;
+        self.string_from_here(&mut string);
+        string
+    }
+
+    /// Reads a string on to its end, or as far as the text goes; an escape that is cut stays unread.
+    fn string_from_here(&mut self, string: &mut String) {
         loop {
             let rest = self.rest();
             let Some(run) = memchr2(b'"', b'\\', rest.as_bytes()) else {
                 string.push_str(rest);
                 self.position = self.text.len();
                 self.stopped = true;
-                return string;
+                return;
             };
             string.push_str(rest.get(..run).unwrap_or_default());
-            self.position += run + 1;
+            let special = self.position + run;
+            self.position = special + 1;
             if rest.as_bytes().get(run) == Some(&b'"') {
-                return string;
+                return;
             }
-            self.escape(&mut string);
+            self.escape(string);
             if self.stopped {
-                return string;
+                self.position = special;
+                return;
             }
         }
     }

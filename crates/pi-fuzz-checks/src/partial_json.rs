@@ -1,16 +1,17 @@
 //! The arguments of a tool call while they arrive.
 
-use pi_ai::partial_json::parse_object;
+use pi_ai::partial_json::{GrowingObject, parse_object};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 /// How many prefixes of a text are looked at.
 const PREFIXES: usize = 200;
 
-/// Checks that a whole object reads as `serde_json` reads it, and that what a prefix says is never taken
-/// back.
+/// Checks that a whole object reads as `serde_json` reads it, that what a prefix says is never taken
+/// back, and that it does not matter in which pieces a text arrives.
 pub fn partial_json(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
+    arrive(&text);
     let whole = Value::Object(parse_object(&text));
     let strict = serde_json::from_str::<Value>(&text).ok();
     let Some(strict @ Value::Object(_)) = strict else {
@@ -30,6 +31,20 @@ pub fn partial_json(data: &[u8]) {
         before = now;
     }
     assert!(grows(&before, &strict), "{before} became {strict}");
+}
+
+/// Reads a text while it arrives, and each state of it anew.
+fn arrive(text: &str) {
+    let mut growing = GrowingObject::default();
+    let mut arrived = 0;
+    let step = text.len() / PREFIXES + 1;
+    let borders = text.char_indices().step_by(step).map(|(border, _)| border);
+    for border in borders.chain([text.len()]) {
+        growing.push(text.get(arrived..border).unwrap_or_default());
+        arrived = border;
+        let prefix = text.get(..border).unwrap_or_default();
+        assert_eq!(growing.read(), &parse_object(prefix), "{prefix:?}");
+    }
 }
 
 /// Returns whether `now` says all that `before` said. A number may have been cut off.
