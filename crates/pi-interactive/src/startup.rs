@@ -147,6 +147,7 @@ pub(crate) fn after_first_frame(app: &mut App) {
     app.probe_terminal();
     app.watch_theme_files();
     app.mention_crash();
+    app.look_at_project();
     if app.options.refresh_catalogues {
         app.runtime.refresh_catalogues();
     }
@@ -183,6 +184,19 @@ impl App {
         for problem in self.take_key_problems() {
             self.tell_diagnostic(&problem);
         }
+    }
+
+    /// Says what a pull changed of a project that was trusted before.
+    pub(crate) fn look_at_project(&mut self) {
+        let runtime = self.runtime.clone();
+        self.spawn(
+            async move { runtime.project_changes().await },
+            |app, found| {
+                if let Some(changes) = found {
+                    app.tell_diagnostic(&changes);
+                }
+            },
+        );
     }
 
     /// Says what is wrong with a file of the user.

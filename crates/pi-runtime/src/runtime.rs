@@ -8,14 +8,13 @@ mod error;
 mod options;
 mod replace;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pi_ai::{Model, NetworkUse, RefreshOptions, ScopedModel, ThinkingLevel};
 use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, Resources, SettingsStore,
-    run_startup_migrations, session_directory,
+    ConfigDiagnostic, DiagnosticLevel, Resources, run_startup_migrations, session_directory,
 };
 use pi_session::{OpenFindings, Session};
 use tokio::sync::watch;
@@ -30,7 +29,9 @@ use crate::commands::{CommandInfo, resource_commands};
 use crate::extensions::Extensions;
 use crate::hooks::{JoinedHooks, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
-use crate::services::{ServiceOptions, Services, known_decision, offline, offline_variables};
+use crate::services::{
+    ServiceOptions, Services, Survey, changes_of_project, offline, offline_variables,
+};
 use crate::session::{AgentSession, SessionParts};
 use crate::session_choice::SessionPlaces;
 
@@ -85,15 +86,19 @@ impl SessionRuntime {
         }
         let mut services = options.service_options();
         let mut diagnostics = run_startup_migrations(&options.agent_dir);
-        let session = open_session(&options, &services, &mut diagnostics)?;
+        let mut survey = Survey::of(&services, &options.cwd);
+        let session = open_session(&options, &survey, &mut diagnostics)?;
         if session.cwd() != options.cwd {
             services.resources = options.resources_from_elsewhere();
+            survey = Survey::of(&services, session.cwd());
         }
         let start = SessionStart {
             reason: StartReason::Startup,
             previous_session_file: None,
         };
-        let mut current = build(&options, &services, session, Choice::Startup, diagnostics).await?;
+        let choice = Choice::Startup;
+        let building = build(&options, &services, survey, session, choice, diagnostics);
+        let mut current = building.await?;
         deduplicate(&mut current.diagnostics);
         let sessions = watch::Sender::new(current.session.clone());
         let runtime = Self(Arc::new(Shared {
@@ -143,6 +148,32 @@ impl SessionRuntime {
     /// Returns what the user should know about how the live session was made.
     pub fn diagnostics(&self) -> Vec<ConfigDiagnostic> {
         self.current().diagnostics.clone()
+    }
+
+    /// Looks what is new or other in the live session's project since it was last used here, if it was trusted
+    /// then; what is found joins the [diagnostics](Self::diagnostics).
+    ///
+    /// The look reads up to a megabyte beside the caller and decides nothing, so that it can wait until there is
+    /// something on the screen. A second one finds nothing: what the project brings is remembered. Whoever
+    /// approves with the command line has decided about the files as they are.
+    pub async fn project_changes(&self) -> Option<ConfigDiagnostic> {
+        let ServiceOptions {
+            trust, settings, ..
+        } = &self.0.services;
+        let services = self.services();
+        if trust.is_some() || settings.is_some() || !services.project.is_trusted() {
+            return None;
+        }
+        let (agent_dir, cwd) = (services.agent_dir.clone(), services.cwd.clone());
+        let looking = move || changes_of_project(&agent_dir, &cwd);
+        // What was seen is remembered even if the program ends meanwhile.
+        let looking = self.0.background.spawn_blocking(looking);
+        let found = looking.await.ok().flatten()?;
+        let mut current = self.current();
+        if current.services.cwd == services.cwd {
+            current.diagnostics.push(found.clone());
+        }
+        Some(found)
     }
 
     /// Returns why the model is not the one the session was left with.
@@ -262,12 +293,12 @@ impl std::fmt::Debug for SessionRuntime {
 /// Opens the session that was chosen, before anything else of a project is read.
 fn open_session(
     options: &RuntimeOptions,
-    services: &ServiceOptions,
+    survey: &Survey,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Result<Session, StartError> {
     let places = SessionPlaces {
         agent_dir: options.agent_dir.clone(),
-        chosen: chosen_directory(options, services),
+        chosen: chosen_directory(options, survey),
         cwd: options.cwd.clone(),
         cwd_override: options.cwd_override.clone(),
         env: options.env.clone(),
@@ -288,25 +319,11 @@ fn open_session(
 
 /// Returns the directory of sessions somebody chose. A project has a say only once it is trusted,
 /// and nobody is asked about it here: the session may belong to another project.
-fn chosen_directory(
-    options: &RuntimeOptions,
-    services: &ServiceOptions,
-) -> Option<std::path::PathBuf> {
-    let settings = match &options.settings {
-        Some(settings) => settings.clone(),
-        None => {
-            let (agent_dir, cwd) = (&options.agent_dir, &options.cwd);
-            let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Unasked);
-            let decision = known_decision(services, cwd, &settings);
-            let project = decision.map_or(ProjectAccess::Refused, |it| it.without_asking());
-            settings.set_project_access(project);
-            settings
-        }
-    };
+fn chosen_directory(options: &RuntimeOptions, survey: &Survey) -> Option<PathBuf> {
     session_directory(
         options.session_dir.as_deref(),
         &options.env,
-        &settings.settings(),
+        &survey.settings().settings(),
         &options.cwd,
     )
 }
@@ -385,11 +402,12 @@ enum Choice {
 async fn build(
     options: &RuntimeOptions,
     service_options: &ServiceOptions,
+    survey: Survey,
     session: Session,
     choice: Choice,
     mut diagnostics: Vec<ConfigDiagnostic>,
 ) -> Result<Current, StartError> {
-    let mut services = Services::load(service_options, session.cwd()).await;
+    let mut services = Services::load_surveyed(service_options, survey).await;
     diagnostics.append(&mut services.diagnostics);
     diagnostics.extend(services.resources.extension_errors.iter().cloned());
     let extensions = Extensions::load(&services, &options.extensions, &mut diagnostics).await;

@@ -4,7 +4,9 @@
 //! The order is the point: the user's settings, then the decision about the project, and only then
 //! anything of the project. A session in another directory gets services of its own.
 
+mod project_changes;
 mod runtime_keys;
+mod survey;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +20,8 @@ use pi_ai::{
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
     ProjectAccess, ResourceFlags, ResourceRequest, Resources, RunSettings, SettingsStore,
-    TrustChoice, TrustDecision, TrustInputs, TrustStore, TrustUpdate, changed_since_last_use,
-    check_exposure, decide_trust, load_resources, read_models_file, run_project_migrations,
+    TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_exposure, load_resources,
+    read_models_file, run_project_migrations,
 };
 
 use crate::system_prompt::{
@@ -27,7 +29,9 @@ use crate::system_prompt::{
 };
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
+pub(crate) use project_changes::changes_of_project;
 pub use runtime_keys::RuntimeKeys;
+pub(crate) use survey::Survey;
 
 /// The asset root of an installation.
 const PACKAGE_DIR: &str = "PI_PACKAGE_DIR";
@@ -37,9 +41,6 @@ const TELEMETRY: &str = "PI_TELEMETRY";
 
 /// Keeps a program from asking for newer versions.
 const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
-
-/// How many changed files of a project are named before the rest is counted.
-const MAX_NAMED_CHANGES: usize = 5;
 
 /// Asks the user about a project; front ends without a user have none.
 pub trait TrustPrompt: Send + Sync {
@@ -215,24 +216,27 @@ impl Services {
     /// Makes the services of a directory. Nothing here fails: what is wrong with the user's files is
     /// among the diagnostics.
     pub async fn load(options: &ServiceOptions, cwd: &Path) -> Self {
+        Self::load_surveyed(options, Survey::of(options, cwd)).await
+    }
+
+    /// Makes the services of a directory about which the user's files were read already.
+    pub(crate) async fn load_surveyed(options: &ServiceOptions, survey: Survey) -> Self {
         let mut diagnostics = Vec::new();
-        let (settings, project) = match &options.settings {
-            Some(settings) => (settings.clone(), settings.project_access()),
-            None => {
-                diagnostics.extend(check_exposure(&options.agent_dir));
-                open_settings(options, cwd, &mut diagnostics).await
-            }
-        };
+        if options.settings.is_none() {
+            diagnostics.extend(check_exposure(&options.agent_dir));
+        }
+        let project = decide(options, &survey, &mut diagnostics).await;
+        let Survey { cwd, settings, .. } = survey;
+        settings.set_project_access(project);
         if project.is_trusted() && options.settings.is_none() {
-            diagnostics.extend(run_project_migrations(cwd));
-            diagnostics.extend(changes_of_project(options, cwd));
+            diagnostics.extend(run_project_migrations(&cwd));
         }
         diagnostics.extend(settings.take_diagnostics());
         let resources = find_resources(
             options,
             &ResourceRequest {
                 agent_dir: options.agent_dir.clone(),
-                cwd: cwd.to_owned(),
+                cwd: cwd.clone(),
                 env: options.env.clone(),
                 settings: settings.clone(),
                 project,
@@ -247,7 +251,7 @@ impl Services {
         };
         Self {
             agent_dir: options.agent_dir.clone(),
-            cwd: cwd.to_owned(),
+            cwd,
             env: options.env.clone(),
             project,
             settings,
@@ -306,30 +310,6 @@ impl Services {
     }
 }
 
-/// Names what a pull changed of a project that was trusted before. Whoever approves with the command line
-/// has decided about the files as they are.
-fn changes_of_project(options: &ServiceOptions, cwd: &Path) -> Option<ConfigDiagnostic> {
-    if options.trust.is_some() {
-        return None;
-    }
-    let changed = changed_since_last_use(&options.agent_dir, cwd)
-        .inspect_err(|error| tracing::debug!(%error, "what a project brings is not remembered"))
-        .ok()?;
-    if changed.is_empty() {
-        return None;
-    }
-    let named = changed.iter().take(MAX_NAMED_CHANGES);
-    let named = named.map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = match changed.len().saturating_sub(MAX_NAMED_CHANGES) {
-        0 => String::new(),
-        count => format!(" and {count} more"),
-    };
-    let message = format!(
-        "this project is trusted, and since its last use these files are new or changed: {named}{more}"
-    );
-    Some(ConfigDiagnostic::warning(message, cwd.join(".pi")))
-}
-
 /// Finds the resources, installing packages that are missing where somebody can and may. A package that
 /// cannot be had is reported, and the session goes on without it.
 async fn find_resources(
@@ -369,37 +349,21 @@ pub(crate) fn offline_variables() -> [(String, String); 2] {
     [ai_vars::OFFLINE, SKIP_VERSION_CHECK].map(|name| (name.to_owned(), "1".to_owned()))
 }
 
-/// Reads the user's settings, decides about the project, and reads its settings if it may.
-async fn open_settings(
-    options: &ServiceOptions,
-    cwd: &Path,
-    diagnostics: &mut Vec<ConfigDiagnostic>,
-) -> (SettingsStore, ProjectAccess) {
-    let settings = SettingsStore::open(&options.agent_dir, cwd, ProjectAccess::Unasked);
-    settings.lay_over(&options.run_settings);
-    let project = match options.decisions.get(cwd) {
-        Some(project) => project,
-        None => decide(options, cwd, &settings, diagnostics).await,
-    };
-    settings.set_project_access(project);
-    (settings, project)
-}
-
 /// Decides about a project, asking the user where somebody can.
 async fn decide(
     options: &ServiceOptions,
-    cwd: &Path,
-    settings: &SettingsStore,
+    survey: &Survey,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> ProjectAccess {
-    let decision = match known_decision(options, cwd, settings) {
+    let cwd = &survey.cwd;
+    let decision = match &survey.decision {
         Ok(decision) => decision,
         Err(error) => {
-            diagnostics.push(error);
+            diagnostics.push(error.clone());
             return ProjectAccess::Refused;
         }
     };
-    let TrustDecision::Ask { options: choices } = &decision else {
+    let TrustDecision::Ask { options: choices } = decision else {
         return decision.without_asking();
     };
     if let Some(voter) = &options.trust_voter
@@ -428,26 +392,6 @@ async fn decide(
     }
     options.decisions.set(cwd, choice.access());
     choice.access()
-}
-
-/// Decides about a project as far as that is possible without asking. An error counts as refusal.
-pub(crate) fn known_decision(
-    options: &ServiceOptions,
-    cwd: &Path,
-    settings: &SettingsStore,
-) -> Result<TrustDecision, ConfigDiagnostic> {
-    let home = options.env.home_dir();
-    decide_trust(&TrustInputs {
-        cwd,
-        home: home.as_deref(),
-        agent_dir: &options.agent_dir,
-        cli: options.trust,
-        default: settings.settings().default_project_trust(),
-    })
-    .map_err(|error| {
-        let file = options.agent_dir.trust_file();
-        problem(DiagnosticLevel::Warning, &error, Some(file))
-    })
 }
 
 /// Makes the models: the built-in ones, what `models.json` says, and which of them have credentials.

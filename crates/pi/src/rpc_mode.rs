@@ -4,8 +4,9 @@ use pi_rpc::{ExtensionLines, ServeOptions, serve};
 use pi_runtime::{SessionRuntime, UpdateForm};
 use tokio_util::sync::CancellationToken;
 
-use crate::output::Exit;
+use crate::output::{Exit, warn};
 use crate::signals::Signals;
+use crate::startup::spelled;
 
 /// Serves the client until it leaves or a signal comes.
 pub(crate) async fn run(
@@ -21,7 +22,10 @@ pub(crate) async fn run(
         stop: stop.clone(),
         extensions,
     };
+    // Answers do not wait for it, the end does: what was looked at is not told again.
+    let looking = tell_project_changes(runtime.clone());
     let serving = serve(runtime, tokio::io::stdin(), tokio::io::stdout(), options);
+    let serving = async { tokio::join!(looking, serving) };
     let mut serving = std::pin::pin!(serving);
     let signal = tokio::select! {
         _end = &mut serving => return Exit::Success,
@@ -34,4 +38,10 @@ pub(crate) async fn run(
         _second = signals.next() => {}
     }
     signal.exit()
+}
+
+async fn tell_project_changes(runtime: SessionRuntime) {
+    if let Some(changes) = runtime.project_changes().await {
+        warn(&spelled(&changes));
+    }
 }

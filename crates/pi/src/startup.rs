@@ -130,6 +130,10 @@ async fn gather(
             "@ takes a file; what else there is, name in the message: the model looks for itself",
         )
     })?;
+    if mode != Mode::Rpc {
+        // A client of the protocol may ask for something cheap first; it is told beside that.
+        runtime.project_changes().await;
+    }
     report(&runtime.diagnostics())?;
     let piped = piped.as_deref();
     Ok(Prompts::assemble(
@@ -188,7 +192,7 @@ fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
 }
 
 /// Names the file a diagnostic is about, unless its message does.
-fn spelled(diagnostic: &ConfigDiagnostic) -> String {
+pub(crate) fn spelled(diagnostic: &ConfigDiagnostic) -> String {
     match &diagnostic.path {
         Some(path) if !diagnostic.message.contains(&*path.to_string_lossy()) => {
             format!("{}: {}", path.display(), diagnostic.message)

@@ -42,6 +42,7 @@ impl App {
         self.reload_preferences();
         startup::greet(self);
         self.show_session();
+        self.look_at_project();
     }
 
     /// Shows what the session holds, and everything that depends on it.

@@ -14,6 +14,7 @@ use pi_session::{
 use super::{Choice, Current, SessionRuntime, build, deduplicate, findings};
 use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
+use crate::services::Survey;
 use crate::session::AgentSession;
 
 /// What came of a replacement.
@@ -279,7 +280,9 @@ impl SessionRuntime {
     ) -> Result<Replacement, ReplaceError> {
         let shared = &self.0;
         let told = findings(&session);
-        let built = build(&shared.options, &shared.services, session, choice, told).await;
+        let survey = Survey::of(&shared.services, session.cwd());
+        let (options, services) = (&shared.options, &shared.services);
+        let built = build(options, services, survey, session, choice, told).await;
         let mut current: Current =
             built.map_err(|error| ReplaceError::NotStarted(Box::new(error)))?;
         deduplicate(&mut current.diagnostics);

@@ -255,10 +255,13 @@ async fn what_a_pull_changes_in_a_trusted_project_is_told() {
     let told = async || {
         let runtime = SessionRuntime::start(world.options()).await.unwrap();
         assert!(runtime.services().project.is_trusted());
-        let told = runtime.diagnostics().into_iter();
-        let told = told.map(|it| it.message).find(|it| it.contains("changed"));
+        let looked = runtime.project_changes().await;
+        assert_eq!(runtime.project_changes().await, None);
+        let mut told = runtime.diagnostics().into_iter();
+        let told = told.find(|it| it.message.contains("changed"));
+        assert_eq!(told, looked);
         runtime.shutdown().await;
-        told
+        told.map(|it| it.message)
     };
     assert_eq!(told().await, None);
     world
