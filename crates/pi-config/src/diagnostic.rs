@@ -34,11 +34,34 @@ impl ConfigDiagnostic {
         }
     }
 
+    /// Returns the message, after the file it is about unless it names that. Both may hold foreign text.
+    pub fn spelled(&self) -> String {
+        match &self.path {
+            Some(path) if !self.message.contains(&*path.to_string_lossy()) => {
+                format!("{}: {}", path.display(), self.message)
+            }
+            _ => self.message.clone(),
+        }
+    }
+
     /// Creates an error about a file.
     pub fn error(message: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self {
             level: DiagnosticLevel::Error,
             ..Self::warning(message, path)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_once() {
+        let without = ConfigDiagnostic::warning("it is empty", "a.json");
+        assert_eq!(without.spelled(), "a.json: it is empty");
+        let with = ConfigDiagnostic::warning("a.json is empty", "a.json");
+        assert_eq!(with.spelled(), "a.json is empty");
     }
 }

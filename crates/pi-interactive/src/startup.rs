@@ -1,5 +1,7 @@
 //! What the user sees first: the header, what was loaded, what is wrong.
 
+use std::path::Path;
+
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
 use pi_runtime::Prompt;
 
@@ -9,19 +11,24 @@ use crate::header::{Header, HeaderFacts, HeaderSection};
 use crate::paths::with_tilde;
 use crate::transcript::NoticeLevel;
 
+/// How many problems are told before the rest is counted.
+const MOST_PROBLEMS: usize = 20;
+
 /// Shows the header and what there is to say about how the session was made.
 pub(crate) fn greet(app: &mut App) {
     let services = app.runtime.services();
     let settings = services.settings.settings();
     let home = app.look.appearance().home.clone();
-    let display = |path: &std::path::Path| with_tilde(path, home.as_deref());
+    let display = |path: &Path| with_tilde(path, home.as_deref());
     let facts = HeaderFacts {
         version: app.options.version.clone(),
         quiet: (settings.quiet_startup() || settings.hide_startup_header()) && !app.options.verbose,
         sections: if settings.quiet_startup() && !app.options.verbose {
-            Vec::new()
+            problems(&services.resources).into_iter().collect()
         } else {
-            sections(&services.resources, &services.cwd, &display)
+            let mut sections = sections(&services.resources, &services.cwd, &display);
+            sections.extend(problems(&services.resources));
+            sections
         },
     };
     let header = BlockView::new(Header::new(facts), app.look.clone());
@@ -49,92 +56,75 @@ pub(crate) fn greet(app: &mut App) {
 
 fn sections(
     resources: &Resources,
-    cwd: &std::path::Path,
-    display: &dyn Fn(&std::path::Path) -> String,
+    cwd: &Path,
+    display: &dyn Fn(&Path) -> String,
 ) -> Vec<HeaderSection> {
-    let context = HeaderSection {
-        title: "Context".to_owned(),
-        names: resources
-            .context_files
-            .iter()
-            .map(|file| match file.path.strip_prefix(cwd) {
-                Ok(inside) => inside.display().to_string(),
-                Err(_) => display(&file.path),
-            })
-            .collect(),
-        details: resources
-            .context_files
-            .iter()
-            .map(|file| display(&file.path))
-            .collect(),
-        is_problem: false,
+    let context = resources.context_files.iter().map(|file| {
+        let path = display(&file.path);
+        let inside = file.path.strip_prefix(cwd);
+        let name = inside.map_or_else(|_| path.clone(), |inside| inside.display().to_string());
+        (name, path)
+    });
+    let named = |name: String, path: &Path| {
+        let detail = format!("{name}  {}", display(path));
+        (name, detail)
     };
-    let skills = HeaderSection {
-        title: "Skills".to_owned(),
-        names: resources
-            .skills
-            .iter()
-            .map(|skill| skill.name.clone())
-            .collect(),
-        details: resources
-            .skills
-            .iter()
-            .map(|skill| format!("{}  {}", skill.name, display(&skill.file_path)))
-            .collect(),
+    let skills = resources.skills.iter();
+    let skills = skills.map(|skill| named(skill.name.clone(), &skill.file_path));
+    let prompts = resources.prompt_templates.iter();
+    let prompts = prompts.map(|prompt| named(format!("/{}", prompt.name), &prompt.file_path));
+    let extensions = resources.extensions.iter();
+    let extensions = extensions.map(|it| (extension_name(&it.path), display(&it.path)));
+    let themes = resources.themes.iter();
+    let themes = themes.map(|theme| named(theme.name.clone(), &theme.path));
+    [
+        section("Context", context),
+        section("Skills", skills),
+        section("Prompts", prompts),
+        section("Extensions", extensions),
+        section("Themes", themes),
+    ]
+    .into_iter()
+    .filter(|section| !section.names.is_empty())
+    .collect()
+}
+
+/// Makes a section of names and their long forms.
+fn section(title: &str, entries: impl Iterator<Item = (String, String)>) -> HeaderSection {
+    let (names, details) = entries.unzip();
+    HeaderSection {
+        title: title.to_owned(),
+        names,
+        details,
         is_problem: false,
-    };
-    let prompts = HeaderSection {
-        title: "Prompts".to_owned(),
-        names: resources
-            .prompt_templates
-            .iter()
-            .map(|template| format!("/{}", template.name))
-            .collect(),
-        details: resources
-            .prompt_templates
-            .iter()
-            .map(|template| format!("/{}  {}", template.name, display(&template.file_path)))
-            .collect(),
-        is_problem: false,
-    };
-    let extensions = HeaderSection {
-        title: "Extensions".to_owned(),
-        names: resources
-            .extensions
-            .iter()
-            .map(|extension| extension_name(&extension.path))
-            .collect(),
-        details: resources
-            .extensions
-            .iter()
-            .map(|extension| display(&extension.path))
-            .collect(),
-        is_problem: false,
-    };
-    let themes = HeaderSection {
-        title: "Themes".to_owned(),
-        names: resources
-            .themes
-            .iter()
-            .map(|theme| theme.name.clone())
-            .collect(),
-        details: resources
-            .themes
-            .iter()
-            .map(|theme| format!("{}  {}", theme.name, display(&theme.path)))
-            .collect(),
-        is_problem: false,
-    };
-    [context, skills, prompts, extensions, themes]
-        .into_iter()
-        .filter(|section| !section.names.is_empty())
-        .collect()
+    }
+}
+
+/// Lists what is wrong with skills, prompts, themes and the rest, whatever else the header shows: what cannot
+/// be used would be missed without a word.
+fn problems(resources: &Resources) -> Option<HeaderSection> {
+    let mut told = resources
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.level > DiagnosticLevel::Info)
+        .map(ConfigDiagnostic::spelled);
+    let mut details: Vec<String> = told.by_ref().take(MOST_PROBLEMS).collect();
+    let more = told.count();
+    if more > 0 {
+        details.push(format!("and {more} more"));
+    }
+    (!details.is_empty()).then(|| HeaderSection {
+        title: "Problems".to_owned(),
+        names: Vec::new(),
+        details,
+        is_problem: true,
+    })
 }
 
 /// Returns what an extension is called: its file, or the folder whose entry point it is.
-fn extension_name(path: &std::path::Path) -> String {
+fn extension_name(path: &Path) -> String {
     let is_entry_point = path.file_stem().is_some_and(|stem| stem == "index");
-    let folder = path.parent().and_then(std::path::Path::file_name);
+    let folder = path.parent().and_then(Path::file_name);
     let name = folder
         .filter(|_| is_entry_point)
         .or_else(|| path.file_name());
@@ -206,12 +196,36 @@ impl App {
             DiagnosticLevel::Warning => NoticeLevel::Warning,
             DiagnosticLevel::Error => NoticeLevel::Error,
         };
-        let text = match &diagnostic.path {
-            Some(path) if !diagnostic.message.contains(&*path.to_string_lossy()) => {
-                format!("{}: {}", path.display(), diagnostic.message)
-            }
-            _ => diagnostic.message.clone(),
-        };
-        self.tell(level, text);
+        self.tell(level, diagnostic.spelled());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_resources_is_told() {
+        let mut resources = Resources::default();
+        assert_eq!(problems(&resources), None);
+        let skill = Path::new("skills/a/SKILL.md");
+        resources.diagnostics.extend([
+            ConfigDiagnostic::warning("it has no description", skill),
+            ConfigDiagnostic {
+                level: DiagnosticLevel::Info,
+                message: "nothing to see".to_owned(),
+                path: None,
+            },
+        ]);
+        let told = problems(&resources).unwrap();
+        assert!(told.is_problem);
+        assert_eq!(told.details, ["skills/a/SKILL.md: it has no description"]);
+        let many = vec![ConfigDiagnostic::warning("the same", skill); MOST_PROBLEMS];
+        resources.diagnostics.extend(many);
+        let told = problems(&resources).unwrap();
+        assert_eq!(told.details.len(), MOST_PROBLEMS + 1);
+        assert_eq!(told.details.last().unwrap(), "and 1 more");
     }
 }

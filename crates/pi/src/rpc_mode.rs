@@ -6,7 +6,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::output::{Exit, warn};
 use crate::signals::Signals;
-use crate::startup::spelled;
 
 /// Serves the client until it leaves or a signal comes.
 pub(crate) async fn run(
@@ -42,6 +41,6 @@ pub(crate) async fn run(
 
 async fn tell_project_changes(runtime: SessionRuntime) {
     if let Some(changes) = runtime.project_changes().await {
-        warn(&spelled(&changes));
+        warn(&changes.spelled());
     }
 }

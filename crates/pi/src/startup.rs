@@ -162,7 +162,7 @@ pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
 pub(crate) fn report(diagnostics: &[ConfigDiagnostic]) -> Result<(), Failure> {
     let mut errors = Vec::new();
     for diagnostic in diagnostics {
-        let text = spelled(diagnostic);
+        let text = diagnostic.spelled();
         match diagnostic.level {
             DiagnosticLevel::Info => notice(&text),
             DiagnosticLevel::Warning => warn(&text),
@@ -189,16 +189,6 @@ fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
         && ending
             .and_then(|ending| ending.to_str())
             .is_some_and(is_code)
-}
-
-/// Names the file a diagnostic is about, unless its message does.
-pub(crate) fn spelled(diagnostic: &ConfigDiagnostic) -> String {
-    match &diagnostic.path {
-        Some(path) if !diagnostic.message.contains(&*path.to_string_lossy()) => {
-            format!("{}: {}", path.display(), diagnostic.message)
-        }
-        _ => diagnostic.message.clone(),
-    }
 }
 
 fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, Failure> {
@@ -264,7 +254,7 @@ async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
 
 fn told(error: &StartError) -> Failure {
     for diagnostic in error.diagnostics() {
-        warn(&spelled(diagnostic));
+        warn(&diagnostic.spelled());
     }
     let failure = Failure::from_chain(error);
     error.hints().into_iter().fold(failure, Failure::hint)
