@@ -52,6 +52,11 @@ struct Row<'text> {
     text: &'text str,
 }
 
+/// Returns the styles that rows of a diff depend on.
+pub(crate) fn diff_styles(appearance: &Appearance) -> [Style; 3] {
+    [Change::Kept, Change::Removed, Change::Added].map(|change| appearance.style(change.token()))
+}
+
 /// Returns the rows of a numbered diff, such as `+12 text`.
 pub(crate) fn diff_rows(diff: &str, width: usize, appearance: &Appearance) -> Vec<String> {
     let diff = clean(diff);

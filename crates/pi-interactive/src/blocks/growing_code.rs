@@ -1,54 +1,179 @@
-//! Code that is shown while it arrives: lines that are complete are coloured once.
+//! Code that is shown while it arrives: what came before is neither cleaned nor coloured again.
 
-use pi_tui::{CodeHighlighter, Style, SyntaxStyles};
+use std::borrow::Cow;
 
-/// The coloured lines of a text, as far as they were asked for.
+use pi_tui::{CodeHighlighter, Line, Sanitizer, Style, SyntaxStyles, wrap_text};
+
+use super::page::without_tabs;
+
+/// A text that grows, clean, and its first lines in colour as far as they were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct GrowingCode {
-    looks: Option<(String, SyntaxStyles, Style)>,
-    /// The complete lines that were coloured.
+    /// The text as it came.
     source: String,
+    sanitizer: Sanitizer,
+    clean: String,
+    line_feeds: usize,
+    colours: Colours,
+    layout: Layout,
+}
+
+/// Coloured lines wrapped to a width.
+#[derive(Debug, Default)]
+struct Layout {
+    width: usize,
+    /// How many of the lines were wrapped.
+    lines: usize,
+    rows: Vec<Line>,
+}
+
+/// The coloured lines of a clean text.
+#[derive(Debug, Default)]
+struct Colours {
+    looks: Option<(String, SyntaxStyles, Style)>,
+    /// The bytes of the complete lines that were coloured.
+    bytes: usize,
     lines: Vec<String>,
     highlighter: Option<CodeHighlighter>,
 }
 
 impl GrowingCode {
-    /// Returns the first `wanted` lines of `code` in colour.
+    /// Takes the text as it is now; what it begins with, and was there before, is not looked at again.
+    pub(crate) fn grow(&mut self, text: &str) {
+        let Some(new) = text.strip_prefix(self.source.as_str()) else {
+            *self = Self::default();
+            return self.grow(text);
+        };
+        let before = self.clean.len();
+        self.sanitizer.push(new, &mut self.clean);
+        let added = self.clean.get(before..).unwrap_or_default();
+        self.line_feeds += added.matches('\n').count();
+        if added.contains('\t') {
+            let added = without_tabs(added);
+            self.clean.truncate(before);
+            self.clean.push_str(&added);
+        }
+        self.source.push_str(new);
+    }
+
+    /// Returns how many lines the text has; empty ones at its end do not count.
+    pub(crate) fn total(&self) -> usize {
+        let text = self.clean.trim_end_matches('\n');
+        let trailing = self.clean.len() - text.len();
+        match text {
+            "" => 0,
+            _ => self.line_feeds - trailing + 1,
+        }
+    }
+
+    /// Returns the first `wanted` lines in colour.
     ///
-    /// `language` is named as after a code fence; an unknown one stays plain. Lines of an earlier,
-    /// shorter version are taken over.
+    /// `language` is named as after a code fence; an unknown one stays plain.
     pub(crate) fn lines(
         &mut self,
-        code: &str,
         language: &str,
         styles: &SyntaxStyles,
         plain: Style,
         wanted: usize,
-    ) -> Vec<String> {
+    ) -> impl Iterator<Item = Cow<'_, str>> {
+        let last = self.reach(language, styles, plain, wanted);
+        let complete = self.colours.lines.iter();
+        complete
+            .map(|line| Cow::Borrowed(line.as_str()))
+            .chain(last.map(Cow::Owned))
+            .take(wanted)
+    }
+
+    /// Returns all lines in colour, wrapped to a width.
+    pub(crate) fn rows(
+        &mut self,
+        language: &str,
+        styles: &SyntaxStyles,
+        plain: Style,
+        width: usize,
+    ) -> Vec<Line> {
+        let last = self.reach(language, styles, plain, usize::MAX);
+        let layout = &mut self.layout;
+        if layout.width != width {
+            *layout = Layout {
+                width,
+                ..Layout::default()
+            };
+        }
+        let wrap = |line: &str| wrap_text(line, width).into_iter().map(Line::from);
+        let new = self.colours.lines.get(layout.lines..).unwrap_or_default();
+        layout.rows.extend(new.iter().flat_map(|line| wrap(line)));
+        layout.lines = self.colours.lines.len();
+        let mut rows = layout.rows.clone();
+        rows.extend(last.iter().flat_map(|line| wrap(line)));
+        rows
+    }
+
+    /// Colours complete lines until there are as many as wanted; returns the last line if there are not.
+    fn reach(
+        &mut self,
+        language: &str,
+        styles: &SyntaxStyles,
+        plain: Style,
+        wanted: usize,
+    ) -> Option<String> {
+        if self.colours.choose(language, styles, plain) {
+            self.layout = Layout::default();
+        }
+        let text = self.clean.trim_end_matches('\n');
+        let rest = self.colours.reach(text, wanted);
+        if self.colours.lines.len() >= wanted {
+            return None;
+        }
+        let mut held_back = String::new();
+        self.sanitizer.clone().finish(&mut held_back);
+        match (rest, held_back.as_str()) {
+            ("", "") => None,
+            (rest, "") => Some(self.colours.preview(rest)),
+            (rest, held_back) => Some(self.colours.preview(&format!("{rest}{held_back}"))),
+        }
+    }
+}
+
+impl Colours {
+    /// Chooses the looks; tells whether they are others than before, so that everything begins anew.
+    fn choose(&mut self, language: &str, styles: &SyntaxStyles, plain: Style) -> bool {
         let looks = (language.to_owned(), *styles, plain);
-        if self.looks.as_ref() != Some(&looks) || !code.starts_with(&self.source) {
+        let is_other = self.looks.as_ref() != Some(&looks);
+        if is_other {
             *self = Self {
                 highlighter: CodeHighlighter::new(language, styles, plain),
                 looks: Some(looks),
                 ..Self::default()
             };
         }
-        let mut rest = code.get(self.source.len()..).unwrap_or_default();
+        is_other
+    }
+
+    fn plain(&self) -> Style {
+        self.looks
+            .as_ref()
+            .map_or(Style::plain(), |(_, _, plain)| *plain)
+    }
+
+    /// Colours complete lines of a text until there are as many as wanted; returns what follows them.
+    fn reach<'text>(&mut self, text: &'text str, wanted: usize) -> &'text str {
+        let plain = self.plain();
+        let mut rest = text.get(self.bytes..).unwrap_or_default();
         while self.lines.len() < wanted
             && let Some((line, following)) = rest.split_once('\n')
         {
             let coloured = paint(self.highlighter.as_mut(), line, plain);
             self.lines.push(coloured);
-            self.source.push_str(line);
-            self.source.push('\n');
+            self.bytes += line.len() + 1;
             rest = following;
         }
-        let mut lines: Vec<String> = self.lines.iter().take(wanted).cloned().collect();
-        if lines.len() < wanted && !rest.is_empty() {
-            // The line may go on, so that the next one must not see what it did.
-            lines.push(paint(self.highlighter.clone().as_mut(), rest, plain));
-        }
-        lines
+        rest
+    }
+
+    /// Returns a line in colour that may go on, so that the next one must not see what it did.
+    fn preview(&self, rest: &str) -> String {
+        paint(self.highlighter.clone().as_mut(), rest, self.plain())
     }
 }
 
@@ -71,41 +196,70 @@ pub(crate) fn language_of(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::page::clean;
     use pi_tui::{Color, highlight_code};
     use pretty_assertions::assert_eq;
 
-    #[test]
-    fn a_growing_text_looks_like_a_whole_one() {
-        let styles = SyntaxStyles {
+    fn styles() -> SyntaxStyles {
+        SyntaxStyles {
             comment: Style::plain().fg(Color::Indexed(1)),
             keyword: Style::plain().fg(Color::Indexed(2)),
             ..SyntaxStyles::default()
-        };
-        let code = "/* a comment\nlet over lines */\nlet x = 1;\nlet y";
-        let mut growing = GrowingCode::default();
-        for end in 0..=code.len() {
-            let part = code.get(..end).unwrap();
-            let lines = growing.lines(part, "rs", &styles, Style::plain(), usize::MAX);
-            let mut whole = highlight_code(part, "rs", &styles, Style::plain());
-            if part.is_empty() || part.ends_with('\n') {
-                whole.pop();
-            }
-            assert_eq!(lines, whole);
         }
-        assert_eq!(
-            growing
-                .lines("other", "rs", &styles, Style::plain(), 9)
-                .len(),
-            1
-        );
+    }
+
+    fn shown(growing: &mut GrowingCode, wanted: usize) -> Vec<String> {
+        let styles = styles();
+        let lines = growing.lines("rs", &styles, Style::plain(), wanted);
+        lines.map(Cow::into_owned).collect()
+    }
+
+    #[test]
+    fn a_growing_text_looks_like_a_whole_one() {
+        let code = "/* a comment\r\nlet over lines */\n\tlet x\x1b[31m = 1;\rlet \u{1f3f4}\u{e0067}\n\n\nlet y";
+        let mut growing = GrowingCode::default();
+        for (end, _) in code.char_indices().chain([(code.len(), ' ')]) {
+            let part = code.get(..end).unwrap();
+            growing.grow(part);
+            let whole = clean(part);
+            let whole = whole.trim_end_matches('\n');
+            let mut expected = highlight_code(whole, "rs", &styles(), Style::plain());
+            if whole.is_empty() {
+                expected.clear();
+            }
+            assert_eq!(growing.total(), expected.len(), "{part:?}");
+            assert_eq!(shown(&mut growing, usize::MAX), expected, "{part:?}");
+            let rows = growing.rows("rs", &styles(), Style::plain(), 5);
+            let expected = expected.iter().flat_map(|line| wrap_text(line, 5));
+            assert_eq!(
+                rows,
+                expected.map(Line::from).collect::<Vec<_>>(),
+                "{part:?}"
+            );
+        }
+        growing.grow("other");
+        assert_eq!(shown(&mut growing, 9), ["other"]);
     }
 
     #[test]
     fn only_what_is_shown_is_coloured() {
         let mut growing = GrowingCode::default();
-        let code = "a\n".repeat(1000);
-        let lines = growing.lines(&code, "rs", &SyntaxStyles::default(), Style::plain(), 3);
-        assert_eq!((lines.len(), growing.lines.len()), (3, 3));
+        growing.grow(&"a\n".repeat(1000));
+        assert_eq!(shown(&mut growing, 3).len(), 3);
+        assert_eq!((growing.total(), growing.colours.lines.len()), (1000, 3));
+    }
+
+    #[test]
+    fn rows_of_complete_lines_are_laid_out_once() {
+        let mut growing = GrowingCode::default();
+        growing.grow("let a;\nlet b;\nlet");
+        let before = growing.rows("rs", &styles(), Style::plain(), 40);
+        growing.grow("let a;\nlet b;\nlet c;\nlet d");
+        let after = growing.rows("rs", &styles(), Style::plain(), 40);
+        let kept = before.iter().zip(&after);
+        let kept = kept.map(|(old, new)| old.same(new));
+        assert_eq!(kept.collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(after.len(), 4);
     }
 
     #[test]

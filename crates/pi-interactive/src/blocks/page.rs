@@ -25,9 +25,14 @@ pub(crate) const PANEL_PADDING: usize = 1;
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     let text = sanitize(text);
     if text.contains('\t') {
-        return Cow::Owned(text.replace('\t', &" ".repeat(TAB_WIDTH)));
+        return Cow::Owned(without_tabs(&text));
     }
     text
+}
+
+/// Returns text with spaces for tabs.
+pub(super) fn without_tabs(text: &str) -> String {
+    text.replace('\t', &" ".repeat(TAB_WIDTH))
 }
 
 /// Returns foreign text as one clean line.
@@ -189,15 +194,56 @@ impl<'look> Page<'look> {
 
     /// Returns the rows on a background below an empty one, with a row of it above and below.
     pub(crate) fn panel(self, background: ColorToken) -> Vec<Line> {
-        let mut panel = Boxed::new()
-            .padding(self.padding, 1)
-            .background(self.appearance.style(background));
-        panel.children().push(Rows(self.rows.into()));
-        let lines = panel.render(self.full_width);
-        std::iter::once(Line::default())
-            .chain(lines.iter().cloned())
-            .collect()
+        self.panel_again(background, &mut Panel::default())
     }
+
+    /// Returns the rows as [`Self::panel`] does; those that `panel` begins with already are taken from there.
+    pub(crate) fn panel_again(self, background: ColorToken, panel: &mut Panel) -> Vec<Line> {
+        let looks = (
+            self.full_width,
+            self.padding,
+            self.appearance.style(background),
+        );
+        if panel.looks != Some(looks) {
+            *panel = Panel {
+                looks: Some(looks),
+                ..Panel::default()
+            };
+        }
+        let same = panel.rows.iter().zip(&self.rows);
+        let same = same.take_while(|(old, new)| old == new).count();
+        panel.painted.truncate(same);
+        let new = self.rows.get(same..).unwrap_or_default();
+        panel.painted.extend(paint_panel(new, looks));
+        panel.rows = self.rows;
+        if panel.rows.is_empty() {
+            return vec![Line::default()];
+        }
+        let edge = paint_panel(&[Line::default()], looks);
+        let mut lines = Vec::with_capacity(panel.painted.len() + 3);
+        lines.push(Line::default());
+        lines.extend_from_slice(&edge);
+        lines.extend_from_slice(&panel.painted);
+        lines.extend(edge);
+        lines
+    }
+}
+
+/// What a panel looks like: its width, the columns beside its text, its background.
+type PanelLooks = (usize, usize, Style);
+
+/// The rows of a panel that was painted before. One that grows keeps its beginning.
+#[derive(Debug, Default)]
+pub(crate) struct Panel {
+    looks: Option<PanelLooks>,
+    rows: Vec<Line>,
+    painted: Vec<Line>,
+}
+
+fn paint_panel(rows: &[Line], (width, padding, background): PanelLooks) -> Vec<Line> {
+    let mut panel = Boxed::new().padding(padding, 0).background(background);
+    panel.children().push(Rows(rows.to_vec().into()));
+    panel.render(width).to_vec()
 }
 
 /// Marks lines as one message; the first one is an empty line that stays outside.
@@ -233,5 +279,49 @@ struct Rows(Lines);
 impl Component for Rows {
     fn render(&mut self, _width: usize) -> Lines {
         self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn page<'look>(texts: &[&str], width: usize, look: &'look Appearance) -> Page<'look> {
+        let mut page = Page::new(width, PANEL_PADDING, look);
+        page.rows(texts.iter().copied());
+        page
+    }
+
+    #[test]
+    fn a_panel_that_grows_is_the_same_as_a_new_one() {
+        let look = Appearance::for_tests();
+        let mut panel = Panel::default();
+        let states: [(&[&str], usize); 6] = [
+            (&["a"], 20),
+            (&["a", "b", "c"], 20),
+            (&["a", "x"], 20),
+            (&["a", "x"], 10),
+            (&[], 10),
+            (&["a"], 10),
+        ];
+        for (texts, width) in states {
+            let token = ColorToken::ToolPendingBg;
+            let again = page(texts, width, &look).panel_again(token, &mut panel);
+            assert_eq!(again, page(texts, width, &look).panel(token), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn rows_of_a_panel_that_stay_are_painted_once() {
+        let look = Appearance::for_tests();
+        let mut panel = Panel::default();
+        let token = ColorToken::ToolPendingBg;
+        let before = page(&["a", "b"], 20, &look).panel_again(token, &mut panel);
+        let after = page(&["a", "b", "c"], 20, &look).panel_again(token, &mut panel);
+        let rows = 2..4;
+        let mut kept = before[rows.clone()].iter().zip(&after[rows]);
+        assert!(kept.all(|(old, new)| old.same(new)));
     }
 }

@@ -4,17 +4,18 @@
 
 use std::time::{Duration, Instant};
 
+use pi_ai::InputBlock;
 use pi_ai::json::JsonObject;
-use pi_ai::{InputBlock, partial_json};
+use pi_ai::partial_json::GrowingObject;
 use pi_runtime::{ComponentId, DrawnCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;
 
 use super::drawer::{CallDrawer, CallState};
 use super::growing_code::GrowingCode;
-use super::page::{PANEL_PADDING, Page, clean, is_click};
+use super::page::{PANEL_PADDING, Page, Panel, clean, is_click};
 use super::picture::Picture;
-use super::tools;
+use super::tools::{self, EditPreviews};
 use crate::block::Block;
 use crate::look::Appearance;
 
@@ -24,13 +25,26 @@ const CLOCK: Duration = Duration::from_secs(1);
 /// What is known of the arguments.
 #[derive(Debug)]
 enum Arguments {
-    /// JSON text that is not complete, and what could be read of its first bytes.
-    Arriving {
-        json: String,
-        read: JsonObject,
-        read_bytes: usize,
-    },
+    /// Their text is not complete.
+    Arriving(GrowingObject),
     Complete(JsonObject),
+}
+
+impl Arguments {
+    /// Reads what has arrived since the last time.
+    fn read(&mut self) {
+        if let Self::Arriving(growing) = self {
+            growing.read();
+        }
+    }
+
+    /// Returns what was read.
+    fn known(&self) -> &JsonObject {
+        match self {
+            Self::Arriving(growing) => growing.object(),
+            Self::Complete(arguments) => arguments,
+        }
+    }
 }
 
 /// Where a call is on its way.
@@ -91,6 +105,8 @@ pub(super) struct Call<'block> {
     pub(super) now: Option<Instant>,
     /// Colours of code in the arguments.
     pub(super) code: &'block mut GrowingCode,
+    /// Changes in the arguments.
+    pub(super) previews: &'block mut EditPreviews,
 }
 
 /// A call of a tool.
@@ -103,6 +119,8 @@ pub(crate) struct ToolCallBlock {
     failed: bool,
     now: Option<Instant>,
     code: GrowingCode,
+    previews: EditPreviews,
+    panel: Panel,
     expanded: bool,
     generation: u64,
     /// Counts what an extension that draws the call must see.
@@ -115,16 +133,14 @@ impl ToolCallBlock {
     pub(crate) fn arriving(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            arguments: Arguments::Arriving {
-                json: String::new(),
-                read: JsonObject::new(),
-                read_bytes: 0,
-            },
+            arguments: Arguments::Arriving(GrowingObject::default()),
             progress: Progress::Waiting,
             output: None,
             failed: false,
             now: None,
             code: GrowingCode::default(),
+            previews: EditPreviews::default(),
+            panel: Panel::default(),
             expanded: false,
             generation: 0,
             revision: 0,
@@ -161,8 +177,8 @@ impl ToolCallBlock {
 
     /// Takes the next piece of the arguments' JSON text. It is read when it is shown, not before.
     pub(crate) fn arguments_arrived(&mut self, piece: &str) {
-        if let Arguments::Arriving { json, .. } = &mut self.arguments {
-            json.push_str(piece);
+        if let Arguments::Arriving(growing) = &mut self.arguments {
+            growing.push(piece);
             self.changed();
         }
     }
@@ -222,20 +238,6 @@ impl ToolCallBlock {
         }
     }
 
-    /// Reads the arguments that have arrived since the last layout.
-    fn read_arguments(&mut self) {
-        if let Arguments::Arriving {
-            json,
-            read,
-            read_bytes,
-        } = &mut self.arguments
-            && json.len() != *read_bytes
-        {
-            *read = partial_json::parse_object(json);
-            *read_bytes = json.len();
-        }
-    }
-
     fn pictures(&mut self, width: usize, appearance: &Appearance) -> Vec<Line> {
         let pictures = self
             .output
@@ -258,14 +260,10 @@ impl ToolCallBlock {
         let Some(drawer) = &mut self.drawer else {
             return ForeignLines::default();
         };
-        let (arguments, is_complete) = match &self.arguments {
-            Arguments::Arriving { read, .. } => (read, false),
-            Arguments::Complete(arguments) => (arguments, true),
-        };
         let state = CallState {
             tool: &self.name,
-            arguments: Value::Object(arguments.clone()),
-            is_complete,
+            arguments: Value::Object(self.arguments.known().clone()),
+            is_complete: matches!(self.arguments, Arguments::Complete(_)),
             is_running: matches!(self.progress, Progress::Running(_)),
             is_done: matches!(self.progress, Progress::Done(_)),
             failed: self.failed,
@@ -298,7 +296,7 @@ struct ForeignLines {
 
 impl Block for ToolCallBlock {
     fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        self.read_arguments();
+        self.arguments.read();
         let foreign = self.foreign_lines(width, appearance);
         if foreign.draws_frame {
             let parts = foreign.call.into_iter().chain(foreign.result).flatten();
@@ -310,18 +308,15 @@ impl Block for ToolCallBlock {
             return lines.into();
         }
         let mut page = Page::new(width, PANEL_PADDING, appearance).expanded(self.expanded);
-        let arguments = match &self.arguments {
-            Arguments::Arriving { read, .. } => read,
-            Arguments::Complete(arguments) => arguments,
-        };
         let mut call = Call {
             name: &self.name,
-            arguments,
+            arguments: self.arguments.known(),
             output: self.output.as_ref(),
             failed: self.failed,
             progress: self.progress,
             now: self.now,
             code: &mut self.code,
+            previews: &mut self.previews,
         };
         tools::draw_with(&mut call, &mut page, foreign.call, foreign.result);
         let background = match self.progress {
@@ -329,10 +324,12 @@ impl Block for ToolCallBlock {
             Progress::Done(_) if self.failed => ColorToken::ToolErrorBg,
             Progress::Done(_) => ColorToken::ToolSuccessBg,
         };
-        let mut lines = page.panel(background);
+        let mut lines = page.panel_again(background, &mut self.panel);
         lines.extend(self.pictures(width, appearance));
         if self.is_finished() {
             self.code = GrowingCode::default();
+            self.previews = EditPreviews::default();
+            self.panel = Panel::default();
         }
         lines.into()
     }

@@ -17,6 +17,8 @@ use super::page::{Page, clean_line};
 use super::tool_call::{Call, Output};
 use crate::look::Appearance;
 
+pub(super) use edit::EditPreviews;
+
 /// Writes what is known of a call, with the parts in their place that an extension has drawn.
 pub(super) fn draw_with(
     call: &mut Call<'_>,

@@ -38,11 +38,9 @@ pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
             Some(path) if !call.failed && output.pictures.is_empty() => {
                 let styles = SyntaxStyles::from_theme(&page.appearance.theme);
                 let plain = page.appearance.style(ColorToken::ToolOutput);
-                let code = &mut *call.code;
-                let lines = code.lines(&text, language_of(path), &styles, plain, usize::MAX);
-                for line in lines {
-                    page.styled(&line);
-                }
+                call.code.grow(&text);
+                let width = page.width();
+                page.rows(call.code.rows(language_of(path), &styles, plain, width));
             }
             _ if call.failed => page.beginning(ColorToken::Error, &text, SHOWN),
             _ => page.beginning(ColorToken::ToolOutput, &text, SHOWN),

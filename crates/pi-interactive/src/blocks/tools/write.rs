@@ -1,10 +1,10 @@
 //! Writing a file: its text, as it arrives.
 
-use pi_tui::{ColorToken, SyntaxStyles};
+use pi_tui::{ColorToken, SyntaxStyles, Truncation, truncate_to_width};
 
 use super::{Argument, painted_path, title};
 use crate::blocks::growing_code::language_of;
-use crate::blocks::page::{Page, clean};
+use crate::blocks::page::Page;
 use crate::blocks::tool_call::Call;
 
 /// Lines in the short form.
@@ -36,27 +36,33 @@ pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
 }
 
 fn draw_content(call: &mut Call<'_>, page: &mut Page<'_>, content: &str) {
-    let content = clean(content);
-    let content = content.trim_end_matches('\n');
-    if content.is_empty() {
+    call.code.grow(content);
+    let total = call.code.total();
+    if total == 0 {
         return;
     }
-    let total = content.split('\n').count();
-    let shown = if page.expanded {
-        total
-    } else {
-        SHOWN.min(total)
-    };
     let language = Argument::path(call.arguments)
         .text()
         .map_or("", language_of);
     let styles = SyntaxStyles::from_theme(&page.appearance.theme);
     let plain = page.appearance.style(ColorToken::ToolOutput);
     page.blank();
-    for line in call.code.lines(content, language, &styles, plain, shown) {
-        page.styled(&line);
+    if page.expanded {
+        let width = page.width();
+        page.rows(call.code.rows(language, &styles, plain, width));
+        return;
     }
-    if shown < total {
-        page.more(&format!("{} more lines, {total} in all", total - shown));
+    // Data in one line would fill many screens.
+    let columns = SHOWN * page.width();
+    let mut is_cut = false;
+    for line in call.code.lines(language, &styles, plain, SHOWN) {
+        let start = truncate_to_width(&line, columns, Truncation { ellipsis: "…" });
+        is_cut |= start.len() != line.len();
+        page.styled(&start);
+    }
+    match total.saturating_sub(SHOWN) {
+        0 if is_cut => page.more("the rest of a long line"),
+        0 => {}
+        more => page.more(&format!("{more} more lines, {total} in all")),
     }
 }
