@@ -6,63 +6,33 @@ use pi_config::{
     ListedResource, ProjectOverride, ResourceKind, ResourceRequest, Scope, SourceOrigin,
     SourceScope, Switchboard,
 };
-use pi_tui::{FocusTarget, Leave, Runner, RunnerEvent, RunnerOptions, Tui};
 
 use crate::InteractiveError;
-use crate::dialog::Dialog as _;
 use crate::dialogs::{BoardEntry, BoardSide, Mark, ResourceBoard, ResourcesDialog};
-use crate::look::Look;
+use crate::lone_dialog::{self, Surroundings};
 use crate::paths::with_tilde;
-use crate::screen::DialogFrame;
-use crate::terminal_setup;
-use crate::theme_choice::ThemeChoice;
 
 /// Shows all resources and switches them until the user leaves. It begins with the settings of `scope`.
 pub async fn configure_resources(
     request: ResourceRequest,
     scope: Scope,
 ) -> Result<(), InteractiveError> {
-    let env = request.env.clone();
-    let settings = request.settings.settings();
-    let capabilities = terminal_setup::capabilities(&settings, &env);
-    let mode = terminal_setup::color_mode(capabilities, &env);
-    let themes = ThemeChoice::new(mode, terminal_setup::color_scheme(&env), &settings);
-    let (keys, _) = terminal_setup::read_keys(&request.agent_dir, &env);
-    let look = Look::new(terminal_setup::appearance(
-        &settings,
-        themes.choose().theme,
-        keys.clone(),
-        capabilities,
-        request.cwd.clone(),
-        env.home_dir(),
-    ));
+    let (agent_dir, env) = (request.agent_dir.clone(), request.env.clone());
+    let (cwd, settings) = (request.cwd.clone(), request.settings.settings());
+    let surroundings = Surroundings {
+        agent_dir: &agent_dir,
+        env: &env,
+        cwd: &cwd,
+        settings: &settings,
+    };
     let side = match scope {
         Scope::User => BoardSide::User,
         Scope::Project => BoardSide::Project,
     };
     let board = SettingsBoard::new(request);
-    let mut dialog = ResourcesDialog::open(look, Box::new(board), side);
-    dialog.set_rows(terminal_setup::rows(&env));
-    let mut tui = Tui::new(terminal_setup::tui_options(&settings, &env, keys));
-    let id = tui.dock_mut().push(DialogFrame(Box::new(dialog)));
-    tui.set_focus(Some(FocusTarget::Dock(id)));
-    let mut runner = Runner::start(
-        tui,
-        RunnerOptions {
-            capabilities,
-            ..RunnerOptions::default()
-        },
-    )?;
-    while runner.next().await? != RunnerEvent::Terminated {
-        let dialog = runner.tui().dock_mut().get_mut(id);
-        let frame = dialog
-            .and_then(|dialog| (dialog as &mut dyn std::any::Any).downcast_mut::<DialogFrame>());
-        if frame.is_none_or(|DialogFrame(dialog)| dialog.is_done()) {
-            break;
-        }
-    }
-    runner.tui().dock_mut().clear();
-    runner.stop(Leave::AsItWas)?;
+    let make = |look| Box::new(ResourcesDialog::open(look, Box::new(board), side)) as _;
+    // It switches by itself; there is nothing to answer.
+    let _no_answer: Option<()> = lone_dialog::show(&surroundings, make, |_intent| None).await?;
     Ok(())
 }
 
