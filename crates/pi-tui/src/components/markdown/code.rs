@@ -3,7 +3,9 @@
 //! The grammars are loaded with the first block of code. They name scopes; the theme's syntax styles
 //! decide what these look like.
 
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
@@ -13,7 +15,18 @@ use crate::theme::{ColorToken, Theme};
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
 /// Longer lines stay plain: data, not code, and the patterns would take their time.
-const LONGEST_LINE: usize = 4096;
+const LONGEST_LINE: usize = 512;
+/// Builds that are not optimized take this many times as long; their tests are not about speed.
+const SLOWNESS: u32 = if cfg!(debug_assertions) { 100 } else { 1 };
+/// What a byte of code takes at the most; some lines of letters and nothing else take hundreds of times that, since
+/// the patterns of some languages go back and forth in them.
+const USUAL_COST: Duration = Duration::from_micros(20).saturating_mul(SLOWNESS);
+/// What a block may take beyond that, the first use of a language included, before the rest of it stays plain.
+const PATIENCE: Duration = Duration::from_secs(1).saturating_mul(SLOWNESS);
+/// The same once all blocks together have taken [`ENOUGH`].
+const LITTLE_PATIENCE: Duration = Duration::from_millis(50).saturating_mul(SLOWNESS);
+/// What all blocks of a program may take beyond the usual.
+const ENOUGH: Duration = Duration::from_secs(5).saturating_mul(SLOWNESS);
 /// Blocks under construction at the same time: one for each level of nesting would do.
 const CACHED_BLOCKS: usize = 8;
 
@@ -144,6 +157,41 @@ fn syntax_for(info: &str) -> Option<&'static SyntaxReference> {
     SYNTAXES.find_syntax_by_token(known.map_or(word.as_str(), |(_, name)| name))
 }
 
+/// The time that was lost to code that takes longer than code does, in microseconds.
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// What a block may still take beyond the usual, in microseconds. Clones share it, so that a line that is shown
+/// before it is complete counts each time.
+#[derive(Clone, Debug)]
+struct Patience(Arc<AtomicU64>);
+
+impl Patience {
+    fn new() -> Self {
+        let is_enough = Duration::from_micros(LOST.load(Ordering::Relaxed)) > ENOUGH;
+        Self::of(if is_enough { LITTLE_PATIENCE } else { PATIENCE })
+    }
+
+    fn of(limit: Duration) -> Self {
+        Self(Arc::new(AtomicU64::new(micros(limit))))
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    fn charge(&self, took: Duration, bytes: usize) {
+        let usual = USUAL_COST.saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let lost = micros(took.saturating_sub(usual));
+        LOST.fetch_add(lost, Ordering::Relaxed);
+        let left = self.0.load(Ordering::Relaxed);
+        self.0.store(left.saturating_sub(lost), Ordering::Relaxed);
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Highlights code line by line, from the first line on.
 #[derive(Clone, Debug)]
 pub struct CodeHighlighter {
@@ -151,6 +199,7 @@ pub struct CodeHighlighter {
     scopes: ScopeStack,
     styles: SyntaxStyles,
     plain: Style,
+    patience: Patience,
 }
 
 impl CodeHighlighter {
@@ -162,14 +211,23 @@ impl CodeHighlighter {
             scopes: ScopeStack::new(),
             styles: *styles,
             plain,
+            patience: Patience::new(),
         })
     }
 
-    /// Returns the next line, without its line end, in colour.
+    /// Returns the next line, without its line end, in colour. Long lines stay plain, and so does what follows
+    /// lines that took far more time than code takes.
     pub fn line(&mut self, line: &str) -> String {
-        if line.len() > LONGEST_LINE {
+        if line.len() > LONGEST_LINE || self.patience.is_over() {
             return self.plain.apply(line);
         }
+        let begin = Instant::now();
+        let coloured = self.coloured(line);
+        self.patience.charge(begin.elapsed(), line.len());
+        coloured
+    }
+
+    fn coloured(&mut self, line: &str) -> String {
         let with_end = format!("{line}\n");
         let Ok(changes) = self.state.parse_line(&with_end, &SYNTAXES) else {
             return self.plain.apply(line);
@@ -359,6 +417,26 @@ mod tests {
             assert!(syntax_for(name).is_some(), "{name}");
         }
         assert!(syntax_for("nonsense").is_none());
+    }
+
+    #[test]
+    fn long_lines_and_what_takes_too_long_stay_plain() {
+        let mut highlighter = CodeHighlighter::new("rust", &styles(), Style::plain()).unwrap();
+        let data = format!("let {}", "a".repeat(LONGEST_LINE));
+        assert_eq!(highlighter.line(&data), data);
+        assert_ne!(highlighter.line("let a"), "let a");
+        let shown_early = highlighter.clone();
+        let seconds = PATIENCE * 2;
+        shown_early.patience.charge(seconds, 10);
+        assert_eq!(highlighter.line("let a"), "let a");
+        LOST.fetch_sub(micros(seconds - USUAL_COST * 10), Ordering::Relaxed);
+    }
+
+    #[test]
+    fn what_code_takes_usually_costs_no_patience() {
+        let patience = Patience::of(Duration::from_millis(1));
+        patience.charge(USUAL_COST * 100, 100);
+        assert!(!patience.is_over());
     }
 
     #[test]
