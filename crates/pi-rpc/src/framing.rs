@@ -110,7 +110,7 @@ fn text(line: &[u8]) -> String {
 
 /// Reads lines from a stream.
 #[derive(Debug)]
-pub struct LineReader<R> {
+pub(crate) struct LineReader<R> {
     reader: R,
     decoder: LineDecoder,
     chunk: Vec<u8>,
@@ -119,7 +119,7 @@ pub struct LineReader<R> {
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Creates a reader that refuses lines of more bytes than `limit`.
-    pub fn new(reader: R, limit: usize) -> Self {
+    pub(crate) fn new(reader: R, limit: usize) -> Self {
         Self {
             reader,
             decoder: LineDecoder::new(limit),
@@ -130,7 +130,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// Reads the next line; `None` at the end of the stream. Nothing is lost if the future is
     /// dropped.
-    pub async fn next(&mut self) -> io::Result<Option<Frame>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Frame>> {
         loop {
             if let Some(frame) = self.decoder.next_frame() {
                 return Ok(Some(frame));

@@ -35,7 +35,7 @@ pub use extension_lines::ExtensionLines;
 pub use extension_ui::{
     Dialog, DialogReply, Dialogs, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
 };
-pub use framing::{COMMAND_LINE_LIMIT, Frame, LineDecoder, LineReader};
+pub use framing::{COMMAND_LINE_LIMIT, Frame, LineDecoder};
 pub use line_sink::{LineSink, LineWriter, OutputClosed};
 pub use response::{
     BashFinished, Compacted, ContextFill, CycledModel, EntryList, ForkMessage, Forked, MessageList,

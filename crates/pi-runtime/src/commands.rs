@@ -35,7 +35,7 @@ pub enum CommandSource {
 }
 
 /// Lists the commands that resources bring: templates, then skills.
-pub fn resource_commands(resources: &Resources) -> Vec<CommandInfo> {
+pub(crate) fn resource_commands(resources: &Resources) -> Vec<CommandInfo> {
     let templates = resources
         .prompt_templates
         .iter()

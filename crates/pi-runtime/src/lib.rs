@@ -52,7 +52,7 @@ mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use bug_report::{BugReport, BugReportError, WrittenReport};
-pub use commands::{CommandInfo, CommandSource, resource_commands};
+pub use commands::{CommandInfo, CommandSource};
 pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
 pub use export::{
     ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, PageLook, export_html,
@@ -73,9 +73,7 @@ pub use hooks::{
     SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved, TreeProposal, TreeVerdict,
     TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
-pub use model_choice::{
-    ModelChoice, ModelChoiceError, ModelFlags, PriorChoice, ask_local_server, choose_model,
-};
+pub use model_choice::{ModelChoiceError, ModelFlags, ask_local_server};
 pub use pi_ext::{HostError, KitPart, TerminalKit, WideEdge};
 pub use redaction::{Redaction, environment_secrets, secrets_in_use, stored_secrets};
 pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
@@ -98,8 +96,7 @@ pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, Sessio
 pub use share::{Gist, GistProgram, ShareError, SharePage};
 pub use system_prompt::{DocsPlaces, Instructions, SystemPromptParts};
 pub use toolset::{
-    DEFAULT_TOOLS, DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset,
-    ToolsetOptions,
+    DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
 };
 
 /// The examples of the manual, compiled as doctests.

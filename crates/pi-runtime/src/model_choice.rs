@@ -41,16 +41,16 @@ pub struct ModelFlags {
 
 /// What a session was left with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PriorChoice {
+pub(crate) struct PriorChoice {
     /// The model that was chosen or answered last.
-    pub model: Option<ContextModel>,
+    pub(crate) model: Option<ContextModel>,
     /// The thinking level, if one was ever recorded.
-    pub thinking_level: Option<ThinkingLevel>,
+    pub(crate) thinking_level: Option<ThinkingLevel>,
 }
 
 impl PriorChoice {
     /// Reads what a session was left with; nothing where it has no messages yet.
-    pub fn of(session: &Session) -> Result<Option<Self>, SessionError> {
+    pub(crate) fn of(session: &Session) -> Result<Option<Self>, SessionError> {
         if !path_has(session, shows_messages)? {
             return Ok(None);
         }
@@ -92,17 +92,17 @@ fn path_has(session: &Session, wanted: impl Fn(EntryKind) -> bool) -> Result<boo
 
 /// What a session begins with.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct ModelChoice {
+pub(crate) struct ModelChoice {
     /// The model; none where no provider has a credential.
-    pub model: Option<Arc<Model>>,
+    pub(crate) model: Option<Arc<Model>>,
     /// How much it thinks, as far as the model can.
-    pub thinking_level: ThinkingLevel,
+    pub(crate) thinking_level: ThinkingLevel,
     /// The models to cycle through, and what a pattern says of their thinking.
-    pub scoped_models: Vec<ScopedModel>,
+    pub(crate) scoped_models: Vec<ScopedModel>,
     /// Why the model is not the one the session was left with.
-    pub fallback: Option<String>,
+    pub(crate) fallback: Option<String>,
     /// What else the user should know.
-    pub diagnostics: Vec<ConfigDiagnostic>,
+    pub(crate) diagnostics: Vec<ConfigDiagnostic>,
 }
 
 /// Why no model could be chosen.
@@ -121,7 +121,7 @@ pub enum ModelChoiceError {
 ///
 /// A server of the user's own is asked for its models, when it is the only one left to ask or the
 /// one that would be used.
-pub async fn choose_model(
+pub(crate) async fn choose_model(
     models: &Models,
     settings: &Settings,
     flags: &ModelFlags,

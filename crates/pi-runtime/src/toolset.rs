@@ -18,7 +18,7 @@ use pi_tools::{
 };
 
 /// The tools that are active unless flags or settings say otherwise.
-pub const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
+const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 /// What children of pi find in their environment: that pi runs them.
 pub const PROCESS_MARKS: [(&str, &str); 2] = [("PI_CODING_AGENT", "true"), ("AI_AGENT", "pi")];
@@ -335,6 +335,8 @@ fn builtin_tools(context: &ToolContext, shell: ShellToolOptions) -> Vec<Register
     #[cfg(windows)]
     let power_shell = ShellTool::power_shell(ShellToolOptions {
         processes: Arc::new(LocalShell::power_shell()),
+        // The prefix is a line for bash.
+        command_prefix: None,
         ..shell.clone()
     });
     let bash = ShellTool::bash(shell);

@@ -116,7 +116,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Work, Both, "doubleEscapeAction", "tree, fork, none", "tree", "What two escapes in an empty editor do"),
     row(Work, Both, "treeFilterMode", "default, no-tools, user-only, labeled-only, all", "default", "What the session tree shows at first"),
     row(Work, User, "defaultProjectTrust", "ask, always, never", "ask", "What happens with a project nobody decided about"),
-    row(Work, Both, "defaultTools", "list of names", "read, bash, edit, write", "Built-in tools that are on at the start"),
+    row(Work, Both, "defaultTools", "list of names", "read, bash, edit, write", "Built-in tools that are on at the start; others are grep, find, ls and, on Windows, powershell"),
     row(Work, Both, "shellPath", "path", "bash", "Shell of the bash tool and of `!` commands"),
     row(Work, Both, "shellCommandPrefix", "shell text", "", "What every shell command begins with, such as `shopt -s expand_aliases`"),
 
