@@ -292,7 +292,7 @@ async fn a_node_that_is_too_old_or_breaks_is_named() {
     for (script, expected) in cases {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("node");
-        crate::support::write(&program, &format!("#!/bin/sh\n{script}\n"));
+        crate::support::write(&program, format!("#!/bin/sh\n{script}\n"));
         let permissions = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&program, permissions).unwrap();
         let path = format!("{}:/usr/bin:/bin", folder.path().display());
