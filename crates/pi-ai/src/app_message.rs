@@ -12,6 +12,8 @@ use crate::content::Content;
 use crate::json::{JsonObject, lenient_i64, lenient_u64, present};
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};
 
+mod usual;
+
 /// Any message of a transcript: the model's four roles, the application's, and unknown ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]

@@ -1,11 +1,15 @@
 //! Content blocks of messages.
 //!
 //! Every block keeps fields it does not know, and every list keeps blocks of a type it does not
-//! know, so that a file written by a newer pi survives a round trip.
+//! know, so that a file written by a newer pi survives a round trip. How they are read is in [`read`].
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::json::{JsonObject, null_as_default};
+
+mod read;
+
+pub(crate) use read::lenient_blocks;
 
 /// A run of text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -118,7 +122,7 @@ impl ToolCall {
 }
 
 /// A block a user message or a tool result may hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum InputBlock {
     /// Text.
@@ -146,7 +150,7 @@ impl InputBlock {
 }
 
 /// A block an assistant message may hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum AssistantBlock {
     /// Text for the user.
@@ -239,60 +243,4 @@ impl Content {
 pub fn join_text(blocks: &[InputBlock]) -> String {
     let texts: Vec<&str> = blocks.iter().filter_map(InputBlock::as_text).collect();
     texts.join("\n")
-}
-
-/// Old session files hold `null` where content was missing.
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Lenient {
-            Text(String),
-            Blocks(Vec<InputBlock>),
-            Missing(()),
-        }
-        Ok(match Lenient::deserialize(deserializer)? {
-            Lenient::Text(text) => Self::Text(text),
-            Lenient::Blocks(blocks) => Self::Blocks(blocks),
-            Lenient::Missing(()) => Self::default(),
-        })
-    }
-}
-
-/// Reads a list of blocks that an old file may hold as `null` or as a bare string.
-pub(crate) fn lenient_blocks<'de, D, Block>(deserializer: D) -> Result<Vec<Block>, D::Error>
-where
-    D: Deserializer<'de>,
-    Block: Deserialize<'de> + FromText,
-{
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Lenient<Block> {
-        Blocks(Vec<Block>),
-        Text(String),
-        Missing(()),
-    }
-    Ok(match Lenient::deserialize(deserializer)? {
-        Lenient::Blocks(blocks) => blocks,
-        Lenient::Text(text) => vec![Block::from_text(text)],
-        Lenient::Missing(()) => Vec::new(),
-    })
-}
-
-/// A block that a bare string can stand for.
-pub(crate) trait FromText {
-    /// Wraps the string in a block.
-    fn from_text(text: String) -> Self;
-}
-
-impl FromText for InputBlock {
-    fn from_text(text: String) -> Self {
-        Self::text(text)
-    }
-}
-
-impl FromText for AssistantBlock {
-    fn from_text(text: String) -> Self {
-        Self::text(text)
-    }
 }
