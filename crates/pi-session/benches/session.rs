@@ -91,6 +91,13 @@ fn read_the_last_thousand_entries(bencher: Bencher) {
     });
 }
 
+#[divan::bench(sample_count = 5)]
+fn read_the_whole_conversation(bencher: Bencher) {
+    let directory = TempDir::new().unwrap();
+    let session = open(&long_session(directory.path()));
+    bencher.bench(|| session.projection().unwrap());
+}
+
 #[divan::bench]
 fn append_a_record(bencher: Bencher) {
     let directory = TempDir::new().unwrap();

@@ -11,6 +11,7 @@ mod selection;
 mod settings;
 mod shown;
 mod source;
+mod spelled;
 
 use std::convert::Infallible;
 use std::slice;

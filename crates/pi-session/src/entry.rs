@@ -1,16 +1,17 @@
 //! The entries of a session and their JSON form.
 //!
 //! Key order and the omission of absent keys are the file format's: `type`, `id`, `parentId`,
-//! `timestamp`, then the fields of the type. Fields and types of a newer pi survive a round trip.
-//! Where entries live and how they hang together is the business of the store.
+//! `timestamp`, then the fields of the type. Fields and types of a newer pi survive a round trip. How
+//! they are read is in [`read`]. Where entries live and how they hang together is the business of the store.
 
 use pi_ai::json::{JsonObject, lenient_u64, null_as_default, present};
 use pi_ai::{AgentMessage, Content, SystemMessage, Usage};
 use serde::ser::SerializeStruct;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 mod id;
+mod read;
 
 pub use id::EntryId;
 
@@ -330,91 +331,6 @@ impl Serialize for Entry {
             extra: &self.extra,
         }
         .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = JsonObject::deserialize(deserializer)?;
-        let mut text = |name| match fields.shift_remove(name) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        };
-        let type_name =
-            text("type").ok_or_else(|| serde::de::Error::custom("an entry needs a `type`"))?;
-        let id = text("id").ok_or_else(|| serde::de::Error::custom("an entry needs an `id`"))?;
-        let parent_id = text("parentId").map(EntryId::from);
-        let timestamp = text("timestamp").unwrap_or_default();
-        let (body, extra) = read_body(type_name, fields);
-        Ok(Self {
-            id: EntryId::from(id),
-            parent_id,
-            timestamp,
-            body,
-            extra,
-        })
-    }
-}
-
-/// Reads the fields of a type; what does not fit is kept as an unknown entry.
-fn read_body(type_name: String, mut fields: JsonObject) -> (EntryBody, JsonObject) {
-    if type_name == "message"
-        && fields.get("message").is_some_and(Value::is_object)
-        && let Some(message) = fields.shift_remove("message")
-    {
-        return match AgentMessage::deserialize(&message) {
-            Ok(message) => (EntryBody::Message(message), fields),
-            Err(_) => {
-                fields.insert("message".to_owned(), message);
-                (unknown(type_name, fields), JsonObject::new())
-            }
-        };
-    }
-    match read_known(&type_name, fields) {
-        Ok(read) => read,
-        Err(fields) => (unknown(type_name, fields), JsonObject::new()),
-    }
-}
-
-fn unknown(type_name: String, fields: JsonObject) -> EntryBody {
-    EntryBody::Unknown(UnknownEntry { type_name, fields })
-}
-
-fn read_known(type_name: &str, fields: JsonObject) -> Result<(EntryBody, JsonObject), JsonObject> {
-    match type_name {
-        "model_change" => read_fields::<ModelChangeEntry>(fields),
-        "thinking_level_change" => read_fields::<ThinkingLevelChangeEntry>(fields),
-        "usage" => read_fields::<UsageEntry>(fields),
-        "compaction" => read_fields::<CompactionEntry>(fields),
-        "branch_summary" => read_fields::<BranchSummaryEntry>(fields),
-        "context_edit" => read_fields::<ContextEditEntry>(fields),
-        "custom" => read_fields::<CustomEntry>(fields),
-        "custom_message" => read_fields::<CustomMessageEntry>(fields),
-        "label" => read_fields::<LabelEntry>(fields),
-        "session_info" => read_fields::<SessionInfoEntry>(fields),
-        _ => Err(fields),
-    }
-}
-
-/// Reads a body and what it leaves over; gives the fields back where they do not fit.
-fn read_fields<Body>(fields: JsonObject) -> Result<(EntryBody, JsonObject), JsonObject>
-where
-    Body: for<'any> Deserialize<'any> + Into<EntryBody>,
-{
-    #[derive(Deserialize)]
-    struct WithExtra<Body> {
-        #[serde(flatten)]
-        body: Body,
-        #[serde(flatten)]
-        extra: JsonObject,
-    }
-    let value = Value::Object(fields);
-    if let Ok(read) = WithExtra::<Body>::deserialize(&value) {
-        return Ok((read.body.into(), read.extra));
-    }
-    match value {
-        Value::Object(fields) => Err(fields),
-        _ => Err(JsonObject::new()),
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Fields<'line> {
     pub(crate) role: Option<Cow<'line, str>>,
     /// `message.timestamp`
     pub(crate) message_timestamp: Option<i64>,
+    /// `message` as it is written, if it is an object
+    pub(crate) message: Option<&'line [u8]>,
 }
 
 /// Scans lines, keeping its memory from one to the next.
@@ -97,10 +99,11 @@ impl Scanner {
         cursor: &mut Cursor<'line>,
         fields: &mut Fields<'line>,
     ) -> Option<()> {
-        (fields.role, fields.message_timestamp) = (None, None);
+        (fields.role, fields.message_timestamp, fields.message) = (None, None, None);
         if cursor.peek() != Some(b'{') {
             return self.skip_value(cursor);
         }
+        let start = cursor.position;
         self.each_field(cursor, |scanner, cursor, key| {
             match key {
                 b"role" => scanner.text(cursor, &mut fields.role)?,
@@ -108,7 +111,9 @@ impl Scanner {
                 _ => scanner.skip_value(cursor)?,
             }
             Some(())
-        })
+        })?;
+        fields.message = cursor.bytes.get(start..cursor.position);
+        Some(())
     }
 
     /// Walks the fields of the object the cursor stands at; `read` must consume the value.

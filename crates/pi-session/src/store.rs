@@ -370,7 +370,7 @@ impl Session {
         }
         let record = self.record(slot)?;
         let text = self.line_at(slot)?;
-        let entry: Entry = pi_ai::json::from_str_lenient(&text)
+        let entry = Entry::read(&text, record.kind)
             .map_err(|error| unreadable_entry(record, io::Error::other(error)))?;
         if entry.id != record.id {
             let changed = io::Error::other("another program changed the file in place");

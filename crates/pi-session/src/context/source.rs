@@ -70,8 +70,8 @@ impl EntrySource for Session {
     }
 
     fn entry(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, SessionError> {
-        let is_known = self.contains(id.as_str());
-        is_known.then(|| Self::entry(self, id.as_str())).transpose()
+        let slot = self.index.find(id.as_str());
+        slot.map(|slot| self.entry_at(slot)).transpose()
     }
 
     /// The index knows the places of parents and keeps circles out, so that a walk over a long session

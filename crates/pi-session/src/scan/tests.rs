@@ -19,6 +19,7 @@ fn fields_are_found_wherever_they_stand() {
         timestamp: Some("t".into()),
         role: Some("user".into()),
         message_timestamp: Some(12),
+        message: None,
     };
     for line in [
         r#"{"type":"message","id":"a1","parentId":"b2","timestamp":"t","message":{"role":"user","content":"x","timestamp":12}}"#,
@@ -27,7 +28,14 @@ fn fields_are_found_wherever_they_stand() {
         r#"{"t\u0079pe":"message","\u0069d":"a1","parent\u0049d":"b2","timestamp":"t","mess\u0061ge":{"r\u006fle":"user","timestamp":12}}"#,
         r#"{"type":"no","id":"no","type":"message","id":"a1","parentId":"b2","timestamp":"t","message":{"role":"no"},"message":{"timestamp":12,"role":"user"}}"#,
     ] {
-        assert_eq!(scan(line), Line::Object(expected.clone()), "{line}");
+        let Line::Object(mut fields) = scan(line) else {
+            panic!("{line}");
+        };
+        let message = fields.message.take().unwrap();
+        assert_eq!(fields, expected, "{line}");
+        let message: Value = serde_json::from_slice(message).unwrap();
+        let whole: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(message, whole["message"], "{line}");
     }
 }
 

@@ -17,6 +17,7 @@ mod processes;
 mod reference;
 mod repair;
 mod scratch;
+mod spelling;
 mod tree;
 
 #[test]

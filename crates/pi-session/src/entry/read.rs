@@ -1,0 +1,282 @@
+//! Reads entries from their lines.
+//!
+//! Whatever is an object with a type and an id is an entry; what a known type does not expect is kept. Messages,
+//! which are most of every session, are read as they come; whatever is unusual about one, the way
+//! that takes everything settles.
+
+use pi_ai::AgentMessage;
+use pi_ai::json::JsonObject;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::{
+    BranchSummaryEntry, CompactionEntry, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
+    EntryBody, EntryId, LabelEntry, ModelChangeEntry, SessionInfoEntry, ThinkingLevelChangeEntry,
+    UnknownEntry, UsageEntry,
+};
+use crate::kind::EntryKind;
+
+impl Entry {
+    /// Reads the line of an entry; `kind` is what the index knows of it.
+    pub(crate) fn read(line: &str, kind: EntryKind) -> Result<Self, serde_json::Error> {
+        if matches!(kind, EntryKind::Message(_))
+            && let Ok(message) = serde_json::from_str::<MessageLine>(line)
+        {
+            return Ok(message.into());
+        }
+        pi_ai::json::from_str_lenient(line)
+    }
+}
+
+/// The line of a message of the usual shape.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageLine {
+    #[serde(rename = "type")]
+    _type: MessageType,
+    id: EntryId,
+    parent_id: Option<EntryId>,
+    timestamp: String,
+    #[serde(deserialize_with = "AgentMessage::deserialize_usual")]
+    message: AgentMessage,
+    #[serde(flatten)]
+    extra: JsonObject,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum MessageType {
+    Message,
+}
+
+impl From<MessageLine> for Entry {
+    fn from(line: MessageLine) -> Self {
+        Self {
+            id: line.id,
+            parent_id: line.parent_id,
+            timestamp: line.timestamp,
+            body: EntryBody::Message(line.message),
+            extra: line.extra,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = JsonObject::deserialize(deserializer)?;
+        let mut text = |name| match fields.shift_remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let type_name =
+            text("type").ok_or_else(|| serde::de::Error::custom("an entry needs a `type`"))?;
+        let id = text("id").ok_or_else(|| serde::de::Error::custom("an entry needs an `id`"))?;
+        let parent_id = text("parentId").map(EntryId::from);
+        let timestamp = text("timestamp").unwrap_or_default();
+        let (body, extra) = read_body(type_name, fields);
+        Ok(Self {
+            id: EntryId::from(id),
+            parent_id,
+            timestamp,
+            body,
+            extra,
+        })
+    }
+}
+
+/// Reads the fields of a type; what does not fit is kept as an unknown entry.
+fn read_body(type_name: String, mut fields: JsonObject) -> (EntryBody, JsonObject) {
+    if type_name == "message"
+        && fields.get("message").is_some_and(Value::is_object)
+        && let Some(message) = fields.shift_remove("message")
+    {
+        return match AgentMessage::deserialize(&message) {
+            Ok(message) => (EntryBody::Message(message), fields),
+            Err(_) => {
+                fields.insert("message".to_owned(), message);
+                (unknown(type_name, fields), JsonObject::new())
+            }
+        };
+    }
+    match read_known(&type_name, fields) {
+        Ok(read) => read,
+        Err(fields) => (unknown(type_name, fields), JsonObject::new()),
+    }
+}
+
+fn unknown(type_name: String, fields: JsonObject) -> EntryBody {
+    EntryBody::Unknown(UnknownEntry { type_name, fields })
+}
+
+fn read_known(type_name: &str, fields: JsonObject) -> Result<(EntryBody, JsonObject), JsonObject> {
+    match type_name {
+        "model_change" => read_fields::<ModelChangeEntry>(fields),
+        "thinking_level_change" => read_fields::<ThinkingLevelChangeEntry>(fields),
+        "usage" => read_fields::<UsageEntry>(fields),
+        "compaction" => read_fields::<CompactionEntry>(fields),
+        "branch_summary" => read_fields::<BranchSummaryEntry>(fields),
+        "context_edit" => read_fields::<ContextEditEntry>(fields),
+        "custom" => read_fields::<CustomEntry>(fields),
+        "custom_message" => read_fields::<CustomMessageEntry>(fields),
+        "label" => read_fields::<LabelEntry>(fields),
+        "session_info" => read_fields::<SessionInfoEntry>(fields),
+        _ => Err(fields),
+    }
+}
+
+/// Reads a body and what it leaves over; gives the fields back where they do not fit.
+fn read_fields<Body>(fields: JsonObject) -> Result<(EntryBody, JsonObject), JsonObject>
+where
+    Body: for<'any> Deserialize<'any> + Into<EntryBody>,
+{
+    #[derive(Deserialize)]
+    struct WithExtra<Body> {
+        #[serde(flatten)]
+        body: Body,
+        #[serde(flatten)]
+        extra: JsonObject,
+    }
+    let value = Value::Object(fields);
+    if let Ok(read) = WithExtra::<Body>::deserialize(&value) {
+        return Ok((read.body.into(), read.extra));
+    }
+    match value {
+        Value::Object(fields) => Err(fields),
+        _ => Err(JsonObject::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+    use crate::kind::MessageRole;
+
+    const MESSAGE: EntryKind = EntryKind::Message(MessageRole::Unknown);
+
+    fn messages() -> Vec<Value> {
+        let cost =
+            json!({"input": 0, "output": 0.5, "cacheRead": 0, "cacheWrite": 0, "total": 0.5});
+        let usage = json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 10,
+            "cost": cost, "cacheWrite1h": 0, "more": [1]});
+        vec![
+            json!({"role": "system", "content": "s", "sections": {"a": "b", "c": null},
+                "toolsAdded": [{"name": "read", "description": "d", "parameters": {}}], "timestamp": 1}),
+            json!({"role": "user", "content": [{"type": "text", "text": "t", "textSignature": "s"},
+                {"type": "image", "data": "AA", "mimeType": "image/png", "alt": 1}], "timestamp": 1}),
+            json!({"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "t", "thinkingSignature": "s", "redacted": false},
+                    {"type": "toolCall", "id": "c", "name": "n", "arguments": {"path": "x"}, "later": {}},
+                    {"type": "fromTheFuture", "z": 1, "a": 2}],
+                "api": "a", "provider": "p", "model": "m", "usage": usage, "stopReason": "toolUse",
+                "errorMessage": "e", "endTurn": true, "timestamp": 1.5, "unknown": {"b": 1, "a": 2}}),
+            json!({"role": "toolResult", "toolCallId": "c", "toolName": "n",
+                "content": [{"type": "text", "text": "t"}], "details": null, "usage": usage,
+                "isError": false, "timestamp": 1}),
+            json!({"role": "bashExecution", "command": "c", "output": "o", "exitCode": 0,
+                "cancelled": false, "truncated": false, "timestamp": 1}),
+        ]
+    }
+
+    fn line(message: &Value) -> Value {
+        json!({"type": "message", "id": "a", "parentId": null, "timestamp": "2026", "message": message, "x": 1})
+    }
+
+    /// Lists the place of every value in a value, as JSON pointers.
+    fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+        let children: Vec<(String, &Value)> = match value {
+            Value::Object(fields) => fields.iter().map(|(key, v)| (key.clone(), v)).collect(),
+            Value::Array(list) => list
+                .iter()
+                .enumerate()
+                .map(|(n, v)| (n.to_string(), v))
+                .collect(),
+            _ => Vec::new(),
+        };
+        for (key, child) in children {
+            let place = format!("{at}/{key}");
+            places(child, &place, found);
+            found.push(place);
+        }
+    }
+
+    /// Returns a line with every value replaced, removed and put last in turn.
+    fn variations(line: &Value) -> Vec<Value> {
+        let others = [
+            json!(null),
+            json!(true),
+            json!(-1),
+            json!(1.5),
+            json!(u64::MAX),
+            json!("text"),
+            json!("user"),
+            json!([]),
+            json!(["text"]),
+            json!({}),
+            json!({"type": "text"}),
+        ];
+        let mut found = Vec::new();
+        places(line, "", &mut found);
+        let mut variations = vec![line.clone()];
+        for place in &found {
+            for other in &others {
+                let mut varied = line.clone();
+                *varied.pointer_mut(place).unwrap() = other.clone();
+                variations.push(varied);
+            }
+            let (parent, key) = place.rsplit_once('/').unwrap();
+            let mut without = line.clone();
+            let Some(Value::Object(fields)) = without.pointer_mut(parent) else {
+                continue;
+            };
+            let value = fields.shift_remove(key).unwrap();
+            variations.push(without.clone());
+            let fields = without
+                .pointer_mut(parent)
+                .unwrap()
+                .as_object_mut()
+                .unwrap();
+            fields.insert(key.to_owned(), value);
+            variations.push(without);
+        }
+        variations
+    }
+
+    #[test]
+    fn the_quick_way_reads_what_the_thorough_one_reads() {
+        for message in messages() {
+            for varied in variations(&line(&message)) {
+                let text = varied.to_string();
+                let thoroughly: Option<Entry> = serde_json::from_str(&text).ok();
+                assert_eq!(Entry::read(&text, MESSAGE).ok(), thoroughly, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_models_say_is_read_the_quick_way() {
+        for message in messages().iter().take(4) {
+            let text = line(message).to_string();
+            assert!(serde_json::from_str::<MessageLine>(&text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn of_fields_told_twice_the_last_counts() {
+        for (told, again) in [
+            (r#""type":"message""#, r#""type":"message","type":"custom""#),
+            (r#""id":"a""#, r#""id":"a","id":"b""#),
+            (r#""role":"user""#, r#""role":"user","role":"assistant""#),
+            (r#""content":"c""#, r#""content":"c","content":"d""#),
+            (r#""more":1"#, r#""more":1,"more":2"#),
+        ] {
+            let text =
+                r#"{"type":"message","id":"a","message":{"role":"user","content":"c","more":1}}"#;
+            let text = text.replace(told, again);
+            let thoroughly: Entry = serde_json::from_str(&text).unwrap();
+            assert_eq!(Entry::read(&text, MESSAGE).unwrap(), thoroughly, "{text}");
+        }
+    }
+}
