@@ -17,6 +17,7 @@ use crate::message::AssistantMessage;
 use crate::model::{Model, ModelCost};
 use crate::partial_json;
 use crate::stop_reason::StopReason;
+use crate::transform::tool_ids;
 use crate::usage::Usage;
 
 /// What is said of a call that was not told to its end.
@@ -336,8 +337,10 @@ impl MessageBuilder {
         }
     }
 
-    /// Begins a tool call and returns its index.
-    pub fn open_tool_call(&mut self, call: ToolCall) -> usize {
+    /// Begins a tool call and returns its index. Results name their call, so one that comes with the id of
+    /// another call of the answer gets one of its own.
+    pub fn open_tool_call(&mut self, mut call: ToolCall) -> usize {
+        call.id = self.id_of_its_own(call.id);
         let (id, tool_name) = (call.id.clone(), call.name.clone());
         let content_index = self.open(AssistantBlock::ToolCall(call));
         self.live
@@ -350,6 +353,20 @@ impl MessageBuilder {
             tool_name,
         });
         content_index
+    }
+
+    fn id_of_its_own(&self, given: String) -> String {
+        if given.is_empty() {
+            return given;
+        }
+        self.read(|message| {
+            let is_taken = |id: &String| message.tool_calls().any(|call| call.id == *id);
+            let others = (1..).map(|attempt| tool_ids::another(&given, attempt));
+            std::iter::once(given.clone())
+                .chain(others)
+                .find(|id| !is_taken(id))
+                .unwrap_or_default()
+        })
     }
 
     /// Appends JSON text to the arguments of an open call; an empty delta is no event.

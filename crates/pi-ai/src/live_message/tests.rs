@@ -48,6 +48,39 @@ fn a_call_that_was_not_told_to_its_end_says_so() {
 }
 
 #[test]
+fn calls_that_come_with_one_id_get_ids_of_their_own() {
+    let mut message = MessageBuilder::new(&model(), 0);
+    let call = |id: &str| ToolCall {
+        id: id.to_owned(),
+        ..ToolCall::default()
+    };
+    for id in ["same", "same", "other", "same", "", ""] {
+        message.open_tool_call(call(id));
+    }
+    let ids: Vec<String> =
+        message.read(|message| message.tool_calls().map(|call| call.id.clone()).collect());
+    assert_eq!((ids[0].as_str(), ids[2].as_str()), ("same", "other"));
+    assert_eq!((ids[4].as_str(), ids[5].as_str()), ("", ""));
+    let made = [&ids[1], &ids[3]];
+    assert_ne!(made[0], made[1]);
+    for id in made {
+        // What the strictest service takes.
+        assert!(
+            id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()),
+            "{id}"
+        );
+    }
+    let told = message
+        .take_events()
+        .into_iter()
+        .filter_map(|event| match event {
+            AssistantMessageEvent::ToolCallStart { id, .. } => Some(id),
+            _ => None,
+        });
+    assert_eq!(told.collect::<Vec<_>>(), ids);
+}
+
+#[test]
 fn what_models_only_misspell_is_whole() {
     for (text, expected) in [
         ("{}", json!({})),

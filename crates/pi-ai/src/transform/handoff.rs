@@ -102,16 +102,22 @@ fn readable_assistant(
     } else {
         Reader::Stranger
     };
+    let mut told = HashSet::new();
     let blocks: Vec<Cow<'_, AssistantBlock>> = message
         .content
         .iter()
-        .filter_map(|block| readable(block, reader))
-        .map(|block| match (block.as_tool_call(), reader) {
-            (Some(call), Reader::Stranger) => match ids.renamed(call, message) {
+        .filter_map(|block| Some((block.as_tool_call(), readable(block, reader)?)))
+        .map(|(original, block)| {
+            let is_first = original.is_none_or(|call| told.insert(call.id.as_str()));
+            let renamed = block.as_tool_call().and_then(|call| match reader {
+                Reader::Stranger => ids.renamed(call, message),
+                Reader::Author if is_first => None,
+                Reader::Author => Some(ids.set_apart(call, message)),
+            });
+            match renamed {
                 Some(call) => Cow::Owned(AssistantBlock::ToolCall(call)),
                 None => block,
-            },
-            _ => block,
+            }
         })
         .collect();
     let unchanged = blocks.len() == message.content.len()
@@ -152,14 +158,33 @@ impl<'rule> CallIds<'rule> {
     /// Returns the call under its new id, or nothing when it keeps the old one.
     fn renamed(&mut self, call: &ToolCall, source: &AssistantMessage) -> Option<ToolCall> {
         let mut id = (self.rule)(&call.id, source);
-        let mut attempt = 0_usize;
-        // Some services count their ids from zero in every turn, and rules shorten. The salt leads,
-        // because rules cut at the end.
-        while id.is_empty() || !self.taken.insert(sent_part(&id).to_owned()) {
-            attempt += 1;
-            id = (self.rule)(&format!("{attempt}_{}", call.id), source);
+        // Some services count their ids from zero in every turn, and rules shorten.
+        if id.is_empty() || !self.taken.insert(sent_part(&id).to_owned()) {
+            id = self.salted(call, source);
         }
         (id != call.id).then(|| ToolCall { id, ..call.clone() })
+    }
+
+    /// Returns a call that has the id of an earlier call of its message under another.
+    fn set_apart(&mut self, call: &ToolCall, source: &AssistantMessage) -> ToolCall {
+        let own = source
+            .tool_calls()
+            .map(|call| sent_part(&call.id).to_owned());
+        self.taken.extend(own);
+        let id = self.salted(call, source);
+        ToolCall { id, ..call.clone() }
+    }
+
+    /// Returns an id that nobody has. The salt leads, because rules cut at the end.
+    fn salted(&mut self, call: &ToolCall, source: &AssistantMessage) -> String {
+        let mut attempt = 1_usize;
+        loop {
+            let id = (self.rule)(&format!("{attempt}_{}", call.id), source);
+            if !id.is_empty() && self.taken.insert(sent_part(&id).to_owned()) {
+                return id;
+            }
+            attempt += 1;
+        }
     }
 }
 

@@ -79,6 +79,12 @@ pub(crate) fn mistral(id: &str) -> String {
     format!("{:0<MISTRAL_LENGTH$}", cut(&hash, MISTRAL_LENGTH))
 }
 
+/// Returns an id for a call that came with the id of another: nine letters and digits, which every API
+/// takes. Another attempt gives another id.
+pub(crate) fn another(id: &str, attempt: usize) -> String {
+    mistral(&format!("{attempt}_{id}"))
+}
+
 /// The Responses APIs: `call|item`, each at most 64 letters, digits, `_` and `-`, not ending in `_`,
 /// the item beginning with `fc_`. The item id of another API is replaced by a hash, because the
 /// service checks item ids against those it gave out. Ids without an item stay without one, and

@@ -125,8 +125,9 @@ struct OpenCall {
 impl OpenCalls {
     /// Returns the block of the call a fragment belongs to; nothing when it begins a new one.
     ///
-    /// The index decides, then the id. Two exceptions: a service that gives every call the same
-    /// index names a new id and a tool; and a fragment with neither belongs to the latest call.
+    /// The index decides, then the id. Three exceptions: a service that gives every call the same
+    /// index names a new id and a tool; one that gives every call the same id names a new index and a
+    /// tool; and a fragment with neither belongs to the latest call.
     pub(crate) fn find(
         &mut self,
         index: Option<u64>,
@@ -146,9 +147,12 @@ impl OpenCalls {
                     })
                     .or_else(|| {
                         let id = id?;
-                        self.0
-                            .iter()
-                            .rposition(|call| call.id.as_deref() == Some(id))
+                        self.0.iter().rposition(|call| {
+                            let begins_another = name.is_some()
+                                && index.is_some()
+                                && call.index.is_some_and(|own| Some(own) != index);
+                            call.id.as_deref() == Some(id) && !begins_another
+                        })
                     })?;
                 self.0.get_mut(place)
             }
@@ -212,6 +216,10 @@ mod tests {
         assert_eq!(calls.find(Some(0), None, None), Some(1));
         assert_eq!(calls.find(None, None, None), Some(1));
         assert_eq!(calls.find(None, None, Some("bash")), None);
+        // An id for the second time, with an index and a name of its own: another call, too.
+        assert_eq!(calls.find(Some(5), Some("a"), Some("read")), None);
+        calls.begin(2, Some(5), Some("a"));
+        assert_eq!(calls.find(Some(5), None, None), Some(2));
     }
 
     #[test]

@@ -58,14 +58,19 @@ async fn half_a_call_is_not_made() {
 }
 
 #[tokio::test]
-async fn calls_that_share_an_id_are_one_call() {
-    let call = r#"{"command": "echo ran >> log"}"#;
-    let calls = [("same", "bash", call), ("same", "bash", call)];
+async fn calls_that_share_an_id_are_all_made() {
+    let calls = [
+        ("same", "bash", r#"{"command": "echo one >> first"}"#),
+        ("same", "bash", r#"{"command": "echo two >> second"}"#),
+    ];
     let world = World::new([written(&calls), answer("done")]).await;
     let request = say(&world).await;
     let results = results(&request);
-    assert_eq!(results.len(), 1);
-    assert_eq!(world.home.read("project/log"), "ran\n");
+    assert_eq!(results.len(), 2);
+    assert_eq!(results[0]["tool_call_id"], "same");
+    assert_ne!(results[1]["tool_call_id"], "same");
+    assert_eq!(world.home.read("project/first"), "one\n");
+    assert_eq!(world.home.read("project/second"), "two\n");
 }
 
 #[tokio::test]

@@ -105,6 +105,28 @@ fn no_two_calls_share_an_id() {
 }
 
 #[test]
+fn calls_of_one_answer_differ_also_for_its_author() {
+    assert_eq!(
+        handed(&json!([
+            own(&json!([call("same"), call("same"), call("1_same")])),
+            result("same"),
+            result("same"),
+            result("1_same"),
+            own(&json!([call("same")])),
+            result("same"),
+        ])),
+        [
+            json!({"assistant": [call("same"), call("2_same"), call("1_same")]}),
+            json!({"result": ["same", "run"]}),
+            json!({"result": ["2_same", "run"]}),
+            json!({"result": ["1_same", "run"]}),
+            json!({"assistant": [call("same")]}),
+            json!({"result": ["same", "run"]}),
+        ]
+    );
+}
+
+#[test]
 fn calls_of_a_responses_api_differ_before_the_bar() {
     let messages: Vec<Message> = serde_json::from_value(json!([
         foreign(&json!([call("call_a|fc_1"), call("call_a|fc_2")])),
