@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+mod leftovers;
+
 /// Who may read a file that does not exist yet. An existing file keeps its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewFile {
@@ -16,7 +18,7 @@ pub enum NewFile {
 /// Replaces the content of a file.
 ///
 /// The content is written to a file beside it, synced and renamed. A symbolic link stays one: the
-/// file it leads to is replaced.
+/// file it leads to is replaced. What writers that were killed left beside the file is cleared away.
 pub fn write(path: &Path, content: &[u8], new_file: NewFile) -> io::Result<()> {
     write_with(path, new_file, |file| file.write_all(content))
 }
@@ -149,13 +151,14 @@ fn create_temporary(
     new_file: NewFile,
 ) -> io::Result<(File, Temporary)> {
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    leftovers::clear(name, directory);
     loop {
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(name);
-        temporary.push(format!(".{:016x}.tmp", rand::random::<u64>()));
-        let path = directory.join(temporary);
+        let path = directory.join(leftovers::temporary_name(name));
         match creation(new_file).open(&path) {
-            Ok(file) => return Ok((file, Temporary(path))),
+            Ok(file) => {
+                leftovers::hold(&file);
+                return Ok((file, Temporary(path)));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -317,6 +320,39 @@ mod tests {
         assert_eq!(filled.unwrap_err().to_string(), "the source is gone");
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(home.path()), ["page.html"]);
+    }
+
+    #[test]
+    fn what_killed_writers_left_is_cleared_away() {
+        let home = TempDir::new().unwrap();
+        let path = home.path().join("auth.json");
+        let put = |name: &str, age: u64| {
+            let file = File::create(home.path().join(name)).unwrap();
+            let then = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+            file.set_modified(then).unwrap();
+            file
+        };
+        drop(put(".auth.json.0123456789abcdef.tmp", 60));
+        // Of another file, not of ours, young, and of a writer that is still there.
+        drop(put(".settings.json.0123456789abcdef.tmp", 60));
+        drop(put(".auth.json.notes.tmp", 60));
+        drop(put(".auth.json.0000000000000001.tmp", 0));
+        let held = put(".auth.json.0000000000000002.tmp", 60);
+        held.lock().unwrap();
+        write(&path, b"{}", NewFile::Private).unwrap();
+        assert_eq!(
+            names(home.path()),
+            [
+                ".auth.json.0000000000000001.tmp",
+                ".auth.json.0000000000000002.tmp",
+                ".auth.json.notes.tmp",
+                ".settings.json.0123456789abcdef.tmp",
+                "auth.json"
+            ]
+        );
+        drop(held);
+        write(&path, b"{}", NewFile::Private).unwrap();
+        assert!(!names(home.path()).contains(&".auth.json.0000000000000002.tmp".to_owned()));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::path::Path;
 pub(crate) mod disk;
 #[cfg(test)]
 pub(crate) mod faulty;
+mod leftovers;
 pub(crate) mod memory;
 
 pub(crate) use disk::DiskStorage;

@@ -6,9 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use uuid::Uuid;
-
-use super::{Access, Claim, LogFile, LogStorage, Standing};
+use super::{Access, Claim, LogFile, LogStorage, Standing, leftovers};
 use crate::lock;
 
 /// The file system of this machine.
@@ -44,14 +42,15 @@ impl LogStorage for DiskStorage {
     }
 }
 
-/// Replaces a file in one step. The new one is filled beside it and safe on the disk when `confirm`
+/// Replaces a file in one step, and clears away what others that were killed at it left. The new one is filled beside it and safe on the disk when `confirm`
 /// has the last word; if anything fails, the old one stays.
 pub(crate) fn replace_with<E: From<io::Error>>(
     target: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     confirm: impl FnOnce(&File) -> Result<(), E>,
 ) -> Result<(), E> {
-    let beside = target.with_file_name(format!(".{}.tmp", Uuid::new_v4().simple()));
+    leftovers::clear(target);
+    let beside = leftovers::temporary_path(target);
     let replaced = write_beside(&beside, target, fill)
         .map_err(E::from)
         .and_then(|file| confirm(&file))
@@ -76,6 +75,7 @@ fn write_beside(
         .write(true)
         .create_new(true)
         .open(beside)?;
+    leftovers::hold(&unwritten);
     let mut buffered = BufWriter::new(unwritten);
     fill(&mut buffered)?;
     let written = buffered
