@@ -56,12 +56,6 @@ impl ThinkingLevel {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
-
-    /// Returns the level for APIs whose scale ends at `high`.
-    #[must_use]
-    pub fn capped_at_high(self) -> Self {
-        self.min(Self::High)
-    }
 }
 
 /// Thinking budgets in tokens, for APIs that count instead of naming an effort.

@@ -120,11 +120,6 @@ impl AuthKind {
 }
 
 impl OAuthCredential {
-    /// Returns a text the sign-in keeps beside its tokens.
-    pub fn extra_str(&self, name: &str) -> Option<&str> {
-        self.extra.get(name).and_then(Value::as_str)
-    }
-
     /// Returns whether less than `validity_ms` is left at `now_ms`.
     pub fn expires_within(&self, validity_ms: i64, now_ms: i64) -> bool {
         now_ms.saturating_add(validity_ms) >= self.expires
