@@ -18,6 +18,7 @@ mod tunnel;
 pub(crate) mod websocket;
 
 pub use download::Download;
+pub(crate) use failure::{Route, broken, unanswered};
 pub(crate) use http::user_agent;
 pub use http::{HttpClient, HttpSettings};
 pub(crate) use retry::asks_for_retry;

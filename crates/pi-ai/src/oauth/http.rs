@@ -11,7 +11,7 @@ use url::Url;
 use super::OAuthContext;
 use super::error::OAuthError;
 use crate::json::{JsonObject, value_to_string};
-use crate::transport::user_agent;
+use crate::transport::{Route, broken, unanswered, user_agent};
 
 /// The longest answer of a service that is repeated in an error.
 const DESCRIPTION_LIMIT: usize = 512;
@@ -126,6 +126,11 @@ impl TokenRequest {
             .http
             .client_for(&url, &context.env)
             .map_err(|error| unsent(error.message))?;
+        let proxy = context
+            .http
+            .proxy_for(&url, &context.env)
+            .map_err(|error| unsent(error.message))?;
+        let route = Route::new(&url, proxy.as_ref());
         let mut request = client
             .request(self.method, url)
             .header(USER_AGENT, user_agent())
@@ -139,17 +144,26 @@ impl TokenRequest {
         if let Some((content_type, body)) = self.body {
             request = request.header(CONTENT_TYPE, content_type).body(body);
         }
-        let response = request.send().await.map_err(|error| network(what, error))?;
+        // The address may carry a code.
+        let response = request.send().await.map_err(|error| {
+            let error = error.without_url();
+            OAuthError::Network {
+                what,
+                problem: unanswered(&error, &route).message,
+                sent: !error.is_connect() && !error.is_builder(),
+            }
+        })?;
         let status = response.status().as_u16();
         let retry_after = response
             .headers()
             .get(reqwest::header::RETRY_AFTER)
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
-        let text = response
-            .text()
-            .await
-            .map_err(|error| network(what, error))?;
+        let text = response.text().await.map_err(|error| OAuthError::Network {
+            what,
+            problem: broken(&error.without_url(), &route).message,
+            sent: true,
+        })?;
         let json = serde_json::from_str(&text).ok();
         Ok(TokenAnswer {
             what,
@@ -158,23 +172,6 @@ impl TokenRequest {
             text,
             json,
         })
-    }
-}
-
-fn network(what: &'static str, error: reqwest::Error) -> OAuthError {
-    let sent = !error.is_connect() && !error.is_builder();
-    // The address may carry a code; the chain of causes says what happened.
-    let error = error.without_url();
-    let mut problem = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        problem = format!("{problem}: {inner}");
-        cause = inner.source();
-    }
-    OAuthError::Network {
-        what,
-        problem,
-        sent,
     }
 }
 

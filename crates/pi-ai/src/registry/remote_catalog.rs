@@ -10,7 +10,7 @@ use super::provider::RefreshContext;
 use super::store::StoredModels;
 use crate::error::{ErrorClass, ProviderError};
 use crate::model::Model;
-use crate::transport::{HttpClient, user_agent};
+use crate::transport::{HttpClient, Route, broken, unanswered, user_agent};
 
 /// Where catalogues are served.
 pub(super) const SERVER: &str = "https://pi.dev";
@@ -199,15 +199,10 @@ async fn get_once(
     bearer: Option<&str>,
     context: &RefreshContext,
 ) -> Result<Answer, ProviderError> {
-    let network = |error: reqwest::Error| {
-        ProviderError::network(format!(
-            "{url} could not be reached: {}",
-            error.without_url()
-        ))
-    };
     let target = reqwest::Url::parse(url)
         .map_err(|error| ProviderError::invalid(format!("{url} is not an address: {error}")))?;
     let client = http.client_for(&target, &context.env)?;
+    let route = Route::new(&target, http.proxy_for(&target, &context.env)?.as_ref());
     let mut request = client
         .get(target)
         .header("accept", "application/json")
@@ -218,18 +213,22 @@ async fn get_once(
     if let Some(bearer) = bearer {
         request = request.bearer_auth(bearer);
     }
-    let response = request.send().await.map_err(network)?;
+    let response = request.send().await;
+    let response = response.map_err(|error| unanswered(&error, &route))?;
     let header = |name: &str| {
         let value = response.headers().get(name)?.to_str().ok()?;
         Some(value.to_owned())
     };
     let last_modified = header("last-modified").as_deref().and_then(parse_http_date);
     let etag = header("etag");
+    let status = response.status().as_u16();
+    let body = response.bytes().await;
+    let body = body.map_err(|error| broken(&error, &route))?;
     Ok(Answer {
-        status: response.status().as_u16(),
+        status,
         last_modified,
         etag,
-        body: response.bytes().await.map_err(network)?.into(),
+        body: body.into(),
     })
 }
 

@@ -18,7 +18,7 @@ use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
 use crate::registry::Models;
 use crate::transport::sse::SseParser;
-use crate::transport::{HttpClient, user_agent};
+use crate::transport::{HttpClient, Route, broken, unanswered, user_agent};
 
 /// How long the server may take to answer; loading and downloading go on behind an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
@@ -285,8 +285,13 @@ impl LlamaRouter {
         let asked = async {
             let mut response = self.send(method, path, body).await?;
             let status = response.status();
+            let route = Route::new(response.url(), None);
             let mut bytes = Vec::new();
-            while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
+            while let Some(chunk) = response
+                .chunk()
+                .await
+                .map_err(|error| broken(&error, &route))?
+            {
                 bytes.extend_from_slice(&chunk);
                 if bytes.len() > LONGEST_ANSWER {
                     return Err(ProviderError::protocol("the server's answer has no end"));
@@ -324,6 +329,8 @@ impl LlamaRouter {
         let target = Url::parse(&url)
             .map_err(|error| ProviderError::invalid(format!("{url} is no address: {error}")))?;
         let client = self.http.client_for(&target, &self.env)?;
+        let proxy = self.http.proxy_for(&target, &self.env)?;
+        let route = Route::new(&target, proxy.as_ref());
         let mut request = client
             .request(method, target)
             .header("user-agent", user_agent());
@@ -335,12 +342,8 @@ impl LlamaRouter {
                 .header("content-type", "application/json")
                 .body(body.to_string());
         }
-        request.send().await.map_err(|error| self.broken(error))
-    }
-
-    fn broken(&self, error: reqwest::Error) -> ProviderError {
-        let cause = error.without_url();
-        ProviderError::network(format!("{} could not be reached: {cause}", self.address))
+        let sent = request.send().await;
+        sent.map_err(|error| unanswered(&error, &route))
     }
 
     /// Listens to the server; without its events there is only the list.
