@@ -81,8 +81,8 @@ pub struct InteractiveOptions {
     pub pick_session: bool,
     /// Whether services are asked for newer models.
     pub refresh_catalogues: bool,
-    /// What is new, as Markdown.
-    pub changelog: Option<&'static str>,
+    /// Tells what is new, as Markdown.
+    pub changelog: Option<fn() -> String>,
     /// Whom the runtime asks about projects.
     pub trust: Option<TrustDesk>,
     /// Where extensions meet the screen; the one the runtime was given.

@@ -9,6 +9,8 @@ mod pager;
 mod tables;
 mod topics;
 
+pub(crate) use page::joined;
+
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
@@ -99,6 +101,7 @@ mod tests {
                 "{}",
                 topic.name
             );
+            assert!(line.is_some_and(|line| line.len() <= 80), "{}", topic.name);
         }
     }
 

@@ -8,13 +8,14 @@ use pi_interactive::{ExitReason, ExtensionDesk, InteractiveOptions, StartupNews,
 use pi_runtime::{AgentSession, Prompt, Services};
 
 use crate::args::Args;
+use crate::docs_command::joined;
 use crate::output::{Exit, Failure, notice};
 use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::startup::prepare_interactive;
 use crate::version;
 
-/// What is new, for `/changelog`.
+/// What is new, and a word about the file before it.
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
 /// Exit code of a program that was asked to end by SIGTERM.
@@ -42,7 +43,7 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         verbose,
         pick_session,
         refresh_catalogues,
-        changelog: Some(CHANGELOG),
+        changelog: Some(changelog),
         trust: Some(trust),
         extensions,
         first_start,
@@ -59,6 +60,12 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
             Failure::from_chain(&error).report()
         }
     }
+}
+
+/// Returns what is new, for `/changelog`: the releases, each paragraph on a line of its own.
+fn changelog() -> String {
+    let releases = CHANGELOG.split_once("\n## ");
+    joined(&releases.map_or(CHANGELOG.to_owned(), |(_, text)| format!("## {text}")))
 }
 
 /// Asks for newer releases of pi and of the packages in use, unless the user does not want that.

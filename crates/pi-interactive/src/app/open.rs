@@ -314,7 +314,7 @@ impl App {
         let appearance = self.look.appearance();
         let theme =
             MarkdownTheme::from_theme(&appearance.theme, appearance.capabilities.hyperlinks);
-        let content = Markdown::new(changelog, theme);
+        let content = Markdown::new(&changelog(), theme).padding(1, 0);
         self.open(ReaderDialog::open(
             self.look.clone(),
             "What is new",

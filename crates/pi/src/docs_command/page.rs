@@ -38,7 +38,7 @@ fn lines(text: &str, theme: MarkdownTheme, columns: usize) -> String {
 }
 
 /// Joins the lines of each paragraph: the source is wrapped for its authors, the page for its reader.
-fn joined(text: &str) -> String {
+pub(crate) fn joined(text: &str) -> String {
     let mut page = String::with_capacity(text.len());
     let mut in_code = false;
     let mut can_grow = false;

@@ -28,17 +28,17 @@ macro_rules! topic {
 #[rustfmt::skip]
 pub(super) static TOPICS: [Topic; 25] = [
     topic!("quick-start", "From nothing to the first change in your project", ["start", "begin", "install", "tutorial", "overview"]),
-    topic!("interactive", "The terminal application: editor, commands, queue, screen", ["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
+    topic!("interactive", "The terminal application: editor, commands, queue", ["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic!("command-line", "Flags, modes, input, exit codes, subcommands", ["cli", "flags", "options", "print", "exit", "replay"]),
     topic!("configuration", "Settings, environment variables, files, trust", ["settings", "environment", "variables", "trust", "agents", "context", "files"]),
     topic!("providers", "Keys, sign-ins and servers of your own", ["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
     topic!("models", "Choosing models, thinking levels, models.json", ["model", "thinking", "models.json", "catalogue"]),
     topic!("sessions", "Resuming, branching, forking, exporting", ["session", "tree", "fork", "resume", "branch", "export"]),
-    topic!("session-files", "What a session file holds and what is promised about it", ["jsonl", "format", "crash", "entries", "fsck", "repair"]),
+    topic!("session-files", "What a session file holds, and what is promised", ["jsonl", "format", "crash", "entries", "fsck", "repair"]),
     topic!("compaction", "How long conversations are shortened", ["compact", "summary", "context", "overflow"]),
     topic!("tools", "What the model can do, and its limits", ["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
     topic!("extensions", "Writing extensions in TypeScript", ["extension", "plugin", "hooks", "events", "api"]),
-    topic!("extensions-compatibility", "Which packages of others were tried, and what they found", ["compatible", "tried"]),
+    topic!("extensions-compatibility", "Which packages of others were tried", ["compatible", "tried"]),
     topic!("skills", "Instructions the model loads when a task fits", ["skill"]),
     topic!("templates", "Prompts with arguments, called by a slash", ["prompts", "template", "prompt-templates"]),
     topic!("themes", "Colours of the terminal application", ["theme", "colours", "colors"]),
@@ -48,9 +48,9 @@ pub(super) static TOPICS: [Topic; 25] = [
     topic!("json", "Every event as a line of JSON", ["events", "jsonl", "stream"]),
     topic!("sdk", "Using pi as a Rust library", ["rust", "library", "crate", "api"]),
     topic!("performance", "What pi costs, measured, and how to measure it", ["speed", "memory", "benchmark", "profile", "fast"]),
-    topic!("security", "What pi protects, what it does not, and how to sandbox it", ["sandbox", "trust", "secrets", "privacy", "telemetry"]),
-    topic!("reliability", "What is promised about your files, and how it is tried", ["durability", "faults", "soak", "damage"]),
-    topic!("hostile-input", "Every attack we know of, what pi does about it, and the proof", ["attacks", "injection", "hostile", "threats"]),
+    topic!("security", "What pi protects, what not, and how to sandbox it", ["sandbox", "trust", "secrets", "privacy", "telemetry"]),
+    topic!("reliability", "What is promised about your files, and the proof", ["durability", "faults", "soak", "damage"]),
+    topic!("hostile-input", "The attacks we know of, and what is done about them", ["attacks", "injection", "hostile", "threats"]),
     topic!("differences", "Where pi differs from the TypeScript pi", ["typescript", "compatibility", "reference"]),
 ];
 
