@@ -14,6 +14,11 @@ use crate::transcript::NoticeLevel;
 /// How many problems are told before the rest is counted.
 const MOST_PROBLEMS: usize = 20;
 
+/// What somebody without any credential can do, seen from inside the application.
+const NO_MODEL: &str = "No model can be asked yet. /login signs in to a provider or stores a key.\n\
+    Keys of the environment count, too: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …\n\
+    A server of your own: LLAMA_BASE_URL=http://127.0.0.1:8080 pi";
+
 /// Shows the header and what there is to say about how the session was made.
 pub(crate) fn greet(app: &mut App) {
     let services = app.runtime.services();
@@ -43,11 +48,7 @@ pub(crate) fn greet(app: &mut App) {
         app.tell(NoticeLevel::Warning, fallback);
     }
     if app.session.model().is_none() {
-        let hints = pi_runtime::no_model_hints().join("\n");
-        app.tell(
-            NoticeLevel::Warning,
-            format!("No model can be asked yet.\n{hints}"),
-        );
+        app.tell(NoticeLevel::Warning, NO_MODEL);
     }
     app.warn_about_extra_usage();
     app.tell_theme_problem();

@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &Args, wanted: &ListModels, env: Env) -> Exit {
     let models = services.models.available();
     if models.is_empty() {
         // Nothing to list is an answer, not a failure.
-        no_model().report();
+        no_model().remark();
         return Exit::Success;
     }
     print(&table(models, wanted))

@@ -72,11 +72,20 @@ impl Failure {
 
     /// Tells the user.
     pub(crate) fn report(&self) -> Exit {
-        complain("error", &self.cause);
+        self.tell("error");
+        Exit::Failure
+    }
+
+    /// Tells the user of it where it ends nothing.
+    pub(crate) fn remark(&self) {
+        self.tell("warning");
+    }
+
+    fn tell(&self, label: &str) {
+        complain(label, &self.cause);
         for hint in &self.hints {
             complain("hint", hint);
         }
-        Exit::Failure
     }
 }
 

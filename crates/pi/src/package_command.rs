@@ -157,6 +157,17 @@ pub(crate) fn told(error: &PackageError) -> Failure {
         .fold(Failure::new(error.to_string()), Failure::hint)
 }
 
+/// Says that a folder is not there; a bare name may be meant for the registry.
+fn no_such_folder(source: &str, path: &Path) -> Failure {
+    let failure = Failure::new(format!("there is no {}", path.display()));
+    if source.starts_with(['.', '/', '~']) {
+        return failure;
+    }
+    failure.hint(format!(
+        "pi install npm:{source} takes a package of this name from your npm registry"
+    ))
+}
+
 /// The packages that settings name.
 struct Packages<'a> {
     locations: PackageLocations<'a>,
@@ -175,7 +186,7 @@ impl Packages<'_> {
                     .locations
                     .install_path(&address, SourceScope::Temporary);
                 if !path.exists() {
-                    return Err(Failure::new(format!("there is no {}", path.display())));
+                    return Err(no_such_folder(source, &path));
                 }
                 relative(&path, &self.locations.base(scope))
             }

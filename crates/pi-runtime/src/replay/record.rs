@@ -65,7 +65,7 @@ impl Record {
             let kind = if path.exists() {
                 io::Error::other("it is no regular file")
             } else {
-                io::ErrorKind::NotFound.into()
+                io::Error::new(io::ErrorKind::NotFound, "there is no such file")
             };
             return Err(unreadable(kind));
         }

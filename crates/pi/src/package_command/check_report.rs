@@ -37,7 +37,11 @@ fn report(source: &str, inspection: &Inspection) -> String {
         inspection.license.as_deref().unwrap_or("none named"),
     );
     let size = progress_bar::size(inspection.bytes);
-    line("Size", &format!("{size} in {} files", inspection.files));
+    let files = match inspection.files {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
+    line("Size", &format!("{size} in {files}"));
     for (label, names) in [
         ("Extensions", &inspection.extensions),
         ("Skills", &inspection.skills),

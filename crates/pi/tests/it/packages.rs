@@ -72,6 +72,9 @@ impl Shop {
 #[tokio::test]
 async fn install_list_update_and_remove() {
     let shop = Shop::open(vec![]).await;
+    let run = shop.run(&["install", "tool"]).await;
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("hint: pi install npm:tool "), "{run:?}");
     let run = shop.run(&["install", "npm:tool"]).await;
     assert_eq!(
         (run.code, run.stdout.as_str()),
