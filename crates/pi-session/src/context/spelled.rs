@@ -96,10 +96,8 @@ fn message_as_written<'line>(
 /// Tells whether JSON that we can read is JSON to everybody: no string of it has control characters or,
 /// maybe, half a surrogate pair.
 fn is_strict(json: &[u8]) -> bool {
-    // Without an early end, which is several times as fast.
-    let has_controls = json
-        .iter()
-        .fold(false, |found, byte| found | (*byte < 0x20));
+    // The least of all bytes: without an early end, which is several times as fast.
+    let has_controls = json.iter().min().is_some_and(|least| *least < 0x20);
     let mut escapes = memmem::find_iter(json, b"\\u");
     !has_controls && !escapes.any(|at| matches!(json.get(at + 2), Some(b'd' | b'D')))
 }

@@ -429,7 +429,10 @@ mod tests {
         let seconds = PATIENCE * 2;
         shown_early.patience.charge(seconds, 10);
         assert_eq!(highlighter.line("let a"), "let a");
-        LOST.fetch_sub(micros(seconds.saturating_sub(USUAL_COST * 10)), Ordering::Relaxed);
+        LOST.fetch_sub(
+            micros(seconds.saturating_sub(USUAL_COST * 10)),
+            Ordering::Relaxed,
+        );
     }
 
     #[test]
