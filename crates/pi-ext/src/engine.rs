@@ -12,6 +12,7 @@ mod values;
 mod watchdog;
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -175,11 +176,11 @@ type Command = Box<dyn FnOnce(&Rc<Realm>) + Send>;
 #[derive(Debug)]
 pub struct Engine {
     options: Arc<EngineOptions>,
-    thread: Mutex<Option<Thread>>,
+    thread: Mutex<Option<Arc<Thread>>>,
     next_call: AtomicU64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Thread {
     // Unbounded, since every sender waits for its answer: there are as many commands as callers.
     commands: mpsc::UnboundedSender<Command>,
@@ -332,13 +333,13 @@ impl Engine {
         }
     }
 
-    fn thread(&self) -> Result<Thread, EngineError> {
+    fn thread(&self) -> Result<Arc<Thread>, EngineError> {
         let mut slot = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = &*slot {
-            return Ok(thread.clone());
+            return Ok(Arc::clone(thread));
         }
-        let thread = Thread::start(Arc::clone(&self.options))?;
-        *slot = Some(thread.clone());
+        let thread = Arc::new(Thread::start(Arc::clone(&self.options))?);
+        *slot = Some(Arc::clone(&thread));
         Ok(thread)
     }
 }
@@ -403,10 +404,11 @@ fn run_thread(
     let tasks = tokio::task::LocalSet::new();
     let outcome = tasks.block_on(&runtime, async {
         let realm = Realm::new(options, Arc::clone(pulse))?;
+        let mut stopped = pin!(pulse.stopped());
         loop {
             tokio::select! {
                 biased;
-                () = pulse.stopped() => break,
+                () = &mut stopped => break,
                 command = commands.recv() => match command {
                     Some(command) => command(&realm),
                     None => break,

@@ -10,7 +10,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rquickjs::{Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
+use rquickjs::{Array, Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 use tokio::sync::oneshot;
 
 use super::terminal::Parts;
@@ -368,8 +368,11 @@ impl Realm {
         self.calls.borrow_mut().insert(id, pending);
         let outcome = self.enter(owner, slice, |ctx| {
             let invoke = self.entry_point(ctx, |points| &points.invoke)?;
-            let arguments = values::json_to_value(ctx, &serde_json::Value::Array(arguments))?;
-            invoke.call::<_, ()>((id, module, export, arguments))
+            let given = Array::new(ctx.clone())?;
+            for (index, argument) in arguments.iter().enumerate() {
+                given.set(index, values::json_to_value(ctx, argument)?)?;
+            }
+            invoke.call::<_, ()>((id, module, export, given))
         });
         if let Err(error) = outcome {
             self.settle(id, Err(error));

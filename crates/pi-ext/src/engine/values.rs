@@ -46,7 +46,10 @@ pub(crate) fn json_to_value<'js>(ctx: &Ctx<'js>, json: &serde_json::Value) -> Re
         serde_json::Value::Null => Ok(Value::new_null(ctx.clone())),
         serde_json::Value::Bool(value) => value.into_js(ctx),
         serde_json::Value::String(text) => text.as_str().into_js(ctx),
-        other => ctx.json_parse(other.to_string()),
+        other => match other.as_i64() {
+            Some(whole) => whole.into_js(ctx),
+            None => ctx.json_parse(other.to_string()),
+        },
     }
 }
 
