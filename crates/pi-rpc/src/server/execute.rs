@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use pi_agent::SharedMessage;
 use pi_ai::ThinkingLevel;
 use pi_runtime::{
     BashRequest, CycleDirection, Delivery, ExportTheme, HtmlOptions, InputSource, Persist, Prompt,
@@ -25,12 +24,6 @@ pub(super) enum Answer {
     Data(String),
     /// It was answered already.
     Given,
-}
-
-/// The answer to `get_messages`, without a copy of them.
-#[derive(Serialize)]
-struct Messages<'a> {
-    messages: &'a [SharedMessage],
 }
 
 type Outcome = Result<Answer, String>;
@@ -133,10 +126,10 @@ impl Server {
         match command {
             RpcCommand::GetState => data(&session.state()),
             RpcCommand::GetMessages => {
-                let messages = session.messages().map_err(told)?;
-                data(&Messages {
-                    messages: &messages,
-                })
+                let mut data = session.messages_json().map_err(told)?;
+                data.insert_str(0, "{\"messages\":");
+                data.push('}');
+                Ok(Answer::Data(data))
             }
             RpcCommand::GetSessionStats => data(&session.stats().map_err(told)?),
             RpcCommand::GetForkMessages => {

@@ -203,6 +203,16 @@ impl AgentSession {
         Ok(self.0.agent.state().messages)
     }
 
+    /// Spells what the model sees as a list of JSON; for a session nobody has used yet, its file is copied and
+    /// not read.
+    pub fn messages_json(&self) -> Result<String, SessionError> {
+        if self.live().context_loaded {
+            let messages = self.0.agent.state().messages;
+            return pi_ai::json::to_string(&messages).map_err(SessionError::Unspellable);
+        }
+        self.with_session(Session::messages_json)
+    }
+
     /// Returns how many messages the model sees; a session nobody has used yet is not read for it.
     pub fn message_count(&self) -> usize {
         if self.live().context_loaded {
