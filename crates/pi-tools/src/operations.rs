@@ -152,6 +152,9 @@ pub enum FileError {
     /// A directory was needed.
     #[error("a part of the path is not a directory (ENOTDIR)")]
     NotADirectory,
+    /// Longer than a name or a path can be.
+    #[error("the name or the path is longer than the system takes (ENAMETOOLONG)")]
+    NameTooLong,
     /// Larger than is read at once; holds its bytes.
     #[error("it has {0} bytes, too many to hold in memory; use a shell command instead")]
     TooLarge(u64),
@@ -170,6 +173,8 @@ impl From<io::Error> for FileError {
             io::ErrorKind::PermissionDenied => Self::Denied,
             io::ErrorKind::IsADirectory => Self::NotAFile(FileKind::Directory),
             io::ErrorKind::NotADirectory => Self::NotADirectory,
+            // Elsewhere this says as much of characters that a name must not have.
+            io::ErrorKind::InvalidFilename if cfg!(unix) => Self::NameTooLong,
             _ => Self::Other(error),
         }
     }

@@ -330,3 +330,22 @@ fn an_entry_nobody_knows_is_told() {
         "there is no entry `ffffffff` in this session"
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn a_folder_whose_path_is_too_long_is_told_and_leaves_nothing() {
+    let scratch = Scratch::new();
+    let deep = scratch.path().join("folder/".repeat(4096 / 7));
+    let directory =
+        pi_session::SessionDirectory::chosen(&deep, scratch.path(), Path::new("/project"));
+    let error = Session::create(&directory, NewSession::default()).unwrap_err();
+    assert!(
+        matches!(error, SessionError::Unwritable { .. }),
+        "{error:?}"
+    );
+    let file = deep.join("s.jsonl");
+    let error = Session::create_at(&file, Path::new("/project"), NewSession::default());
+    assert!(error.is_err());
+    assert!(open(&file).is_err());
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+}

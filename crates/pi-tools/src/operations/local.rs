@@ -24,7 +24,10 @@ pub struct LocalFiles;
 
 impl FileOperations for LocalFiles {
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
-        on_disk(path, |path| real_path(&path, MOST_LINKS))
+        on_disk(path, |path| {
+            check_length(&path)?;
+            real_path(&path, MOST_LINKS)
+        })
     }
 
     fn status<'a>(&'a self, path: &'a Path) -> FileFuture<'a, FileStatus> {
@@ -85,6 +88,15 @@ fn on_disk<'a, T: Send + 'static>(
             .await
             .map_err(|error| FileError::Other(io::Error::other(error)))?
     })
+}
+
+/// Fails if the system takes no path of this length. Walking down to the file would get there, and
+/// nobody could open it afterwards.
+fn check_length(path: &Path) -> Result<(), FileError> {
+    match fs::symlink_metadata(path).map_err(FileError::from) {
+        Err(error @ FileError::NameTooLong) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Links that lead nowhere yet and are followed all the same; Linux allows as many.

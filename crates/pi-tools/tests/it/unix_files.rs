@@ -7,9 +7,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pi_agent::Tool;
 use pi_tools::{
-    DirectoryEntry, EditTool, FileFuture, FileOperations, FileStatus, LocalFiles, LsTool, OpenFile,
-    PathBase, ReadTool, ToolContext, WriteTool,
+    DirectoryEntry, EditTool, FileFuture, FileOperations, FileStatus, FindTool, GrepTool,
+    LocalFiles, LsTool, OpenFile, PathBase, ReadTool, ToolContext, WriteTool,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -394,6 +395,81 @@ async fn a_large_file_costs_time_not_memory() {
     if let (Some(before), Some(after)) = (before, peak_memory()) {
         let grown = after - before;
         assert!(grown < 16 * 1024, "reading took {grown} KiB");
+    }
+}
+
+#[tokio::test]
+async fn a_gigabyte_that_cannot_be_shown_or_edited_costs_neither_time_nor_memory() {
+    if !is_alone(
+        "unix_files::a_gigabyte_that_cannot_be_shown_or_edited_costs_neither_time_nor_memory",
+    ) {
+        return;
+    }
+    let directory = tempdir().unwrap();
+    let huge = directory.path().join("huge");
+    fs::File::create(&huge).unwrap().set_len(1 << 30).unwrap();
+    put(&directory.path().join("small"), b"a needle\n").unwrap();
+    let context = context(directory.path());
+    let before = peak_memory();
+
+    let error = call(&ReadTool::new(context.clone()), json!({"path": "huge"}))
+        .await
+        .unwrap_err();
+    assert!(
+        error.0.contains("it is not text (1024.0MB of binary data)"),
+        "{}",
+        error.0
+    );
+    let edit = json!({"path": "huge", "edits": edits("a", "b")});
+    let error = call(&EditTool::new(context.clone()), edit)
+        .await
+        .unwrap_err();
+    assert!(
+        error.0.ends_with(
+            "it has 1073741824 bytes, too many to hold in memory; use a shell command instead"
+        ),
+        "{}",
+        error.0
+    );
+    let found = call(&GrepTool::new(context), json!({"pattern": "needle"}))
+        .await
+        .unwrap();
+    assert_eq!(text(&found), "small:1: a needle");
+
+    assert_eq!(fs::metadata(&huge).unwrap().len(), 1 << 30);
+    if let (Some(before), Some(after)) = (before, peak_memory()) {
+        let grown = after - before;
+        assert!(grown < 16 * 1024, "it took {grown} KiB");
+    }
+}
+
+#[tokio::test]
+async fn paths_longer_than_the_system_takes_are_told_and_leave_nothing() {
+    let directory = tempdir().unwrap();
+    let context = context(directory.path());
+    let tools: [Box<dyn Tool>; 6] = [
+        Box::new(ReadTool::new(context.clone())),
+        Box::new(WriteTool::new(context.clone())),
+        Box::new(EditTool::new(context.clone())),
+        Box::new(LsTool::new(context.clone())),
+        Box::new(GrepTool::new(context.clone())),
+        Box::new(FindTool::new(context)),
+    ];
+    let long_name = "n".repeat(4096);
+    let deep = "folder/".repeat(4096 / 7) + "file";
+    for path in [long_name.clone(), deep, format!("new/{long_name}")] {
+        for tool in &tools {
+            let arguments = match tool.declaration().name.as_str() {
+                "write" => json!({"path": path, "content": "text"}),
+                "edit" => json!({"path": path, "edits": [{"oldText": "a", "newText": "b"}]}),
+                "grep" | "find" => json!({"path": path, "pattern": "x"}),
+                _ => json!({"path": path}),
+            };
+            let error = call(&**tool, arguments).await.unwrap_err();
+            let name = &tool.declaration().name;
+            assert!(error.0.contains("(ENAMETOOLONG)"), "{name}: {}", error.0);
+        }
+        assert!(names(directory.path()).unwrap().is_empty());
     }
 }
 
