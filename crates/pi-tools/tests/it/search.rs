@@ -370,7 +370,8 @@ async fn patterns_that_explode_are_refused_or_quick() {
         drop(find(&files, json!({"pattern": glob})).await);
         drop(grep(&files, json!({"pattern": "x", "glob": glob})).await);
     }
-    assert!(began.elapsed() < std::time::Duration::from_secs(20));
+    // One that explodes takes years; a busy machine takes its time for the others.
+    assert!(began.elapsed() < std::time::Duration::from_secs(50));
 }
 
 #[tokio::test]

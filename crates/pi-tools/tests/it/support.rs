@@ -73,7 +73,12 @@ pub(crate) fn is_alone(test: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if is_root {
         let copy = public.path().join("test");
-        std::fs::copy(&program, &copy).unwrap_or_else(|error| panic!("no copy: {error}"));
+        // Not copied by this process: whatever another test starts meanwhile would hold the copy open
+        // for a moment, and a program that is written to does not start.
+        let copied = std::process::Command::new("cp")
+            .args([&program, &copy])
+            .status();
+        assert!(copied.is_ok_and(|status| status.success()), "no copy");
         program = copy;
     }
     let mut command = std::process::Command::new(program);
