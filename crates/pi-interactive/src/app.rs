@@ -250,8 +250,9 @@ impl App {
             event = self.screen.runner().next(), if !self.terminal_lent => Woken::Terminal(event?),
             Ok(()) = self.sessions.changed() => Woken::Replaced,
             heard = self.link.next() => Woken::Session(heard),
-            Some(done) = self.tasks.join_next() => Woken::Done(done),
+            // What a task had to say comes before its end.
             Some(mail) = self.mail.recv() => Woken::Mail(mail),
+            Some(done) = self.tasks.join_next() => Woken::Done(done),
             () = desk.changed() => Woken::Extensions,
             () = theme_changed => Woken::ThemeFiles,
             pictures = pictures.next() => Woken::Pictures(pictures),

@@ -443,6 +443,11 @@ impl Pane for ResumeDialog {
                 finished,
             } => {
                 let listing = self.listing_of(scope);
+                // A report that the end of the search has overtaken, or of a search that begins again: what is
+                // known is better.
+                if listing.finished && !finished {
+                    return;
+                }
                 (listing.loaded, listing.total, listing.finished) = (loaded, total, finished);
                 if let Some(sessions) = sessions {
                     listing.sessions = sessions;

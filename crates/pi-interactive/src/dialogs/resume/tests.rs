@@ -138,6 +138,21 @@ fn all_folders_are_asked_for_once() {
 }
 
 #[test]
+fn a_report_that_comes_after_the_end_changes_nothing() {
+    let mut stage = stage();
+    let before = stage.screen();
+    stage.feed(DialogNews::Sessions {
+        scope: SessionScope::Project,
+        sessions: Some(Vec::new()),
+        loaded: 1,
+        total: 3,
+        finished: false,
+    });
+    assert_eq!(stage.screen(), before);
+    assert!(!before.contains("looking…"));
+}
+
+#[test]
 fn the_selection_stays_on_its_session_while_others_arrive() {
     let mut stage = stage();
     stage.press("down");
