@@ -15,8 +15,8 @@ use crate::transcript::NoticeLevel;
 const MOST_PROBLEMS: usize = 20;
 
 /// What somebody without any credential can do, seen from inside the application.
-const NO_MODEL: &str = "No model can be asked yet. /login signs in to a provider or stores a key.\n\
-    Keys of the environment count, too: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …\n\
+const NO_MODEL: &str = "No model can be asked yet. /login signs in or stores a key.\n\
+    Keys of the environment count, too: ANTHROPIC_API_KEY, OPENAI_API_KEY, …\n\
     A server of your own: LLAMA_BASE_URL=http://127.0.0.1:8080 pi";
 
 /// Shows the header and what there is to say about how the session was made.

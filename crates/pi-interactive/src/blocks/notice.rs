@@ -39,7 +39,7 @@ impl Block for NoticeBlock {
             NoticeLevel::Error => (ColorToken::Error, "Error: "),
         };
         let mut page = Page::new(width, appearance.output_padding, appearance);
-        page.foreign(token, &format!("{prefix}{text}"));
+        page.remark(token, &format!("{prefix}{text}"));
         page.plain().into()
     }
 

@@ -111,6 +111,18 @@ impl<'look> Page<'look> {
         self.text(token, &clean(text));
     }
 
+    /// Adds text from outside in one colour; the rows of a line that is wrapped begin where the line does.
+    pub(crate) fn remark(&mut self, token: ColorToken, text: &str) {
+        let style = self.appearance.style(token);
+        for line in clean(text).split('\n') {
+            let content = line.trim_start_matches(' ');
+            let indent = (line.len() - content.len()).min(self.width() / 2);
+            let margin = " ".repeat(indent);
+            let rows = wrap_text(&style.apply(content), self.width() - indent);
+            self.rows(rows.into_iter().map(|row| format!("{margin}{row}")));
+        }
+    }
+
     /// Adds the first lines of a clean text, and how many more there are.
     pub(crate) fn beginning(&mut self, token: ColorToken, text: &str, shown: usize) {
         let shown = if self.expanded { usize::MAX } else { shown };

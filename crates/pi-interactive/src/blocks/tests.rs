@@ -617,6 +617,14 @@ fn remarks_and_messages_of_extensions() {
         text: "look\x1b[2J here".to_owned(),
     });
     assert_eq!(shown(&mut notice), ["", " Warning: look here"]);
+    let mut facts = NoticeBlock::new(Notice {
+        level: NoticeLevel::Info,
+        text: "Facts\n  file  /a/long/path and more words".to_owned(),
+    });
+    assert_eq!(
+        shown_with(&mut facts, 24, &Appearance::for_tests()),
+        ["", " Facts", "   file  /a/long/path", "   and more words"]
+    );
     let mut custom = CustomBlock::new("other\nkind", &Content::Text("a **bold** word".to_owned()));
     assert_eq!(
         shown(&mut custom),
