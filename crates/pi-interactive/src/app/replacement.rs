@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pi_ai::AgentMessage;
-use pi_runtime::{AgentSession, ReplaceError, Replacement};
+use pi_runtime::{AgentSession, CommandInfo, CommandSource, ReplaceError, Replacement};
 use pi_session::EntryBody;
 use pi_tui::{CombinedProvider, CommandCompletion, CompletionProvider};
 
@@ -101,10 +101,20 @@ impl App {
                 // The program's own command is the one that runs.
                 && !slash::COMMANDS.iter().any(|own| own.name == command.name)
         });
+        let resources = Arc::clone(&self.runtime.services().resources);
+        let hint = |command: &CommandInfo| {
+            let is_template = command.source == CommandSource::Prompt;
+            let mut templates = resources.prompt_templates.iter().filter(|_| is_template);
+            let template = templates.find(|template| template.name == command.name)?;
+            template.argument_hint.clone()
+        };
         commands.extend(known.map(|command| {
-            let name = command.name.clone();
-            let completion =
+            let (name, hint) = (command.name.clone(), hint(&command));
+            let mut completion =
                 CommandCompletion::new(command.name, command.description.unwrap_or_default());
+            if let Some(hint) = hint {
+                completion = completion.argument_hint(hint);
+            }
             match &link {
                 Some(link) if link.completes(&name) => {
                     foreign_completion::with_arguments(completion, link.clone(), name)

@@ -9,7 +9,7 @@ use crate::fuzzy::fuzzy_filter;
 
 type Arguments = Arc<dyn Fn(&str, CompletionReply) + Send + Sync>;
 
-/// Commands with this prefix are found without it.
+/// Commands with this prefix are found without it, too.
 const SKILL_PREFIX: &str = "skill:";
 
 /// A slash command as completion knows it.
@@ -89,11 +89,13 @@ impl fmt::Debug for CommandCompletion {
 pub(super) fn suggest(commands: &[CommandCompletion], before: &str, reply: CompletionReply) {
     let typed = before.strip_prefix('/').unwrap_or(before);
     let Some((name, argument)) = typed.split_once(' ') else {
+        let with_prefix =
+            typed.starts_with(SKILL_PREFIX) || typed.len() > 1 && SKILL_PREFIX.starts_with(typed);
         let by_name = fuzzy_filter(commands.iter().collect(), typed, |command| {
             command
                 .name
                 .strip_prefix(SKILL_PREFIX)
-                .filter(|_| !typed.starts_with(SKILL_PREFIX))
+                .filter(|_| !with_prefix)
                 .unwrap_or(&command.name)
         });
         reply.send(Suggestions {

@@ -570,6 +570,8 @@ fn enter_on_a_command_runs_it() {
     assert_eq!(*desk.submitted.lock().unwrap(), ["/clear"]);
     desk.run("'/rev' enter");
     assert_eq!(desk.submitted.lock().unwrap()[1], "/skill:review");
+    desk.run("'/skil' enter");
+    assert_eq!(desk.submitted.lock().unwrap()[2], "/skill:review");
 }
 
 #[test]

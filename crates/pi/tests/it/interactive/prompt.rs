@@ -57,6 +57,21 @@ async fn commands_and_files_are_completed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_menu_shows_what_a_template_takes() {
+    let world = World::new([]).await;
+    let template =
+        "---\ndescription: Review a change\nargument-hint: \"[branch]\"\n---\nReview $1.";
+    world.home.write("agent/prompts/review.md", template);
+    let terminal = Terminal::start(&world, &[]);
+    terminal.wait("alpha");
+    terminal.send("/rev");
+    terminal.wait("[branch] — Review a change");
+    terminal.send("\x15");
+    terminal.wait_gone("[branch]");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_users_editor_changes_the_prompt() {
     let world = World::new([]).await;
     let script = world.home.write(
