@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::ser::Formatter;
 
 use self::writer::Writer;
-use crate::partial_json;
 
+mod strings;
 mod writer;
 
 /// A JSON object that keeps the order of its keys.
@@ -52,14 +52,18 @@ pub fn value_to_string(value: &serde_json::Value) -> String {
     to_string(value).unwrap_or_else(|_| value.to_string())
 }
 
-/// Reads a value from JSON that a service sent, even where its strings break the rules.
+/// Reads a value from JSON, even where its strings break the rules.
 ///
 /// Some services cut text between the halves of a surrogate pair or send control characters as they
-/// are. Valid input costs one pass; otherwise half a pair reads as U+FFFD and the rest as it stands.
+/// are. Valid input costs one pass; otherwise half a pair reads as U+FFFD and the rest as it stands. What
+/// else is wrong with the text is an error, as it is to everybody.
 pub fn from_str_lenient<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_json::Error> {
-    serde_json::from_str(text).or_else(|error| match partial_json::parse_whole(text) {
-        Some(value) => T::deserialize(value),
-        None => Err(error),
+    serde_json::from_str(text).or_else(|error| {
+        let spelled = strings::spell_by_the_rules(text);
+        match serde_json::from_str::<serde_json::Value>(&spelled) {
+            Ok(value) => T::deserialize(value),
+            Err(_) => Err(error),
+        }
     })
 }
 
@@ -155,7 +159,14 @@ mod tests {
             let frame: Frame<'_> = from_str_lenient(text).unwrap();
             assert_eq!(frame.delta, delta);
         }
-        for text in ["{\"delta\":\"cut", "{\"delta\":1}", "{}"] {
+        for text in [
+            "{\"delta\":\"cut",
+            "{\"delta\":1}",
+            "{}",
+            "{\"delta\":\"a\nb\",}",
+            "{\"delta\":\"a\nb\",\"n\":+1}",
+            "{\"delta\":\"a\nb\",\"n\":01}",
+        ] {
             assert!(from_str_lenient::<Frame<'_>>(text).is_err(), "{text}");
         }
     }

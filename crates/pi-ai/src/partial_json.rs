@@ -48,15 +48,6 @@ pub(crate) fn parse_finished_object(text: &str) -> Option<JsonObject> {
     }
 }
 
-/// Reads a text that holds one whole value, forgiving what is wrong inside it.
-pub(crate) fn parse_whole(text: &str) -> Option<Value> {
-    let mut reader = Reader::new(text);
-    let value = reader.value(0)?;
-    reader.skip_space();
-    let ended = !reader.stopped && reader.rest().is_empty();
-    ended.then_some(value)
-}
-
 struct Reader<'text> {
     text: &'text str,
     position: usize,

@@ -79,7 +79,9 @@ fn answer_of(line: &ClientLine) -> Option<Value> {
         ClientLine::Rejected(rejected) => (rejected.id.clone(), rejected.command.clone()),
         ClientLine::ExtensionUi(_) => return None,
     };
-    Some(serde_json::json!([id, command]))
+    // An answer spells numbers as JavaScript does: `1.0` comes back as `1`.
+    let answer = pi_ai::json::value_to_string(&serde_json::json!([id, command]));
+    serde_json::from_str(&answer).ok()
 }
 
 /// Sends the bytes to a server with a scripted model and returns its answers.
