@@ -41,7 +41,7 @@ fn is_linked_by_lld() -> bool {
     !chosen && target("OS") == "linux" && target("ARCH") == "x86_64" && target("ENV") == "gnu"
 }
 
-/// Tells whether the C library here loads relocations in their packed form, a tenth of their size: glibc does
+/// Tells whether the C library here loads relocations in their packed form, a hundredth of their size: glibc does
 /// from 2.36. A program that shall run with an older one is built where that is installed, as for its symbols.
 fn loads_packed_relocations() -> bool {
     let asked = Command::new("getconf").arg("GNU_LIBC_VERSION").output();
