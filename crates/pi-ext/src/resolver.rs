@@ -266,6 +266,8 @@ impl Resolver {
             Some(target) if target.starts_with("./") => self
                 .file_or_folder(&root.join(target), kind)
                 .map(Target::File),
+            // One that leads to another could lead back to itself.
+            Some(target) if target.starts_with('#') => None,
             Some(target) => return self.resolve(&target, importer, kind),
             None => None,
         }

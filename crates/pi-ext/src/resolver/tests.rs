@@ -79,7 +79,8 @@ fn packages_follow_their_manifest() {
                 "./only":{"require":"./cjs.cjs"},
                 "./f/*.js":"./files/*.js","./f/*":"./files/*.js","./f/private/*":null,
                 "./out":"./../../plain/extra.js"},
-                "imports":{"#in":{"node":"./esm.mjs"},"#dep":"plain"}}"##,
+                "imports":{"#in":{"node":"./esm.mjs"},"#dep":"plain",
+                    "#self":"#self","#there":"#back","#back":"#there"}}"##,
         ),
         ("node_modules/@s/map/esm.mjs", ""),
         ("node_modules/@s/map/cjs.cjs", ""),
@@ -129,6 +130,13 @@ fn packages_follow_their_manifest() {
             panic!("{target:?}")
         };
         assert!(path.ends_with(expected), "{specifier}: {}", path.display());
+    }
+    for specifier in ["#self", "#there"] {
+        let target = resolver.resolve(specifier, inside.to_str().unwrap(), Import);
+        assert!(
+            matches!(target, Err(ResolveError::NotExported { .. })),
+            "{specifier}: {target:?}"
+        );
     }
 }
 
