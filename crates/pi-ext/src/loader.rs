@@ -27,9 +27,6 @@ use crate::typescript::{EVERYTHING, PreparedSource, SourceFormat};
 /// A module with this prefix stands in for names a builtin lacks.
 const STAND_IN: &str = "stand-in:";
 
-/// How deep re-exports of CommonJS files are followed.
-const DEEPEST_REEXPORT: usize = 8;
-
 /// What the modules of one realm share.
 pub(crate) struct ModuleTable {
     pub(crate) resolver: Resolver,
@@ -192,22 +189,26 @@ impl ModuleTable {
             .insert(path.to_path_buf(), Rc::clone(prepared));
     }
 
-    /// Returns the names a CommonJS file exports, those of files it passes on included.
-    fn commonjs_names(&self, path: &Path, depth: usize, names: &mut BTreeSet<String>) {
-        let Ok(prepared) = self.prepare(path) else {
-            return;
-        };
-        names.extend(prepared.exports.names.iter().cloned());
-        if depth >= DEEPEST_REEXPORT {
-            return;
-        }
-        let importer = path.to_string_lossy();
-        for specifier in &prepared.exports.reexports {
-            let target = self
-                .resolver
-                .resolve(specifier, &importer, ImportKind::Require);
-            if let Ok(Target::File(file)) = target {
-                self.commonjs_names(&file, depth + 1, names);
+    /// Adds the names a CommonJS file exports, those of files it passes on included.
+    fn add_commonjs_names(&self, path: &Path, names: &mut BTreeSet<String>) {
+        let mut seen = HashSet::new();
+        let mut open = vec![path.to_path_buf()];
+        while let Some(path) = open.pop() {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let Ok(prepared) = self.prepare(&path) else {
+                continue;
+            };
+            names.extend(prepared.exports.names.iter().cloned());
+            let importer = path.to_string_lossy();
+            for specifier in &prepared.exports.reexports {
+                let target = self
+                    .resolver
+                    .resolve(specifier, &importer, ImportKind::Require);
+                if let Ok(Target::File(file)) = target {
+                    open.push(file);
+                }
             }
         }
     }
@@ -249,7 +250,7 @@ impl ModuleTable {
                     .get(name)
                     .cloned()
                     .unwrap_or_default();
-                self.commonjs_names(path, 0, &mut names);
+                self.add_commonjs_names(path, &mut names);
                 Module::declare(ctx.clone(), name, commonjs_wrapper(name, &names))
             }
             SourceFormat::Module => {

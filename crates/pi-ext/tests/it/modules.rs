@@ -80,6 +80,36 @@ async fn commonjs_and_es_modules_meet() {
 }
 
 #[tokio::test]
+async fn names_that_files_pass_on_in_circles_are_found_once() {
+    // Each of the files passes on all of them, so that the ways through them are without number.
+    let count = 24;
+    let all: Vec<String> = (0..count)
+        .map(|number| format!("__exportStar(require('./f{number}'), exports);"))
+        .collect();
+    let all = all.concat();
+    let mut files = vec![
+        ("node_modules/all/package.json".to_owned(), r#"{"main":"f0.js"}"#.to_owned()),
+        (
+            "main.ts".to_owned(),
+            "import * as all from 'all';\nexport const run = () => [all.n0, all.n23, Object.keys(all).length];".to_owned(),
+        ),
+    ];
+    files.extend((0..count).map(|number| {
+        let source = format!(
+            "exports.n{number} = {number};\n{all}\n\
+             function __exportStar(from, to) {{ Object.assign(to, from); }}"
+        );
+        (format!("node_modules/all/f{number}.js"), source)
+    }));
+    let files = files
+        .iter()
+        .map(|(name, source)| (name.as_str(), source.as_str()));
+    let files: Vec<(&str, &str)> = files.collect();
+    // The names, and the default.
+    assert_eq!(run(&files).await, json!([0, 23, count + 1]));
+}
+
+#[tokio::test]
 async fn modules_know_where_they_are() {
     let files = [
         ("lib/helper.cjs", "module.exports = 'helped';"),
