@@ -424,11 +424,14 @@ pub struct AgentState {
     pub error_message: Option<String>,
 }
 
+/// Ends a run when it is dropped. As with the start, the machine and who waits for it change in one step
+/// under the lock: a prompt that comes meanwhile is of the next run, which this one must not end.
 struct IdleGuard(Arc<AgentCore>);
 
 impl Drop for IdleGuard {
     fn drop(&mut self) {
-        self.0.step(Input::Settled);
+        let mut state = self.0.lock();
+        state.machine.step(Input::Settled);
         self.0.running.send_replace(false);
     }
 }

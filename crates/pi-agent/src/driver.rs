@@ -51,7 +51,7 @@ impl Driver {
         }
     }
 
-    /// Runs to the end.
+    /// Runs to the end. Whoever runs the driver tells the machine that it has settled.
     pub(crate) async fn run(mut self) {
         loop {
             match self.effects.pop_front() {
@@ -61,7 +61,6 @@ impl Driver {
                 None => self.await_tools().await,
             }
         }
-        self.core.step(Input::Settled);
     }
 
     fn feed(&mut self, input: Input) {
@@ -307,9 +306,7 @@ impl Driver {
                     self.calls.get(place).map(|call| Input::ToolUpdated(call.index, partial))
                 }
                 joined = self.running.join_next_with_id() => {
-                    if let Some(joined) = joined {
-                        ended = Some(joined);
-                    }
+                    ended = joined;
                     None
                 }
             }
