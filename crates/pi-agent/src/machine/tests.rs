@@ -396,13 +396,7 @@ fn a_failed_request_ends_the_run_and_keeps_the_queues() {
 
 #[test]
 fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
-    for (mode, expected) in [
-        (
-            QueueMode::OneAtATime,
-            ["user s1", "user s2", "user f"].as_slice(),
-        ),
-        (QueueMode::All, ["user s1", "user s2", "user f"].as_slice()),
-    ] {
+    for (mode, expected_turns) in [(QueueMode::OneAtATime, 4), (QueueMode::All, 3)] {
         let mut machine = machine(&[("a", PARALLEL)]);
         machine.steering.set_mode(mode);
         let stage = Stage::new(machine, vec![Answer::calls(&["a"])])
@@ -419,12 +413,12 @@ fn steering_joins_the_next_turn_and_follow_ups_wait_for_the_end() {
             .filter(|line| line.starts_with("user"))
             .skip(1)
             .collect();
-        assert_eq!(said, expected);
+        assert_eq!(said, ["user s1", "user s2", "user f"]);
         let turns = story(&stage)
             .iter()
             .filter(|line| *line == "turn_start")
             .count();
-        assert_eq!(turns, if mode == QueueMode::All { 3 } else { 4 });
+        assert_eq!(turns, expected_turns, "{mode:?}");
     }
 }
 

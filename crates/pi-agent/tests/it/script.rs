@@ -221,6 +221,13 @@ impl Notebook {
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
+
+    /// What it heard of tools.
+    pub(crate) fn tool_lines(&self) -> Vec<String> {
+        let mut lines = self.lines();
+        lines.retain(|line| line.starts_with("tool_"));
+        lines
+    }
 }
 
 impl Listener for Notebook {

@@ -52,13 +52,8 @@ async fn ends_are_told_as_they_come_and_results_in_call_order() {
     let notebook = Arc::new(Notebook::default());
     let _subscription = agent.subscribe(notebook.clone());
     agent.prompt_text("go", Vec::new()).await.unwrap();
-    let tool_lines: Vec<_> = notebook
-        .lines()
-        .into_iter()
-        .filter(|line| line.starts_with("tool_"))
-        .collect();
     assert_eq!(
-        tool_lines,
+        notebook.tool_lines(),
         [
             "tool_execution_start 1",
             "tool_execution_start 2",
@@ -88,13 +83,8 @@ async fn partial_results_come_before_the_end_and_not_after_it() {
     let notebook = Arc::new(Notebook::default());
     let _subscription = agent.subscribe(notebook.clone());
     agent.prompt_text("go", Vec::new()).await.unwrap();
-    let tool_lines: Vec<_> = notebook
-        .lines()
-        .into_iter()
-        .filter(|line| line.starts_with("tool_"))
-        .collect();
     assert_eq!(
-        tool_lines,
+        notebook.tool_lines(),
         [
             "tool_execution_start 1",
             "tool_execution_update 1",
