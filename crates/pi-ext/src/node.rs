@@ -47,6 +47,14 @@ impl Request {
         })
     }
 
+    /// Returns the number JavaScript refers to something by; none of ours is 0.
+    fn number(&self, name: &str) -> u32 {
+        let number = self.arguments.get(name).and_then(Value::as_u64);
+        number
+            .and_then(|number| u32::try_from(number).ok())
+            .unwrap_or_default()
+    }
+
     fn unknown(&self, module: &str) -> NativeError {
         NativeError::new(format!("no native operation {module}.{}", self.operation))
     }

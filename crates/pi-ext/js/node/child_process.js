@@ -95,7 +95,7 @@ export class ChildProcess extends EventEmitter {
 }
 
 // Follows a running child to its end.
-async function follow(child, id, streams) {
+async function follow(child, id) {
   const ends = [];
   for (const stream of [child.stdout, child.stderr]) {
     if (stream) ends.push(new Promise((done) => stream.once("close", done)));
@@ -126,10 +126,10 @@ export function spawn(file, args, options) {
     running = perform("child", "spawn", values);
   } catch (error) {
     const failure = Object.assign(error, { path: values.file, spawnargs: values.arguments });
-    const missing = (operation) => new Readable({ read() { this.push(null); } });
+    const silent = () => new Readable({ read() { this.push(null); } });
     if (streams[0] === "pipe") child.stdin = new Writable({ write: (chunk, encoding, done) => done() });
-    if (streams[1] === "pipe") child.stdout = missing();
-    if (streams[2] === "pipe") child.stderr = missing();
+    if (streams[1] === "pipe") child.stdout = silent();
+    if (streams[2] === "pipe") child.stderr = silent();
     child.stdio = [child.stdin, child.stdout, child.stderr];
     setImmediate(() => {
       child.emit("error", failure);
@@ -150,7 +150,7 @@ export function spawn(file, args, options) {
   if (streams[2] === "pipe") child.stderr = outputOf(id, "readStderr");
   child.stdio = [child.stdin, child.stdout, child.stderr];
   setImmediate(() => child.emit("spawn"));
-  follow(child, id, streams).catch((error) => child.emit("error", error));
+  follow(child, id).catch((error) => child.emit("error", error));
   if (settings.timeout > 0) {
     const timer = setTimeout(() => child.kill(settings.killSignal ?? "SIGTERM"), settings.timeout);
     child.once("exit", () => clearTimeout(timer));

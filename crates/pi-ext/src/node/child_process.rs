@@ -1,12 +1,12 @@
 //! Child processes: the Rust half of `child_process` and of `process.kill`.
 
-use std::cell::RefCell;
+mod signals;
+mod to_end;
+
 use std::collections::HashMap;
-use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,9 +20,6 @@ use crate::engine::{Realm, Reply};
 
 /// Bytes of output that are handed to JavaScript at a time.
 const CHUNK: usize = 64 * 1024;
-
-/// How often a synchronous child with a time limit is looked at.
-const LOOK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -79,7 +76,6 @@ struct Running {
     stdin: Mutex<Option<ChildStdin>>,
     stdout: Mutex<Option<Box<dyn AsyncRead + Unpin>>>,
     stderr: Mutex<Option<Box<dyn AsyncRead + Unpin>>>,
-    status: RefCell<Option<Value>>,
 }
 
 /// Performs what has a synchronous form.
@@ -90,7 +86,7 @@ pub(super) fn call(realm: &Rc<Realm>, request: &Request) -> Result<Reply, Native
             let spawn: Spawn = request.read()?;
             let input = request.bytes.clone();
             let files = &realm.resources.files;
-            realm.watchdog.pause(|| run_to_end(&spawn, files, input))
+            realm.watchdog.pause(|| to_end::run(&spawn, files, input))
         }
         "kill" => {
             let pid = request
@@ -103,28 +99,19 @@ pub(super) fn call(realm: &Rc<Realm>, request: &Request) -> Result<Reply, Native
                 .get("signal")
                 .and_then(Value::as_str)
                 .unwrap_or("SIGTERM");
-            kill(pid, signal)
+            signals::kill(pid, signal)
         }
         "release" => {
-            realm.resources.release(id_of(request));
+            realm.resources.release(request.number("id"));
             Ok(Reply::Nothing)
         }
         _ => Err(request.unknown("child")),
     }
 }
 
-fn id_of(request: &Request) -> u32 {
-    let id = request
-        .arguments
-        .get("id")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
-    u32::try_from(id).unwrap_or_default()
-}
-
 /// Begins what waits.
 pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
-    let Some(running) = realm.resources.get::<Running>(id_of(&request)) else {
+    let Some(running) = realm.resources.get::<Running>(request.number("id")) else {
         return Box::pin(async { Ok(Reply::Nothing) });
     };
     Box::pin(async move {
@@ -132,9 +119,7 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
             "wait" => {
                 let status = running.child.lock().await.wait().await;
                 let status = status.map_err(|error| NativeError::from_io(&error, "wait", None))?;
-                let status = describe(status);
-                *running.status.borrow_mut() = Some(status.clone());
-                Ok(Reply::Json(status))
+                Ok(Reply::Json(signals::describe(status)))
             }
             "readStdout" => read(&running.stdout).await,
             "readStderr" => read(&running.stderr).await,
@@ -193,7 +178,6 @@ fn spawn(realm: &Rc<Realm>, spawn: &Spawn) -> Result<Reply, NativeError> {
         stdout: Mutex::new(stdout.map(|stream| Box::new(stream) as Box<dyn AsyncRead + Unpin>)),
         stderr: Mutex::new(stderr.map(|stream| Box::new(stream) as Box<dyn AsyncRead + Unpin>)),
         child: Mutex::new(child),
-        status: RefCell::new(None),
     };
     let id = realm.resources.keep(running);
     Ok(Reply::Json(json!({ "id": id, "pid": pid })))
@@ -230,168 +214,4 @@ fn command(spawn: &Spawn, files: &OpenFiles) -> Result<std::process::Command, Na
 
 fn spawn_error(error: &std::io::Error, spawn: &Spawn) -> NativeError {
     NativeError::from_io(error, &format!("spawn {}", spawn.file), None)
-}
-
-/// Runs a child to its end, feeding it and keeping its output.
-fn run_to_end(
-    spawn: &Spawn,
-    files: &OpenFiles,
-    input: Option<Vec<u8>>,
-) -> Result<Reply, NativeError> {
-    let began = Instant::now();
-    let mut child = command(spawn, files)?
-        .spawn()
-        .map_err(|error| spawn_error(&error, spawn))?;
-    let pid = child.id();
-    let limit = spawn.max_buffer.unwrap_or(usize::MAX);
-    let stdin = child.stdin.take();
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    let (status, stdout, stderr, timed_out) = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                // A child that does not read its input is no failure of ours.
-                drop(stdin.write_all(&input));
-            }
-        });
-        let stdout = scope.spawn(move || stdout.map(|stream| drain(stream, limit)));
-        let stderr = scope.spawn(move || stderr.map(|stream| drain(stream, limit)));
-        let (status, timed_out) = wait(&mut child, spawn.timeout, began);
-        let output = |reader: std::thread::ScopedJoinHandle<'_, Option<Vec<u8>>>| {
-            reader.join().ok().flatten().unwrap_or_default()
-        };
-        (status, output(stdout), output(stderr), timed_out)
-    });
-    let status = status.map_err(|error| NativeError::from_io(&error, "wait", None))?;
-    let mut description = describe(status);
-    if let Value::Object(fields) = &mut description {
-        fields.insert("pid".to_owned(), json!(pid));
-        fields.insert("timedOut".to_owned(), json!(timed_out));
-        let is_over = stdout.len() > limit || stderr.len() > limit;
-        fields.insert("overflowed".to_owned(), json!(is_over));
-    }
-    Ok(Reply::Parts(description, vec![stdout, stderr]))
-}
-
-fn wait(
-    child: &mut std::process::Child,
-    timeout: u64,
-    began: Instant,
-) -> (std::io::Result<ExitStatus>, bool) {
-    if timeout == 0 {
-        return (child.wait(), false);
-    }
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return (Ok(status), false),
-            Ok(None) if began.elapsed() >= Duration::from_millis(timeout) => {
-                // It may have ended on its own just now.
-                drop(child.kill());
-                return (child.wait(), true);
-            }
-            Ok(None) => std::thread::sleep(LOOK),
-            Err(error) => return (Err(error), false),
-        }
-    }
-}
-
-/// Reads to the end, keeping one byte more than the limit as a sign that there was more.
-fn drain(mut stream: impl std::io::Read, limit: usize) -> Vec<u8> {
-    let mut kept = Vec::new();
-    let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    // What was read before an error is output all the same.
-    drop((&mut stream).take(limit).read_to_end(&mut kept));
-    drop(std::io::copy(&mut stream, &mut std::io::sink()));
-    kept
-}
-
-fn describe(status: ExitStatus) -> Value {
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::ExitStatusExt as _;
-        if let Some(signal) = status.signal() {
-            let name = SIGNALS.iter().find(|(_, number)| *number == signal);
-            return json!({ "code": null, "signal": name.map(|(name, _)| name) });
-        }
-    }
-    json!({ "code": status.code(), "signal": null })
-}
-
-/// Names and numbers of the signals that have the same number on all systems we run on.
-const SIGNALS: [(&str, i32); 13] = [
-    ("SIGHUP", 1),
-    ("SIGINT", 2),
-    ("SIGQUIT", 3),
-    ("SIGILL", 4),
-    ("SIGTRAP", 5),
-    ("SIGABRT", 6),
-    ("SIGFPE", 8),
-    ("SIGKILL", 9),
-    ("SIGSEGV", 11),
-    ("SIGPIPE", 13),
-    ("SIGALRM", 14),
-    ("SIGTERM", 15),
-    ("SIGXCPU", 24),
-];
-
-/// Sends a signal to a process, or to a group when the number is negative.
-#[cfg(unix)]
-fn kill(pid: i64, signal: &str) -> Result<Reply, NativeError> {
-    use rustix::process::{
-        Pid, Signal, kill_process, kill_process_group, test_kill_process, test_kill_process_group,
-    };
-    let failed = |error: rustix::io::Errno| {
-        let (code, text) = match error {
-            rustix::io::Errno::SRCH => ("ESRCH", "no such process"),
-            rustix::io::Errno::PERM => ("EPERM", "operation not permitted"),
-            _ => ("EINVAL", "invalid argument"),
-        };
-        NativeError::new(format!("kill {code}: {text}")).with_code(code)
-    };
-    let number = i32::try_from(pid.unsigned_abs()).ok();
-    let target = number.and_then(Pid::from_raw).ok_or_else(|| {
-        NativeError::new(format!("kill EINVAL: {pid} is no process")).with_code("EINVAL")
-    })?;
-    let signal = match signal {
-        "0" => None,
-        "SIGHUP" => Some(Signal::HUP),
-        "SIGINT" => Some(Signal::INT),
-        "SIGQUIT" => Some(Signal::QUIT),
-        "SIGABRT" => Some(Signal::ABORT),
-        "SIGKILL" => Some(Signal::KILL),
-        "SIGPIPE" => Some(Signal::PIPE),
-        "SIGALRM" => Some(Signal::ALARM),
-        "SIGTERM" => Some(Signal::TERM),
-        "SIGUSR1" => Some(Signal::USR1),
-        "SIGUSR2" => Some(Signal::USR2),
-        "SIGCONT" => Some(Signal::CONT),
-        "SIGSTOP" => Some(Signal::STOP),
-        "SIGTSTP" => Some(Signal::TSTP),
-        "SIGWINCH" => Some(Signal::WINCH),
-        other => {
-            return Err(NativeError::new(format!("Unknown signal: {other}"))
-                .with_code("ERR_UNKNOWN_SIGNAL"));
-        }
-    };
-    match (signal, pid < 0) {
-        (Some(signal), false) => kill_process(target, signal),
-        (Some(signal), true) => kill_process_group(target, signal),
-        (None, false) => test_kill_process(target),
-        (None, true) => test_kill_process_group(target),
-    }
-    .map_err(failed)?;
-    Ok(Reply::Nothing)
-}
-
-#[cfg(not(unix))]
-fn kill(pid: i64, _: &str) -> Result<Reply, NativeError> {
-    let outcome = std::process::Command::new("taskkill")
-        .args(["/T", "/F", "/PID", &pid.unsigned_abs().to_string()])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    match outcome {
-        Ok(status) if status.success() => Ok(Reply::Nothing),
-        _ => Err(NativeError::new("kill ESRCH: no such process").with_code("ESRCH")),
-    }
 }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use futures_util::{Stream, StreamExt as _};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{NativeError, NativeFuture, Request};
 use crate::engine::{Realm, Reply};
@@ -44,12 +44,7 @@ thread_local! {
 
 /// Begins an operation.
 pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
-    let id = request
-        .arguments
-        .get("id")
-        .and_then(Value::as_u64)
-        .unwrap_or_default();
-    let id = u32::try_from(id).unwrap_or_default();
+    let id = request.number("id");
     let realm = Rc::clone(realm);
     Box::pin(async move {
         match request.operation.as_str() {
