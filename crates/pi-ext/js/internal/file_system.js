@@ -47,15 +47,17 @@ export function plain(bytes) {
   return bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-// Turns numeric flags into Node's letters.
+// Turns numeric flags into Node's letters; `c` makes a file without emptying one that is there.
 export function toFlag(flags, otherwise = "r") {
   if (flags === undefined || flags === null) return otherwise;
   if (typeof flags === "string") return flags;
   const access = flags & 3;
-  const exclusive = flags & constants.O_EXCL ? "x" : "";
-  if (flags & constants.O_APPEND) return `a${exclusive}${access === 2 ? "+" : ""}`;
-  if (flags & constants.O_TRUNC || flags & constants.O_CREAT) return `w${exclusive}${access === 2 ? "+" : ""}`;
-  return access === 0 ? "r" : "r+";
+  const isExclusive = (flags & constants.O_EXCL) !== 0;
+  const ending = `${isExclusive ? "x" : ""}${access === constants.O_WRONLY ? "" : "+"}`;
+  if (flags & constants.O_APPEND) return `a${ending}`;
+  if (flags & constants.O_TRUNC || (flags & constants.O_CREAT && isExclusive)) return `w${ending}`;
+  if (flags & constants.O_CREAT) return `c${ending}`;
+  return access === constants.O_RDONLY ? "r" : "r+";
 }
 
 export function toMode(mode) {

@@ -8,7 +8,7 @@ mod metadata;
 mod trees;
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -141,18 +141,24 @@ fn run_on_two(
 }
 
 fn read_file(path: &Path) -> std::io::Result<Reply> {
-    let size = fs::metadata(path)?.len();
-    if size > LARGEST_READ {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len().min(LARGEST_READ);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    // Some files are longer than they say, such as devices.
+    file.take(LARGEST_READ + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST_READ {
         return Err(std::io::Error::other(
             "the file is too large to be read in one piece",
         ));
     }
-    fs::read(path).map(Reply::Bytes)
+    Ok(Reply::Bytes(bytes))
 }
 
 fn copy_file(path: &Path, destination: &Path, exclusive: bool) -> std::io::Result<()> {
-    if exclusive && destination.exists() {
-        return Err(std::io::ErrorKind::AlreadyExists.into());
+    if exclusive {
+        // Made here, since a look and a copy after it would let another in between. Without a source nothing is made.
+        fs::metadata(path)?;
+        descriptors::open_with(destination, "wx", None)?;
     }
     fs::copy(path, destination).map(drop)
 }

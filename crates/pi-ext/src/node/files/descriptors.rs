@@ -65,7 +65,8 @@ fn bad_descriptor(system_call: &str) -> NativeError {
     NativeError::new(format!("EBADF: bad file descriptor, {system_call}")).with_code("EBADF")
 }
 
-/// Opens a file by one of Node's flags (`r`, `w+`, `ax`, …).
+/// Opens a file by one of Node's flags (`r`, `w+`, `ax`, …), or by `c`, for which Node has only numbers: what is not
+/// there is made, and what is there stays.
 pub(super) fn open_with(path: &Path, flag: &str, mode: Option<u32>) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let plus = flag.contains('+');
@@ -73,6 +74,7 @@ pub(super) fn open_with(path: &Path, flag: &str, mode: Option<u32>) -> std::io::
     match flag.chars().next() {
         Some('r') => options.read(true).write(plus),
         Some('w') => options.read(plus).write(true).truncate(!exclusive),
+        Some('c') => options.read(plus).write(true).truncate(false),
         Some('a') => options.read(plus).append(true),
         _ => return Err(std::io::ErrorKind::InvalidInput.into()),
     };

@@ -127,6 +127,14 @@ pub(super) fn remove(path: &Path, recursive: bool, force: bool) -> io::Result<Re
 
 /// Copies a file, a link or a tree.
 pub(super) fn copy(from: &Path, to: &Path, recursive: bool, force: bool) -> io::Result<()> {
+    if to.starts_with(from) {
+        // A copy inside of what is copied would be copied, too, and again.
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    copy_entry(from, to, recursive, force)
+}
+
+fn copy_entry(from: &Path, to: &Path, recursive: bool, force: bool) -> io::Result<()> {
     let metadata = fs::symlink_metadata(from)?;
     if metadata.is_dir() {
         if !recursive {
@@ -135,7 +143,7 @@ pub(super) fn copy(from: &Path, to: &Path, recursive: bool, force: bool) -> io::
         fs::create_dir_all(to)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()), recursive, force)?;
+            copy_entry(&entry.path(), &to.join(entry.file_name()), recursive, force)?;
         }
         return Ok(());
     }
