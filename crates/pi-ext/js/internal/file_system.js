@@ -1,4 +1,5 @@
-// What `fs` and `fs/promises` share: paths, flags, stats, entries.
+// What `fs` and `fs/promises` share: paths, flags, stats, entries, watching.
+import { start } from "pi:operations";
 import { fileURLToPath } from "node:url";
 import { join, relative, resolve } from "node:path";
 
@@ -201,3 +202,25 @@ export const descriptorOperations = {
   ftruncate: { request: (descriptor, length = 0) => ["ftruncate", { descriptor, length }] },
   fchmod: { request: (descriptor, mode) => ["fchmod", { descriptor, mode: toMode(mode) }] },
 };
+
+// Watches a file or a folder: `each()` gives `[kind, name]` for every change until `stop()`.
+export function changesBelow(path, { recursive, interval }) {
+  const values = { path: toPath(path), recursive: Boolean(recursive), interval };
+  let watcher;
+  let isStopped = false;
+  return {
+    async *each() {
+      watcher = await start("watch", "open", values);
+      if (isStopped) start("watch", "close", { watcher });
+      while (!isStopped) {
+        const changes = await start("watch", "next", { ...values, watcher });
+        if (isStopped || changes === undefined) return;
+        yield* changes;
+      }
+    },
+    stop() {
+      if (!isStopped && watcher !== undefined) start("watch", "close", { watcher });
+      isStopped = true;
+    },
+  };
+}

@@ -1,6 +1,6 @@
 // fs: synchronous, with callbacks, streams and watchers.
 import { perform, start } from "pi:operations";
-import { BigIntStats, Dirent, Stats, constants, decoded, descriptorOperations, operations, plain, toBytes, toFlag, toMode, toPath } from "pi:file_system";
+import { BigIntStats, Dirent, Stats, changesBelow, constants, decoded, descriptorOperations, operations, plain, toBytes, toFlag, toMode, toPath } from "pi:file_system";
 import { EventEmitter } from "node:events";
 import { Readable, Writable } from "node:stream";
 import promises, { Dir } from "node:fs/promises";
@@ -252,22 +252,19 @@ export function createWriteStream(path, options) {
 }
 
 export class FSWatcher extends EventEmitter {
+  #changes;
   #closed = false;
 
   constructor(path, options) {
     super();
-    this.#follow({ path: toPath(path), recursive: Boolean(options?.recursive), interval: options?.interval ?? 250 });
+    this.#changes = changesBelow(path, options ?? {});
+    this.#follow();
     options?.signal?.addEventListener("abort", () => this.close(), { once: true });
   }
 
-  async #follow(values) {
+  async #follow() {
     try {
-      const watcher = await start("watch", "open", values);
-      while (!this.#closed) {
-        const changes = await start("watch", "next", { ...values, watcher });
-        if (this.#closed || changes === undefined) return;
-        for (const [kind, name] of changes) this.emit("change", kind, name);
-      }
+      for await (const [kind, name] of this.#changes.each()) if (!this.#closed) this.emit("change", kind, name);
     } catch (error) {
       if (!this.#closed) this.emit("error", error);
     }
@@ -276,6 +273,7 @@ export class FSWatcher extends EventEmitter {
   close() {
     if (this.#closed) return;
     this.#closed = true;
+    this.#changes.stop();
     this.emit("close");
   }
   ref() {

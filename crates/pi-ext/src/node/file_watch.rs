@@ -19,59 +19,52 @@ use crate::engine::{Realm, Reply};
 /// Most files of a tree that are looked at.
 const MOST_FILES: usize = 10_000;
 
+/// Milliseconds between two looks, where nobody says otherwise.
+const USUAL_INTERVAL: u64 = 250;
+
+/// Milliseconds between two looks, whoever says otherwise.
+const SHORTEST_INTERVAL: u64 = 50;
+
 /// What a file looked like.
 type Look = (Option<SystemTime>, u64);
 
 /// What the files of a watcher looked like last.
 type Files = RefCell<BTreeMap<PathBuf, Look>>;
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Arguments {
     path: PathBuf,
-    #[serde(default)]
     recursive: bool,
-    #[serde(default = "default_interval")]
-    interval: u64,
+    /// Milliseconds.
+    interval: Option<u64>,
+    watcher: u32,
 }
 
-fn default_interval() -> u64 {
-    250
-}
-
-/// Waits for the next change below a path: `next` gives `[kind, name]`.
+/// Begins an operation: `open` gives a number, `next` waits for the next changes below its path and gives
+/// `[kind, name]` each, and ends with nothing after `close`.
 pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
-    let arguments: Result<Arguments, NativeError> = request.read();
-    let known = request
-        .arguments
-        .get("watcher")
-        .and_then(serde_json::Value::as_u64);
     let weak = Rc::downgrade(realm);
     Box::pin(async move {
-        let arguments = arguments?;
-        let look = |arguments: &Arguments| look_at(&arguments.path, arguments.recursive);
+        let arguments: Arguments = request.read()?;
+        let realm = || weak.upgrade().ok_or_else(|| NativeError::new("stopped"));
         match request.operation.as_str() {
             "open" => {
-                let files = look(&arguments).map_err(|error| {
+                let files = look(&arguments).await.map_err(|error| {
                     NativeError::from_io(&error, "watch", arguments.path.to_str())
                 })?;
-                let realm = weak.upgrade().ok_or_else(|| NativeError::new("stopped"))?;
-                let watcher = realm.resources.keep(RefCell::new(files));
+                let watcher = realm()?.resources.keep(RefCell::new(files));
                 Ok(Reply::Json(json!(watcher)))
             }
             "next" => {
-                let watcher = known
-                    .and_then(|id| u32::try_from(id).ok())
-                    .unwrap_or_default();
+                let interval = arguments.interval.unwrap_or(USUAL_INTERVAL);
+                let interval = Duration::from_millis(interval.max(SHORTEST_INTERVAL));
                 loop {
-                    tokio::time::sleep(Duration::from_millis(arguments.interval.max(50))).await;
-                    let Some(realm) = weak.upgrade() else {
+                    tokio::time::sleep(interval).await;
+                    let after = look(&arguments).await.unwrap_or_default();
+                    let Some(before) = realm()?.resources.get::<Files>(arguments.watcher) else {
                         return Ok(Reply::Nothing);
                     };
-                    let Some(before) = realm.resources.get::<Files>(watcher) else {
-                        return Ok(Reply::Nothing);
-                    };
-                    let after = look(&arguments).unwrap_or_default();
                     let changes = changes(&arguments.path, &before.borrow(), &after);
                     *before.borrow_mut() = after;
                     if !changes.is_empty() {
@@ -79,9 +72,20 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
                     }
                 }
             }
+            "close" => {
+                realm()?.resources.release(arguments.watcher);
+                Ok(Reply::Nothing)
+            }
             _ => Err(request.unknown("watch")),
         }
     })
+}
+
+/// Looks at the files, off the thread of JavaScript: there may be thousands.
+async fn look(arguments: &Arguments) -> std::io::Result<BTreeMap<PathBuf, Look>> {
+    let (path, recursive) = (arguments.path.clone(), arguments.recursive);
+    let looked = tokio::task::spawn_blocking(move || look_at(&path, recursive));
+    looked.await.map_err(std::io::Error::other)?
 }
 
 fn look_at(path: &Path, recursive: bool) -> std::io::Result<BTreeMap<PathBuf, Look>> {

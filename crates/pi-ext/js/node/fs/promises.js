@@ -1,7 +1,7 @@
 // fs/promises.
 import { requireModule } from "pi:native";
 import { start } from "pi:operations";
-import { constants, decoded, operations, plain, toBytes, toFlag, toMode, toPath, toStats } from "pi:file_system";
+import { changesBelow, constants, decoded, operations, plain, toBytes, toFlag, toMode, toPath, toStats } from "pi:file_system";
 
 const forms = {};
 for (const [name, { request, answer }] of Object.entries(operations)) {
@@ -142,13 +142,17 @@ export class Dir {
 }
 
 export async function* watch(path, options = {}) {
-  const values = { path: toPath(path), recursive: Boolean(options.recursive) };
-  const watcher = await start("watch", "open", values);
-  for (;;) {
-    options.signal?.throwIfAborted();
-    const changes = await start("watch", "next", { ...values, watcher });
-    if (changes === undefined) return;
-    for (const [eventType, filename] of changes) yield { eventType, filename };
+  const { signal } = options;
+  signal?.throwIfAborted();
+  const changes = changesBelow(path, options);
+  const stop = () => changes.stop();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    for await (const [eventType, filename] of changes.each()) yield { eventType, filename };
+    signal?.throwIfAborted();
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    stop();
   }
 }
 
