@@ -6,8 +6,9 @@ let lastId = 0;
 
 function promise(id, module, operation, args, bytes) {
   return new Promise((resolve, reject) => {
-    pending.set(id, { resolve, reject });
+    // What cannot even be begun throws here, and nothing waits for it.
     begin(id, module, operation, args, bytes);
+    pending.set(id, { resolve, reject });
   });
 }
 

@@ -5,7 +5,7 @@ import {
   unregisterApiProviders,
 } from "pi:pi/api_registry";
 import { AssistantMessageEventStream, EventStream } from "pi:pi/event_stream";
-import { streamOnWire } from "pi:pi/model_streams";
+import { noUsage, streamOnWire } from "pi:pi/model_streams";
 import { Type } from "pi:pi/schema";
 import { errorsOf } from "pi:pi/schema_check";
 
@@ -77,10 +77,8 @@ export function fauxToolCall(name, args, options = {}) {
 }
 export function fauxAssistantMessage(content, options = {}) {
   const blocks = typeof content === "string" ? [fauxText(content)] : [content].flat();
-  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
-  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost };
   const { stopReason = "stop", errorMessage, timestamp = Date.now() } = options;
-  return { role: "assistant", content: blocks, api: "faux", provider: "faux", model: "faux", usage, stopReason, errorMessage, timestamp };
+  return { role: "assistant", content: blocks, api: "faux", provider: "faux", model: "faux", usage: noUsage(), stopReason, errorMessage, timestamp };
 }
 
 export function createAssistantMessageEventStream() {
@@ -132,17 +130,21 @@ export function getProviders() {
   return [...new Set(call("models.all").map((model) => model.provider))];
 }
 
-const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh"];
+const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+// Levels that a model has only where it says so.
+const RARE_LEVELS = ["xhigh", "max"];
 export function getSupportedThinkingLevels(model) {
   if (!model.reasoning) return ["off"];
   const map = model.thinkingLevelMap ?? {};
-  return LEVELS.filter((level) => map[level] !== null && (level !== "xhigh" || map.xhigh !== undefined));
+  return LEVELS.filter((level) => map[level] !== null && (map[level] !== undefined || !RARE_LEVELS.includes(level)));
 }
+// Returns the level, or the next one above that a model has, or else the next below.
 export function clampThinkingLevel(model, level) {
   const supported = getSupportedThinkingLevels(model);
-  if (supported.includes(level)) return level;
   const wanted = LEVELS.indexOf(level);
-  return supported.reduce((best, one) => (Math.abs(LEVELS.indexOf(one) - wanted) < Math.abs(LEVELS.indexOf(best) - wanted) ? one : best));
+  if (wanted < 0) return supported[0] ?? "off";
+  const isAbove = (one) => LEVELS.indexOf(one) >= wanted;
+  return supported.find(isAbove) ?? supported.at(-1) ?? "off";
 }
 
 export function validateToolArguments(tool, toolCall) {

@@ -19,7 +19,7 @@ function encode(text, encoding) {
     case "hex": {
       const bytes = new Uint8Array(text.length >> 1);
       for (let index = 0; index < bytes.length; index++) {
-        const value = Number.parseInt(text.slice(index * 2, index * 2 + 2), 16);
+        const value = Number(`0x${text.slice(index * 2, index * 2 + 2)}`);
         if (Number.isNaN(value)) return bytes.subarray(0, index);
         bytes[index] = value;
       }

@@ -95,7 +95,6 @@ export function isDeepStrictEqual(a, b) {
   return deepEqual(a, b, true);
 }
 
-// eslint-disable-next-line no-control-regex
 const ANSI = /[\u001b\u009b][[\]()#;?]*(?:(?:(?:[a-zA-Z\d]*(?:;[-a-zA-Z\d/#&.:=?%@~_]*)*)?\u0007)|(?:(?:\d{1,4}(?:;\d{0,4})*)?[\dA-PR-TZcf-nq-uy=><~]))/g;
 
 export function stripVTControlCharacters(text) {
@@ -118,7 +117,7 @@ export function styleText(styles, text) {
 }
 
 export function parseArgs(config = {}) {
-  const { args = globalThis.process.argv.slice(2), options = {}, allowPositionals = !config.strict, strict = true } = config;
+  const { args = globalThis.process.argv.slice(2), options = {}, strict = true, allowPositionals = !strict } = config;
   const values = Object.create(null);
   const positionals = [];
   const byShort = new Map(Object.entries(options).filter(([, option]) => option.short).map(([name, option]) => [option.short, name]));

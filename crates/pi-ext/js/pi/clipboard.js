@@ -11,6 +11,8 @@ function copyWith([program, ...args], text) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: ["pipe", "ignore", "ignore"] });
     child.on("error", reject);
+    // How it ends tells more than that it stopped reading.
+    child.stdin.on("error", () => {});
     child.on("close", (code) => (code === 0 ? resolve() : reject(new Error(`${program} ended with ${code}`))));
     child.stdin.end(text);
   });

@@ -27,8 +27,9 @@ export function exec(command, args, options = {}) {
     if (options.timeout > 0) timer = setTimeout(kill, options.timeout);
     if (options.signal?.aborted) kill();
     else options.signal?.addEventListener("abort", kill, { once: true });
-    child.stdout?.on("data", (data) => (stdout += data.toString()));
-    child.stderr?.on("data", (data) => (stderr += data.toString()));
+    // As text, since a character may stand on the border of two pieces.
+    child.stdout?.setEncoding("utf8").on("data", (text) => (stdout += text));
+    child.stderr?.setEncoding("utf8").on("data", (text) => (stderr += text));
     child.on("error", () => end(1));
     child.on("close", (code) => end(code ?? 0));
   });

@@ -2,10 +2,14 @@
 import { AssistantMessageEventStream } from "pi:pi/event_stream";
 import { perform } from "pi:pi/work";
 
-function emptyMessage(model) {
+// The usage of an answer that has cost nothing yet.
+export function noUsage() {
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
-  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost };
-  return { role: "assistant", content: [], api: model.api, provider: model.provider, model: model.id, usage, stopReason: "stop", timestamp: Date.now() };
+  return { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost };
+}
+
+function emptyMessage(model) {
+  return { role: "assistant", content: [], api: model.api, provider: model.provider, model: model.id, usage: noUsage(), stopReason: "stop", timestamp: Date.now() };
 }
 
 // How each kind of event changes the message so far.

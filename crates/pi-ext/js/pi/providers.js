@@ -14,8 +14,8 @@ function configOf(path, name) {
 export async function stream(path, name, model, context, options, signalId) {
   const config = configOf(path, name);
   const ask = config.streamSimple ?? config.stream;
-  const events = await ask.call(config, model, context, { ...options, signal: signalOf(signalId) });
   try {
+    const events = await ask.call(config, model, context, { ...options, signal: signalOf(signalId) });
     let final;
     for await (const event of events) {
       if (event.type === "done") final = event.message;

@@ -264,6 +264,52 @@ async fn a_name_is_the_same_however_it_is_asked_for() {
     assert!(sent.contains("[true,true,true]"), "{sent}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_program_says_reaches_an_extension_in_whole_characters() {
+    let world = World::new();
+    // The first letter puts the border of two pieces into the middle of a character.
+    let source = r#"
+        const SCRIPT = "printf x; yes é | tr -d '\n' | head -c 300000";
+        export default (pi) => pi.on("input", async () => {
+            const { stdout, code } = await pi.exec("/bin/sh", ["-c", SCRIPT], { cwd: "/" });
+            return { action: "transform", text: `${code} ${stdout.length} ${stdout.includes("�")}` };
+        });
+    "#;
+    world.load("runs.js", source).await.unwrap();
+    let result = world.emit(json!({"type": "input", "text": ""})).await;
+    assert_eq!(result["text"], "0 150001 false");
+}
+
+#[tokio::test]
+async fn the_thinking_levels_of_a_model_are_those_it_says() {
+    let world = World::new();
+    let source = r#"
+        import { clampThinkingLevel, getSupportedThinkingLevels } from "@earendil-works/pi-ai";
+        const usual = { reasoning: true };
+        const own = { reasoning: true, thinkingLevelMap: { off: null, low: null, xhigh: "x", max: "m" } };
+        export default (pi) => pi.on("input", () => ({ action: "transform", text: JSON.stringify([
+            getSupportedThinkingLevels({}), getSupportedThinkingLevels(usual), getSupportedThinkingLevels(own),
+            clampThinkingLevel(usual, "max"), clampThinkingLevel(own, "low"), clampThinkingLevel(own, "max"), clampThinkingLevel(own, "?"),
+        ]) }));
+    "#;
+    world.load("levels.js", source).await.unwrap();
+    let result = world.emit(json!({"type": "input", "text": ""})).await;
+    let told: Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        told,
+        json!([
+            ["off"],
+            ["off", "minimal", "low", "medium", "high"],
+            ["minimal", "medium", "high", "xhigh", "max"],
+            "high",
+            "medium",
+            "max",
+            "minimal"
+        ])
+    );
+}
+
 #[tokio::test]
 async fn what_an_extension_does_to_the_language_ends_with_its_loading() {
     let world = World::new();
