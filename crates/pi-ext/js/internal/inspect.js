@@ -11,7 +11,6 @@ function quote(text) {
     .replace(/\n/g, "\\n")
     .replace(/\r/g, "\\r")
     .replace(/\t/g, "\\t")
-    // eslint-disable-next-line no-control-regex
     .replace(/[\x00-\x1f\x7f]/g, (character) => `\\x${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`);
   return mark + (mark === "'" ? escaped.replace(/'/g, "\\'") : escaped) + mark;
 }

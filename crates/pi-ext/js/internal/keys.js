@@ -127,14 +127,13 @@ export function schemeOf(algorithm, key) {
   };
 }
 
-const ENCODED = (key, encoding) => (encoding ? key.export(encoding) : key);
+const encoded = (key, encoding) => (encoding ? key.export(encoding) : key);
 
 export function generateKeyPairSync(kind, options = {}) {
-  const arguments_ = { kind, curve: options.namedCurve ?? "", length: options.modulusLength ?? 2048 };
-  const bytes = perform("crypto", "generateKey", arguments_);
+  const bytes = perform("crypto", "generateKey", { kind, curve: options.namedCurve ?? "", length: options.modulusLength ?? 2048 });
   const privateKey = new KeyObject("private", Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   return {
-    publicKey: ENCODED(createPublicKey(privateKey), options.publicKeyEncoding),
-    privateKey: ENCODED(privateKey, options.privateKeyEncoding),
+    publicKey: encoded(createPublicKey(privateKey), options.publicKeyEncoding),
+    privateKey: encoded(privateKey, options.privateKeyEncoding),
   };
 }

@@ -30,6 +30,7 @@ export function initializeWritable(stream, options) {
     corked: 0,
     needDrain: false,
     ending: false,
+    finishing: false,
     finished: false,
     endCallbacks: [],
   };

@@ -1,5 +1,5 @@
 // `typebox/compile`: a schema with its checks.
-import { check, errorsOf, withDefaults } from "pi:pi/schema_check";
+import { check, errorsOf, parsed } from "pi:pi/schema_check";
 
 export class Validator {
   constructor(schema) {
@@ -15,10 +15,7 @@ export class Validator {
     return errorsOf(this.schema, value);
   }
   Parse(value) {
-    const filled = withDefaults(this.schema, value);
-    const [error] = errorsOf(this.schema, filled);
-    if (error) throw new Error(`${error.path || "the value"} ${error.message}`);
-    return filled;
+    return parsed(this.schema, value);
   }
 }
 export function Compile(schema) {

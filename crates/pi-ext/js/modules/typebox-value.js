@@ -1,5 +1,5 @@
 // `typebox/value`: values against schemas.
-import { check, errorsOf, withDefaults } from "pi:pi/schema_check";
+import { assertFits, check, errorsOf, parsed, withDefaults } from "pi:pi/schema_check";
 
 export function Check(schema, value) {
   return check(schema, value);
@@ -17,13 +17,10 @@ export function Equal(one, other) {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 export function Assert(schema, value) {
-  const [error] = errorsOf(schema, value);
-  if (error) throw new Error(`${error.path || "the value"} ${error.message}`);
+  assertFits(schema, value);
 }
 export function Parse(schema, value) {
-  const filled = withDefaults(schema, value);
-  Assert(schema, filled);
-  return filled;
+  return parsed(schema, value);
 }
 export function Decode(schema, value) {
   return Parse(schema, value);

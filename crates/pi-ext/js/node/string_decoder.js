@@ -1,5 +1,6 @@
 // string_decoder.
 import { Buffer } from "node:buffer";
+import { incompleteTail } from "pi:web/encoding";
 
 export class StringDecoder {
   #held = Buffer.alloc(0);
@@ -14,13 +15,7 @@ export class StringDecoder {
   #waiting(bytes) {
     switch (this.encoding) {
       case "utf8":
-        for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-          const byte = bytes[bytes.length - back];
-          if ((byte & 0xc0) === 0x80) continue;
-          const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-          return length > back ? back : 0;
-        }
-        return 0;
+        return incompleteTail(bytes);
       case "utf16le":
         return bytes.length % 2;
       case "base64":

@@ -87,4 +87,3 @@ export function insertText(text) {
 export function remember(text) {
   guarded("addToHistory", () => active?.editor.addToHistory?.(text));
 }
-

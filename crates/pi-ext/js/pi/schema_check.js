@@ -78,6 +78,19 @@ export function check(schema, value) {
   return errorsOf(schema, value).length === 0;
 }
 
+// Throws what is wrong with a value first.
+export function assertFits(schema, value) {
+  const [error] = errorsOf(schema, value);
+  if (error) throw new Error(`${error.path || "the value"} ${error.message}`);
+}
+
+// Returns a value with the defaults of a schema, if it fits then.
+export function parsed(schema, value) {
+  const filled = withDefaults(schema, value);
+  assertFits(schema, filled);
+  return filled;
+}
+
 // Fills in what a schema says by default.
 export function withDefaults(schema, value) {
   if (value === undefined) value = structuredClone(schema?.default);

@@ -83,9 +83,11 @@ const rawListeners = new Set();
 export function listenRaw(listener) {
   rawListeners.add(listener);
   if (rawListeners.size === 1) change("rawInput", { listening: true });
-  return () => {
-    if (rawListeners.delete(listener) && rawListeners.size === 0) change("rawInput", { listening: false });
-  };
+  return () => ignoreRaw(listener);
+}
+
+function ignoreRaw(listener) {
+  if (rawListeners.delete(listener) && rawListeners.size === 0) change("rawInput", { listening: false });
 }
 
 // Called by the program with what was typed; tells what goes on in its place, and null where nothing does.
@@ -101,7 +103,6 @@ export function rawInput(data) {
 }
 
 const schemeListeners = new Set();
-
 const sizeListeners = new Set();
 
 // Lets a function hear of another size of the terminal; returns what ends that.
@@ -161,9 +162,7 @@ export const tui = {
   start() {},
   stop() {},
   addInputListener: listenRaw,
-  removeInputListener(listener) {
-    if (rawListeners.delete(listener) && rawListeners.size === 0) change("rawInput", { listening: false });
-  },
+  removeInputListener: ignoreRaw,
   getShowHardwareCursor: () => facts().hardwareCursor === true,
   setShowHardwareCursor() {},
   getClearOnShrink: () => false,

@@ -1,8 +1,9 @@
 // Settings as extensions read them. What is set here holds for the object and goes into no file.
 import { call } from "pi:host";
+import { DEFAULT_COMPACTION_SETTINGS } from "pi:pi/summaries";
 
 const DEFAULTS = {
-  compaction: { enabled: true, reserveTokens: 16384, keepRecentTokens: 20000 },
+  compaction: DEFAULT_COMPACTION_SETTINGS,
   retry: { enabled: true, maxRetries: 3, baseDelayMs: 2000 },
   branchSummary: { reserveTokens: 16384, skipPrompt: false },
   steeringMode: "one-at-a-time",

@@ -163,4 +163,3 @@ export function getSettingsListTheme() {
     hint: fg("dim"),
   };
 }
-

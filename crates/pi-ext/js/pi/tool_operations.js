@@ -1,7 +1,7 @@
 // How tools of the program reach files and shells through operations that an extension brings.
 import { call } from "pi:host";
 
-const toText = (bytes) => (typeof bytes === "string" ? Buffer.from(bytes) : Buffer.from(bytes)).toString("base64");
+const toText = (data) => Buffer.from(data).toString("base64");
 
 const FILE_OPERATIONS = ["readFile", "writeFile", "access", "mkdir", "exists", "stat", "isDirectory", "readdir"];
 

@@ -1,34 +1,21 @@
 // Components below each other, with space around them and a background.
-import { mouseToChildren } from "pi:tui/container";
+import { Container, mouseToChildren } from "pi:tui/container";
 import { filled } from "pi:tui/measure";
 
-export class Box {
-  children = [];
+export class Box extends Container {
   #paddingX;
   #paddingY;
   #background;
   #drawn;
 
   constructor(paddingX = 1, paddingY = 1, background = undefined) {
+    super();
     this.#paddingX = paddingX;
     this.#paddingY = paddingY;
     this.#background = background;
   }
-  addChild(component) {
-    this.children.push(component);
-  }
-  removeChild(component) {
-    const place = this.children.indexOf(component);
-    if (place >= 0) this.children.splice(place, 1);
-  }
-  clear() {
-    this.children = [];
-  }
   setBgFn(background) {
     this.#background = background;
-  }
-  invalidate() {
-    for (const child of this.children) child.invalidate?.();
   }
   #innerWidth(width) {
     return Math.max(1, width - this.#paddingX * 2);

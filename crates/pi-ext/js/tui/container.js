@@ -1,6 +1,6 @@
 // Components below each other. A component is anything with `render(width)`, which returns lines.
 
-// Hands a mouse event to the child at its row; `offset` is where the children begin.
+// Hands a mouse event to the child at its row; `width` is what the children are drawn in.
 export function mouseToChildren(children, event, width = event.width) {
   let top = 0;
   for (const { component, height } of children) {

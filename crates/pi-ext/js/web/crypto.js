@@ -1,6 +1,7 @@
 // Web Crypto: random values, digests, HMAC, AES, key derivation, and signatures with RSA, ECDSA and Ed25519.
 import { perform, start } from "pi:operations";
-import { bytesOf } from "pi:web/encoding";
+import { concat } from "pi:web/blob";
+import { base64Decode, base64Encode, bytesOf } from "pi:web/encoding";
 import { DOMException } from "pi:web/events";
 import { fromJwk, toJwk } from "pi:jwk";
 
@@ -10,14 +11,8 @@ function plain(bytes) {
 
 // Puts the parts of an operation's bytes together; the last one needs no length.
 function joined(...given) {
-  const parts = given.map((part) => plain(bytesOf(part)));
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.length;
-  }
-  return { parts: parts.slice(0, -1).map((part) => part.length), bytes };
+  const parts = given.map((part) => bytesOf(part));
+  return { parts: parts.slice(0, -1).map((part) => part.length), bytes: concat(parts) };
 }
 
 const NAMES = ["HMAC", "PBKDF2", "HKDF", "AES-GCM", "AES-CBC", "AES-CTR", "RSASSA-PKCS1-v1_5", "RSA-PSS", "ECDSA", "Ed25519"];
@@ -58,15 +53,6 @@ function described(algorithm, bytes) {
   if (algorithm.namedCurve) details.namedCurve = algorithm.namedCurve;
   if (algorithm.modulusLength) Object.assign(details, { modulusLength: algorithm.modulusLength, publicExponent: algorithm.publicExponent });
   return details;
-}
-
-function fromBase64Url(text) {
-  const binary = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
-}
-
-function toBase64Url(bytes) {
-  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 }
 
 // What a signature is made with, in the words of the native side.
@@ -132,7 +118,7 @@ const subtle = {
     const isSecret = ["HMAC", "PBKDF2", "HKDF", "AES-GCM", "AES-CBC", "AES-CTR"].includes(name);
     const isOct = format === "jwk" && data?.kty === "oct";
     if (isSecret && (format === "raw" || isOct)) {
-      const secret = isOct ? fromBase64Url(data.k) : Uint8Array.from(bytesOf(data));
+      const secret = Uint8Array.from(isOct ? base64Decode(data.k) : bytesOf(data));
       return new CryptoKey("secret", described(algorithm, secret), extractable, [...usages], secret);
     }
     if (name in SIGNING && (format === "pkcs8" || format === "spki")) {
@@ -150,7 +136,7 @@ const subtle = {
     if (!key.extractable) throw new DOMException("the key is not extractable", "InvalidAccessError");
     const natural = { secret: "raw", private: "pkcs8", public: "spki" }[key.type];
     if (format === natural) return key.secret.slice().buffer;
-    if (format === "jwk" && key.type === "secret") return { kty: "oct", k: toBase64Url(key.secret), ext: true, key_ops: [...key.usages] };
+    if (format === "jwk" && key.type === "secret") return { kty: "oct", k: base64Encode(key.secret, true), ext: true, key_ops: [...key.usages] };
     if (format === "jwk") {
       const half = key.type === "private" ? Buffer.from(perform("crypto", "publicKey", {}, key.secret)) : undefined;
       return { key_ops: [...key.usages], ext: key.extractable, ...toJwk(key.type, Buffer.from(key.secret), half) };

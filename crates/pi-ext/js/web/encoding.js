@@ -42,8 +42,8 @@ const LABELS = {
   latin1: "windows-1252", "iso-8859-1": "windows-1252", ascii: "windows-1252", "us-ascii": "windows-1252", "windows-1252": "windows-1252",
 };
 
-// Returns how many bytes at the end belong to a character that is not complete.
-function incompleteTail(bytes) {
+// Returns how many bytes at the end belong to a character of UTF-8 that is not complete.
+export function incompleteTail(bytes) {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back];
     if ((byte & 0xc0) === 0x80) continue;

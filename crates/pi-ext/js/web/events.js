@@ -112,13 +112,14 @@ export class EventTarget {
 }
 
 // Adds an `onname` property that behaves as a listener.
-function eventProperty(prototype, type) {
+export function eventProperty(prototype, type) {
   const handlers = new WeakMap();
   Object.defineProperty(prototype, `on${type}`, {
     get() {
       return handlers.get(this)?.handler ?? null;
     },
-    set(handler) {
+    set(given) {
+      const handler = typeof given === "function" ? given : null;
       const known = handlers.get(this);
       if (known) known.handler = handler;
       else {
@@ -202,5 +203,3 @@ export class AbortController {
 for (const type of [Event, EventTarget, CustomEvent, AbortSignal, AbortController]) {
   Object.defineProperty(type.prototype, Symbol.toStringTag, { value: type.name, configurable: true });
 }
-
-export { eventProperty };

@@ -3,7 +3,8 @@ import { start, startAbortable } from "pi:operations";
 import { bytesOf } from "pi:web/encoding";
 import { Blob, FormData, blobBytes, concat, encodeForm } from "pi:web/blob";
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// A token as HTTP has it.
+export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 export class Headers {
   #map = new Map();
@@ -328,4 +329,3 @@ export async function fetch(input, init) {
   const url = new URL(answer.url);
   return Response._received(answer, isEmpty ? null : bodyStream(answer.body, signal), url.href !== request.url.replace(/#.*$/, ""));
 }
-

@@ -279,13 +279,11 @@ function service(name, extra, format) {
   return new Proxy(type, { apply: (target, self, args) => new target(...args) });
 }
 
-const UNITS = { second: 1, minute: 1, hour: 1, day: 1, week: 1, month: 1, quarter: 1, year: 1 };
-
 function kindOf(options) {
   return options.timeStyle || options.hour || options.minute || options.second ? "any" : "date";
 }
 
-// What is said of the nearest days, weeks and so on.
+// The units there are, and what is said of the nearest days, weeks and so on.
 const NEAREST = { day: ["yesterday", "today", "tomorrow"], hour: [undefined, "this hour"], minute: [undefined, "this minute"], second: [undefined, "now"] };
 for (const unit of ["week", "month", "quarter", "year"]) NEAREST[unit] = [`last ${unit}`, `this ${unit}`, `next ${unit}`];
 
@@ -326,7 +324,7 @@ export const Intl = {
   }),
   RelativeTimeFormat: service("RelativeTimeFormat", {}, (self, value, unit) => {
     const name = String(unit).replace(/s$/, "");
-    if (!(name in UNITS)) throw new RangeError(`Invalid unit argument for format() '${unit}'`);
+    if (!Object.hasOwn(NEAREST, name)) throw new RangeError(`Invalid unit argument for format() '${unit}'`);
     const nearest = self.options.numeric === "auto" ? NEAREST[name][value + 1] : undefined;
     if (nearest) return nearest;
     const amount = Math.abs(value);

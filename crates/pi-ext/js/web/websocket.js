@@ -1,8 +1,9 @@
 // WebSocket.
 import { start } from "pi:operations";
 import { bytesOf } from "pi:web/encoding";
-import { DOMException, Event, EventTarget } from "pi:web/events";
+import { DOMException, Event, EventTarget, eventProperty } from "pi:web/events";
 import { Blob } from "pi:web/blob";
+import { Headers, TOKEN } from "pi:web/fetch";
 
 export class MessageEvent extends Event {
   constructor(type, options = {}) {
@@ -31,13 +32,10 @@ export class ErrorEvent extends Event {
 }
 
 const STATES = { CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3 };
-// A token as HTTP has it.
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 export class WebSocket extends EventTarget {
   #id = undefined;
   #state = STATES.CONNECTING;
-  #handlers = {};
   #last = Promise.resolve();
   binaryType = "blob";
   bufferedAmount = 0;
@@ -132,42 +130,9 @@ export class WebSocket extends EventTarget {
     this.#state = STATES.CLOSING;
     if (this.#id !== undefined) this.#last = this.#last.then(() => start("websocket", "close", { id: this.#id, code, reason }));
   }
-
-  #handler(type) {
-    return this.#handlers[type] ?? null;
-  }
-  #setHandler(type, handler) {
-    const before = this.#handlers[type];
-    if (before) this.removeEventListener(type, before);
-    this.#handlers[type] = typeof handler === "function" ? handler : null;
-    if (this.#handlers[type]) this.addEventListener(type, handler);
-  }
-  get onopen() {
-    return this.#handler("open");
-  }
-  set onopen(handler) {
-    this.#setHandler("open", handler);
-  }
-  get onmessage() {
-    return this.#handler("message");
-  }
-  set onmessage(handler) {
-    this.#setHandler("message", handler);
-  }
-  get onerror() {
-    return this.#handler("error");
-  }
-  set onerror(handler) {
-    this.#setHandler("error", handler);
-  }
-  get onclose() {
-    return this.#handler("close");
-  }
-  set onclose(handler) {
-    this.#setHandler("close", handler);
-  }
 }
 for (const [name, value] of Object.entries(STATES)) {
   Object.defineProperty(WebSocket, name, { value, enumerable: true });
   Object.defineProperty(WebSocket.prototype, name, { value, enumerable: true });
 }
+for (const type of ["open", "message", "error", "close"]) eventProperty(WebSocket.prototype, type);
