@@ -2,11 +2,8 @@
 const { call } = globalThis[Symbol.for("pi.connection")];
 const ask = (method, ...args) => call("terminal", method, args);
 
-const PLAIN = /^[ -~]*$/;
-
-// Most text is plain, and as wide as it is long.
 export function widthOf(text) {
-  return typeof text === "string" && PLAIN.test(text) ? text.length : ask("widthOf", text);
+  return ask("widthOf", text);
 }
 export function truncateText(text, width, ellipsis) {
   return ask("truncateText", text, width, ellipsis);

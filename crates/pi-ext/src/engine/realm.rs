@@ -13,7 +13,6 @@ use std::time::Duration;
 use rquickjs::{Array, Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 use tokio::sync::oneshot;
 
-use super::terminal::Parts;
 use super::values::{self, Reply};
 use super::watchdog::{Budgets, Effort, Pulse, Watchdog};
 use super::{EngineOptions, timers::Timers};
@@ -22,6 +21,7 @@ use crate::error::{EngineError, Thrown};
 use crate::host::{ConsoleLevel, ConsoleLine, Fault, FaultKind};
 use crate::loader::{ExtensionLoader, ExtensionResolver, ModuleTable};
 use crate::node::{NativeError, Resources};
+use crate::terminal_kit::Parts;
 
 /// Bytes on the heap before garbage is first looked for. Loading makes hardly any, and a look costs more
 /// the more has been loaded.
@@ -78,7 +78,7 @@ pub(crate) struct Realm {
     flooding: Cell<bool>,
     pub(crate) timers: Timers,
     pub(crate) resources: Resources,
-    pub(crate) parts: Parts,
+    pub(crate) parts: RefCell<Parts>,
     pub(crate) modules: Rc<ModuleTable>,
     pub(crate) options: Arc<EngineOptions>,
     pub(crate) watchdog: Rc<Watchdog>,
@@ -120,7 +120,7 @@ impl Realm {
             flooding: Cell::new(false),
             timers: Timers::default(),
             resources: Resources::default(),
-            parts: Parts::default(),
+            parts: RefCell::default(),
             modules,
             options,
             watchdog,
@@ -471,11 +471,11 @@ fn is_out_of_memory(thrown: &Thrown) -> bool {
         || (thrown.name.is_empty() && thrown.message == "null")
 }
 
+/// Remembers a rejected promise until the jobs are done; forgets it when somebody looks.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands its tracker the values"
 )]
-/// Remembers a rejected promise until the jobs are done; forgets it when somebody looks.
 fn track_rejection<'js>(ctx: Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_handled: bool) {
     let Ok(realm) = Realm::current() else {
         return;

@@ -1,15 +1,13 @@
 //! The module `pi:terminal`: the program's terminal library, for our JavaScript components.
 //!
 //! What is asked for in every frame crosses as plain values; the rest as JSON under a name. Parts
-//! are kept here under a number until JavaScript is done with theirs.
+//! are kept by the realm, under a number, until JavaScript is done with theirs.
 
 #![expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands a native function its arguments by value"
 )]
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rquickjs::function::Opt;
@@ -21,7 +19,7 @@ use super::realm::Realm;
 use super::values::{argument_to_json, json_to_value, value_to_json};
 use crate::host::HostError;
 use crate::node::NativeError;
-use crate::terminal_kit::{KitPart, TerminalKit, WideEdge};
+use crate::terminal_kit::{self, NO_KIT, TerminalKit, columns};
 
 const EXPORTS: [&str; 10] = [
     "answer",
@@ -35,25 +33,6 @@ const EXPORTS: [&str; 10] = [
     "widthOf",
     "wrapText",
 ];
-
-/// The widest line anybody can ask for; a terminal is never wider.
-const WIDEST: f64 = 100_000.0;
-
-/// The parts that JavaScript components stand on.
-#[derive(Default)]
-pub(crate) struct Parts {
-    parts: RefCell<HashMap<u32, Box<dyn KitPart>>>,
-    last: Cell<u32>,
-}
-
-impl Parts {
-    fn keep(&self, part: Box<dyn KitPart>) -> u32 {
-        let id = self.last.get().wrapping_add(1);
-        self.last.set(id);
-        self.parts.borrow_mut().insert(id, part);
-        id
-    }
-}
 
 /// Text of JavaScript, where half of a surrogate pair may stand alone.
 struct Text(String);
@@ -111,21 +90,8 @@ fn kit(ctx: &Ctx<'_>) -> Result<Arc<dyn TerminalKit>> {
     let realm = Realm::current()?;
     match &realm.options.terminal_kit {
         Some(kit) => Ok(Arc::clone(&kit.0)),
-        None => Err(Exception::throw_message(
-            ctx,
-            "this program has no terminal library for the components of extensions",
-        )),
+        None => Err(Exception::throw_message(ctx, NO_KIT)),
     }
-}
-
-/// Turns a number of JavaScript into columns.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the number is clamped, and not a number becomes none"
-)]
-fn columns(number: f64) -> usize {
-    number.clamp(0.0, WIDEST) as usize
 }
 
 fn width_of(ctx: Ctx<'_>, text: Text) -> Result<u32> {
@@ -142,13 +108,8 @@ fn wrap_text(ctx: Ctx<'_>, text: Text, width: f64) -> Result<Vec<String>> {
 }
 
 fn slice_text(ctx: Ctx<'_>, line: Text, start: f64, length: f64, strict: bool) -> Result<String> {
-    let start = columns(start);
-    let edge = if strict {
-        WideEdge::Drop
-    } else {
-        WideEdge::Keep
-    };
-    Ok(kit(&ctx)?.slice(&line.0, start..start + columns(length), edge))
+    let kit = kit(&ctx)?;
+    Ok(terminal_kit::slice(&*kit, &line.0, start, length, strict))
 }
 
 fn key_name(ctx: Ctx<'_>, sequence: Text) -> Result<Option<String>> {
@@ -168,7 +129,7 @@ fn answer<'js>(ctx: Ctx<'js>, question: String, arguments: Opt<Value<'js>>) -> R
 fn make_part<'js>(ctx: Ctx<'js>, kind: String, options: Opt<Value<'js>>) -> Result<u32> {
     let options = argument_to_json(&ctx, options)?;
     match kit(&ctx)?.part(&kind, options) {
-        Ok(part) => Ok(Realm::current()?.parts.keep(part)),
+        Ok(part) => Ok(Realm::current()?.parts.borrow_mut().keep(part)),
         Err(error) => Err(NativeError::from(error).throw(&ctx)),
     }
 }
@@ -181,17 +142,12 @@ fn call_part<'js>(
 ) -> Result<Value<'js>> {
     let arguments = argument_to_json(&ctx, arguments)?;
     let realm = Realm::current()?;
-    let mut parts = realm.parts.parts.borrow_mut();
-    let answer = match parts.get_mut(&id) {
-        Some(part) => part.call(&method, arguments),
-        None => Err(HostError::new("this component was disposed of")),
-    };
-    drop(parts);
+    let answer = realm.parts.borrow_mut().call(id, &method, arguments);
     value_or_throw(&ctx, answer)
 }
 
 fn drop_part(id: u32) -> Result<()> {
-    Realm::current()?.parts.parts.borrow_mut().remove(&id);
+    Realm::current()?.parts.borrow_mut().release(id);
     Ok(())
 }
 
