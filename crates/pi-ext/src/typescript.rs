@@ -85,17 +85,7 @@ pub fn prepare(
         _ => preferred,
     };
     if format == SourceFormat::CommonJs && !source_type.is_typescript() {
-        // CommonJS is sloppy code: what the module grammar refuses may be fine.
-        let script = source_type.with_module(false).with_commonjs(true);
-        let parsed = Parser::new(&allocator, source, script).parse();
-        fail_on_error(path, source, &parsed)?;
-        return Ok(PreparedSource {
-            format,
-            code: without_hashbang(source),
-            map: None,
-            exports: commonjs_exports::find(&parsed.program),
-            imports: Vec::new(),
-        });
+        return prepare_script(path, source, source_type);
     }
     fail_on_error(path, source, &parsed)?;
     let imports = requested_names(&parsed);
@@ -134,6 +124,25 @@ pub fn prepare(
         map,
         exports,
         imports,
+    })
+}
+
+/// Prepares plain CommonJS. It is sloppy code: what the module grammar refuses may be fine.
+fn prepare_script(
+    path: &Path,
+    source: &str,
+    source_type: SourceType,
+) -> Result<PreparedSource, SyntaxError> {
+    let allocator = Allocator::default();
+    let script = source_type.with_module(false).with_commonjs(true);
+    let parsed = Parser::new(&allocator, source, script).parse();
+    fail_on_error(path, source, &parsed)?;
+    Ok(PreparedSource {
+        format: SourceFormat::CommonJs,
+        code: without_hashbang(source),
+        map: None,
+        exports: commonjs_exports::find(&parsed.program),
+        imports: Vec::new(),
     })
 }
 
