@@ -17,6 +17,9 @@ use super::error::OAuthError;
 /// A browser sends a few hundred bytes; more than this is not a browser.
 const REQUEST_LIMIT: usize = 16 * 1024;
 const REQUEST_TIME_LIMIT: Duration = Duration::from_secs(10);
+/// A listener that fails, as one out of descriptors does, fails again at once: without a pause the
+/// wait would keep a processor busy.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the browser's answer must look like.
 #[derive(Debug, Clone)]
@@ -42,7 +45,7 @@ enum Answer {
     Ignored(Page),
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Page {
     status: &'static str,
     title: &'static str,
@@ -73,7 +76,10 @@ impl CallbackServer {
                         connections.spawn(serve(stream, self.route.clone()));
                     }
                     // A connection that broke while it was accepted; the listener is still good.
-                    Err(error) => tracing::debug!(%error, "a sign-in callback was not accepted"),
+                    Err(error) => {
+                        tracing::debug!(%error, "a sign-in callback was not accepted");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
                 },
                 Some(served) = connections.join_next() => match served {
                     Ok(Some(Answer::Code(code))) => return Ok(code),
@@ -112,11 +118,7 @@ async fn serve(mut stream: TcpStream, route: CallbackRoute) -> Option<Answer> {
             title: "Not signed in",
             text: format!("The service did not grant access: {description}"),
         },
-        Answer::Ignored(page) => Page {
-            status: page.status,
-            title: page.title,
-            text: page.text.clone(),
-        },
+        Answer::Ignored(page) => page.clone(),
     };
     // Whether the browser still listens does not change what it has told us.
     if let Err(error) = write_page(&mut stream, &page).await {
