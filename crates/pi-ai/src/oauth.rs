@@ -23,6 +23,7 @@ mod token;
 mod xai;
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
@@ -32,11 +33,14 @@ use tokio_util::sync::CancellationToken;
 pub use anthropic::AnthropicSignIn;
 pub use error::OAuthError;
 pub use github_copilot::GithubCopilotSignIn;
+pub(crate) use interaction::choose;
 pub use interaction::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt};
 pub use kimi_coding::KimiCodingSignIn;
 pub use meta::MetaSignIn;
 pub use openai_codex::OpenAiCodexSignIn;
+pub(crate) use openai_codex::codex_account;
 pub use openrouter::OpenRouterSignIn;
+pub(crate) use radius::PUBLIC_GATEWAY;
 pub use radius::RadiusSignIn;
 pub use xai::XaiSignIn;
 
@@ -116,6 +120,17 @@ pub trait OAuthFlow: Send + Sync {
             ..OAuthRequestAuth::default()
         }
     }
+}
+
+/// Takes a step of a sign-in unless the person cancels it first.
+pub(crate) async fn unless_cancelled<T>(
+    cancel: &CancellationToken,
+    step: impl Future<Output = Result<T, OAuthError>>,
+) -> Result<T, OAuthError> {
+    cancel
+        .run_until_cancelled(step)
+        .await
+        .unwrap_or(Err(OAuthError::Cancelled))
 }
 
 /// How requests carry the token of a sign-in.

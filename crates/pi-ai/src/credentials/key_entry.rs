@@ -8,7 +8,7 @@ use super::credential::ApiKeyCredential;
 use super::provider_auth::{ApiKeyAuth, KeySource};
 use crate::env_vars;
 use crate::json::JsonObject;
-use crate::oauth::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError};
+use crate::oauth::{LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError, choose};
 
 /// Where llama.cpp serves unless it is told otherwise.
 const LOCAL_SERVER: &str = "http://127.0.0.1:8080";
@@ -82,10 +82,7 @@ async fn ask_for_bedrock(
             "Whatever AWS credentials this machine has",
         ),
     ];
-    match ask_choice(interaction, "How does Amazon Bedrock know you?", choices)
-        .await?
-        .as_str()
-    {
+    match choose(interaction, "How does Amazon Bedrock know you?", choices).await? {
         "bearer-token" => {
             let token = ask_secret(interaction, "Amazon Bedrock bearer token").await?;
             Ok(credential(token, []))
@@ -118,7 +115,7 @@ async fn ask_for_vertex(
         ("adc", "Application default credentials"),
         ("service-account", "A service account's credentials file"),
     ];
-    let method = ask_choice(interaction, "How does Vertex AI know you?", choices).await?;
+    let method = choose(interaction, "How does Vertex AI know you?", choices).await?;
     if method == "api-key" {
         let key = ask_secret(interaction, "Google Cloud API key").await?;
         return Ok(credential(key, []));
@@ -134,17 +131,17 @@ async fn ask_for_vertex(
     });
     let mut variables = vec![
         (
-            "GOOGLE_CLOUD_PROJECT",
+            env_vars::GOOGLE_CLOUD_PROJECT,
             ask_text(interaction, "Google Cloud project ID").await?,
         ),
         (
-            "GOOGLE_CLOUD_LOCATION",
+            env_vars::GOOGLE_CLOUD_LOCATION,
             ask_text(interaction, "Google Cloud location").await?,
         ),
     ];
     if method == "service-account" {
         variables.push((
-            "GOOGLE_APPLICATION_CREDENTIALS",
+            env_vars::GOOGLE_APPLICATION_CREDENTIALS,
             ask_text(interaction, "Path of the credentials file").await?,
         ));
     }
@@ -196,29 +193,4 @@ fn required(answer: &str, name: &str) -> Result<String, OAuthError> {
         )));
     }
     Ok(answer.to_owned())
-}
-
-async fn ask_choice<const COUNT: usize>(
-    interaction: &dyn LoginInteraction,
-    message: &str,
-    choices: [(&'static str, &str); COUNT],
-) -> Result<String, OAuthError> {
-    let known = choices.map(|(id, _)| id);
-    let answer = interaction
-        .prompt(LoginPrompt::Select {
-            message: message.to_owned(),
-            choices: choices
-                .map(|(id, label)| LoginChoice {
-                    id,
-                    label: label.to_owned(),
-                })
-                .into(),
-        })
-        .await?;
-    if !known.contains(&answer.as_str()) {
-        return Err(OAuthError::InvalidInput(format!(
-            "there is no choice called {answer}"
-        )));
-    }
-    Ok(answer)
 }

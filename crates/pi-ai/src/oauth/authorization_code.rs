@@ -10,6 +10,7 @@ use url::Url;
 use super::callback_server::{CallbackRoute, CallbackServer};
 use super::error::OAuthError;
 use super::interaction::{LoginEvent, LoginInteraction, LoginPrompt};
+use super::unless_cancelled;
 use crate::env::Env;
 use crate::env_vars;
 
@@ -102,14 +103,14 @@ impl Redirect {
                 pasted = pasted => parse_pasted(&pasted?, self.state.as_deref()),
             }
         };
-        cancel
-            .run_until_cancelled(tokio::time::timeout(limit, answer))
-            .await
-            .ok_or(OAuthError::Cancelled)?
-            .unwrap_or(Err(OAuthError::TimedOut {
+        let answer_in_time = async {
+            let answer = tokio::time::timeout(limit, answer).await;
+            answer.unwrap_or(Err(OAuthError::TimedOut {
                 what: "the sign-in in the browser",
                 limit,
             }))
+        };
+        unless_cancelled(cancel, answer_in_time).await
     }
 }
 

@@ -10,7 +10,7 @@ use super::authorization_code::{Redirect, RedirectAddress, with_query};
 use super::callback_server::CallbackRoute;
 use super::http::{TokenAnswer, TokenRequest};
 use super::pkce::{Pkce, random_state};
-use super::{LoginChoice, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError};
+use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError};
 
 /// A sign-in in a browser with a proof key, as data.
 #[derive(Debug)]
@@ -107,30 +107,4 @@ impl CodeExchange<'_> {
             .await?
             .ok()
     }
-}
-
-/// Asks which way to go; the answer is one of the ids.
-pub(super) async fn choose_way(
-    message: String,
-    ways: [(&'static str, &str); 2],
-    interaction: &dyn LoginInteraction,
-    cancel: &CancellationToken,
-) -> Result<&'static str, OAuthError> {
-    let prompt = interaction.prompt(LoginPrompt::Select {
-        message,
-        choices: ways
-            .map(|(id, label)| LoginChoice {
-                id,
-                label: label.to_owned(),
-            })
-            .into(),
-    });
-    let chosen = cancel
-        .run_until_cancelled(prompt)
-        .await
-        .ok_or(OAuthError::Cancelled)??;
-    let known = ways.into_iter().map(|(id, _)| id);
-    known.into_iter().find(|id| *id == chosen).ok_or_else(|| {
-        OAuthError::InvalidInput(format!("there is no way to sign in called {chosen}"))
-    })
 }

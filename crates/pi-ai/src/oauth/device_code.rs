@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::OAuthContext;
 use super::authorization_code::web_address;
 use super::error::OAuthError;
 use super::http::{TokenAnswer, TokenRequest};
 use super::interaction::{LoginEvent, LoginInteraction};
+use super::{OAuthContext, unless_cancelled};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
 const MINIMUM_INTERVAL: Duration = Duration::from_secs(1);
@@ -22,13 +22,13 @@ const DEFAULT_LIFETIME: Duration = Duration::from_mins(15);
 /// A laptop that changes networks must not end the sign-in.
 const TOLERATED_FAILURES: u32 = 3;
 
-pub(super) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// What the service gave us to show and to ask with.
 #[derive(Debug)]
-pub(super) struct DeviceAuthorization {
+struct DeviceAuthorization {
     /// What we ask with.
-    pub(super) device_code: String,
+    device_code: String,
     user_code: String,
     verification_uri: String,
     interval_seconds: Option<f64>,
@@ -69,7 +69,7 @@ pub(super) enum FirstPoll {
 
 impl DeviceAuthorization {
     /// Reads the service's answer. The address is prefilled with the code where the service can.
-    pub(super) fn from_answer(answer: &TokenAnswer) -> Result<Self, OAuthError> {
+    fn from_answer(answer: &TokenAnswer) -> Result<Self, OAuthError> {
         let complete = answer
             .string("verification_uri_complete")
             .and_then(web_address);
@@ -89,7 +89,7 @@ impl DeviceAuthorization {
     }
 
     /// Returns what to show.
-    pub(super) fn event(&self) -> LoginEvent {
+    fn event(&self) -> LoginEvent {
         LoginEvent::DeviceCode {
             user_code: self.user_code.clone(),
             verification_uri: self.verification_uri.clone(),
@@ -99,7 +99,7 @@ impl DeviceAuthorization {
     }
 
     /// Returns how to ask.
-    pub(super) fn pace(&self) -> Pace {
+    fn pace(&self) -> Pace {
         Pace::new(
             self.interval_seconds,
             self.expires_in_seconds,
@@ -195,10 +195,7 @@ where
             tokio::time::sleep(pace.next_wait(Instant::now())?).await;
         }
     };
-    cancel
-        .run_until_cancelled(asking)
-        .await
-        .unwrap_or(Err(OAuthError::Cancelled))
+    unless_cancelled(cancel, asking).await
 }
 
 /// A sign-in in the words of the standard, as data.
@@ -247,7 +244,7 @@ impl DeviceFlow<'_> {
 }
 
 /// Reads an answer in the words of the standard.
-pub(super) fn judge(answer: TokenAnswer) -> Result<PollAnswer<TokenAnswer>, OAuthError> {
+fn judge(answer: TokenAnswer) -> Result<PollAnswer<TokenAnswer>, OAuthError> {
     match answer.error_code() {
         Some("authorization_pending") => Ok(PollAnswer::Pending),
         Some("slow_down") => Ok(PollAnswer::SlowDown {

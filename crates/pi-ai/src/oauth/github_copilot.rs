@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::models::{AccountModels, RateLimitPatience};
-use super::device_code::{self, DeviceAuthorization, FirstPoll, poll};
+use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::TokenRequest;
 use super::token::milliseconds;
 use super::{
     LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError, OAuthFlow,
-    OAuthRequestAuth,
+    OAuthRequestAuth, unless_cancelled,
 };
 use crate::catalog::builtin_model;
 use crate::credentials::OAuthCredential;
@@ -71,10 +71,7 @@ impl GithubCopilotSignIn {
             message: "Host of your GitHub Enterprise (leave empty for github.com)".to_owned(),
             placeholder: Some("company.ghe.com".to_owned()),
         });
-        let answer = cancel
-            .run_until_cancelled(prompt)
-            .await
-            .ok_or(OAuthError::Cancelled)??;
+        let answer = unless_cancelled(cancel, prompt).await?;
         let enterprise = match answer.trim() {
             "" => None,
             text => Some(host_of(text).ok_or_else(|| {
@@ -92,10 +89,7 @@ impl GithubCopilotSignIn {
             let credential = self.copilot_token(github_token, extra, context).await?;
             Ok(self.with_models(credential, context, interaction).await)
         };
-        cancel
-            .run_until_cancelled(finish)
-            .await
-            .unwrap_or(Err(OAuthError::Cancelled))
+        unless_cancelled(cancel, finish).await
     }
 
     async fn github_token(
@@ -105,27 +99,14 @@ impl GithubCopilotSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<SecretString, OAuthError> {
-        let fields = [("client_id", CLIENT_ID), ("scope", "read:user")];
-        let url = at_domain(&self.device_code_url, enterprise);
-        let answer = TokenRequest::form("the device code", url, &fields)
-            .send_unless(context, cancel)
-            .await?
-            .ok()?;
-        let device = DeviceAuthorization::from_answer(&answer)?;
-        interaction.notify(device.event());
-        let fields = [
-            ("client_id", CLIENT_ID),
-            ("device_code", device.device_code.as_str()),
-            ("grant_type", device_code::GRANT_TYPE),
-        ];
-        let granted = poll(device.pace(), FirstPoll::Delayed, cancel, || async {
-            let url = at_domain(&self.access_token_url, enterprise);
-            let answer = TokenRequest::form("the device sign-in", url, &fields)
-                .send(context)
-                .await?;
-            device_code::judge(answer)
-        })
-        .await?;
+        let flow = DeviceFlow {
+            device_url: at_domain(&self.device_code_url, enterprise),
+            token_url: at_domain(&self.access_token_url, enterprise),
+            client_id: CLIENT_ID,
+            fields: &[("scope", "read:user")],
+            first: FirstPoll::Delayed,
+        };
+        let granted = flow.sign_in(context, interaction, cancel).await?;
         Ok(granted.require("access_token")?.into())
     }
 

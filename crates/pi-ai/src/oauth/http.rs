@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::OAuthContext;
 use super::error::OAuthError;
+use super::{OAuthContext, unless_cancelled};
 use crate::json::{JsonObject, value_to_string};
 use crate::transport::{Route, broken, unanswered, user_agent};
 
@@ -98,10 +98,7 @@ impl TokenRequest {
         context: &OAuthContext,
         cancel: &CancellationToken,
     ) -> Result<TokenAnswer, OAuthError> {
-        cancel
-            .run_until_cancelled(self.send(context))
-            .await
-            .unwrap_or(Err(OAuthError::Cancelled))
+        unless_cancelled(cancel, self.send(context)).await
     }
 
     /// Sends the request and reads the whole answer.

@@ -98,6 +98,28 @@ pub struct LoginLink {
     pub label: String,
 }
 
+/// Asks for one of several and returns the id of the choice.
+pub(crate) async fn choose<const COUNT: usize>(
+    interaction: &dyn LoginInteraction,
+    message: impl Into<String>,
+    choices: [(&'static str, &str); COUNT],
+) -> Result<&'static str, OAuthError> {
+    let known = choices.map(|(id, _)| id);
+    let choices = choices.map(|(id, label)| LoginChoice {
+        id,
+        label: label.to_owned(),
+    });
+    let prompt = interaction.prompt(LoginPrompt::Select {
+        message: message.into(),
+        choices: choices.into(),
+    });
+    let chosen = prompt.await?;
+    known
+        .into_iter()
+        .find(|id| *id == chosen)
+        .ok_or_else(|| OAuthError::InvalidInput(format!("there is no choice called {chosen}")))
+}
+
 impl LoginEvent {
     pub(super) fn progress(message: impl Into<String>) -> Self {
         Self::Progress {

@@ -12,10 +12,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::authorization_code::web_address;
-use super::device_code::{self, DeviceAuthorization, FirstPoll, poll};
+use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::TokenRequest;
 use super::token::milliseconds;
-use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow, unless_cancelled};
 use crate::credentials::OAuthCredential;
 use crate::json::JsonObject;
 
@@ -50,31 +50,17 @@ impl MetaSignIn {
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<OAuthCredential, OAuthError> {
-        let fields = [("client_id", CLIENT_ID)];
-        let answer = TokenRequest::form("the device code", &self.device_code_url, &fields)
-            .send_unless(context, cancel)
-            .await?
-            .ok()?;
-        let device = DeviceAuthorization::from_answer(&answer)?;
-        interaction.notify(device.event());
-        let fields = [
-            ("grant_type", device_code::GRANT_TYPE),
-            ("device_code", device.device_code.as_str()),
-            ("client_id", CLIENT_ID),
-        ];
-        let granted = poll(device.pace(), FirstPoll::Delayed, cancel, || async {
-            let answer = TokenRequest::form("the device sign-in", &self.token_url, &fields)
-                .send(context)
-                .await?;
-            device_code::judge(answer)
-        })
-        .await?;
+        let flow = DeviceFlow {
+            device_url: self.device_code_url.clone(),
+            token_url: self.token_url.clone(),
+            client_id: CLIENT_ID,
+            fields: &[],
+            first: FirstPoll::Delayed,
+        };
+        let granted = flow.sign_in(context, interaction, cancel).await?;
         interaction.notify(LoginEvent::progress("Asking for a key"));
         let identity = granted.require("access_token")?.into();
-        cancel
-            .run_until_cancelled(self.mint(identity, JsonObject::new(), context))
-            .await
-            .unwrap_or(Err(OAuthError::Cancelled))
+        unless_cancelled(cancel, self.mint(identity, JsonObject::new(), context)).await
     }
 
     /// Mints a key with the identity token.

@@ -5,19 +5,21 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine, alphabet, engine::DecodePaddingMode};
 use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::browser_flow::{BrowserFlow, CodeExchange, choose_way};
+use super::browser_flow::{BrowserFlow, CodeExchange};
 use super::device_code::{FirstPoll, Pace, PollAnswer, poll};
 use super::http::{TokenAnswer, TokenRequest};
 use super::token::{TokenRules, renewed};
-use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use super::{
+    LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow, choose, unless_cancelled,
+};
 use crate::credentials::OAuthCredential;
 
 const BROWSER: &str = "browser";
@@ -65,8 +67,8 @@ impl OpenAiCodexSignIn {
             (BROWSER, "In a browser on this machine (default)"),
             (DEVICE_CODE, "With a code on another device"),
         ];
-        let question = "How do you want to sign in to ChatGPT?".to_owned();
-        let answer = match choose_way(question, ways, interaction, cancel).await? {
+        let way = choose(interaction, "How do you want to sign in to ChatGPT?", ways);
+        let answer = match unless_cancelled(cancel, way).await? {
             DEVICE_CODE => self.sign_in_by_device(context, interaction, cancel).await?,
             _ => {
                 self.by_browser()
@@ -171,7 +173,7 @@ fn with_account(
     mut credential: OAuthCredential,
     answer: &TokenAnswer,
 ) -> Result<OAuthCredential, OAuthError> {
-    let account = account_id(credential.access.expose_secret())
+    let account = codex_account(credential.access.expose_secret())
         .ok_or_else(|| answer.protocol("has an access token that names no account"))?;
     credential
         .extra
@@ -181,14 +183,21 @@ fn with_account(
 
 /// Reads the account from the claims of an access token. The token is not verified: it is the
 /// service's to trust or not.
-fn account_id(token: &str) -> Option<String> {
+pub(crate) fn codex_account(token: &str) -> Option<String> {
     let mut parts = token.split('.');
-    let (_header, payload, _signature) = (parts.next()?, parts.next()?, parts.next()?);
+    let (_header, claims, _signature) = (parts.next()?, parts.next()?, parts.next()?);
     if parts.next().is_some() {
         return None;
     }
-    let claims = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
-    let claims: Value = serde_json::from_slice(&claims).ok()?;
+    let lenient = GeneralPurpose::new(
+        &alphabet::URL_SAFE,
+        GeneralPurposeConfig::new()
+            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+            .with_decode_allow_trailing_bits(true),
+    );
+    // Tokens are written in the URL-safe alphabet; some tools re-encode them in the plain one.
+    let claims = claims.replace('+', "-").replace('/', "_");
+    let claims: Value = serde_json::from_slice(&lenient.decode(claims).ok()?).ok()?;
     let account = claims.get(ACCOUNT_CLAIMS)?.get("chatgpt_account_id")?;
     account
         .as_str()

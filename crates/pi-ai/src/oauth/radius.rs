@@ -8,16 +8,17 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::browser_flow::{BrowserFlow, choose_way};
+use super::browser_flow::BrowserFlow;
 use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::{TokenAnswer, TokenRequest};
 use super::token::{TokenRules, renewed};
-use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow, choose, unless_cancelled};
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
 use crate::env_vars;
 
-const DEFAULT_GATEWAY: &str = "https://radius.pi.dev";
+/// The gateway that everybody can use.
+pub(crate) const PUBLIC_GATEWAY: &str = "https://radius.pi.dev";
 const BROWSER: &str = "browser";
 const DEVICE_CODE: &str = "device-code";
 const CLIENT_ID: &str = "pi-gateway";
@@ -38,7 +39,7 @@ pub struct RadiusSignIn {
 }
 
 impl RadiusSignIn {
-    /// Creates the sign-in of a gateway, given by address or by host.
+    /// Creates the sign-in of a gateway, given by address or by host, with or without `/v1`.
     pub fn new(name: impl Into<String>, gateway: &str) -> Self {
         Self {
             name: name.into(),
@@ -50,10 +51,10 @@ impl RadiusSignIn {
     /// Creates the sign-in of the gateway the environment names, or of the public one.
     pub fn from_env(env: &Env) -> Self {
         let gateway = env.var(env_vars::RADIUS_GATEWAY);
-        Self::new("Radius", gateway.as_deref().unwrap_or(DEFAULT_GATEWAY))
+        Self::new("Radius", gateway.as_deref().unwrap_or(PUBLIC_GATEWAY))
     }
 
-    /// Returns the gateway's address, without a slash at its end.
+    /// Returns the gateway's address, without `/v1` and without a slash at its end.
     pub fn gateway(&self) -> &str {
         &self.gateway
     }
@@ -75,7 +76,8 @@ impl RadiusSignIn {
             (DEVICE_CODE, "With a code on another device"),
         ];
         let question = format!("How do you want to sign in to {}?", self.name);
-        let answer = match choose_way(question, ways, interaction, cancel).await? {
+        let way = choose(interaction, question, ways);
+        let answer = match unless_cancelled(cancel, way).await? {
             DEVICE_CODE => {
                 let flow = DeviceFlow {
                     device_url: self.url("/v1/oauth/device"),
@@ -142,6 +144,8 @@ fn credential(
 }
 
 fn normalize_gateway(gateway: &str) -> String {
+    let gateway = gateway.trim_end_matches('/');
+    let gateway = gateway.strip_suffix("/v1").unwrap_or(gateway);
     let gateway = gateway.trim_end_matches('/');
     let lower = gateway.to_ascii_lowercase();
     if lower.starts_with("http://") || lower.starts_with("https://") {

@@ -34,10 +34,10 @@ impl TokenRules {
             (None, None) => answer.require("refresh_token")?.into(),
         };
         let lifetime = match (answer.number("expires_in"), self.default_lifetime) {
-            (Some(seconds), _) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
             (None, Some(lifetime)) => lifetime,
-            (None, None) => {
-                return Err(answer.protocol("has no usable \"expires_in\""));
+            (Some(_), _) | (None, None) => {
+                let seconds = answer.require_number("expires_in")?;
+                Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
             }
         };
         Ok(OAuthCredential {

@@ -18,18 +18,17 @@ use crate::env::Env;
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::model::{Model, api};
-use crate::oauth::RadiusSignIn;
+use crate::oauth::{PUBLIC_GATEWAY, RadiusSignIn};
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 
 /// The id of the public gateway.
 pub(super) const PROVIDER: &str = "radius";
-const PUBLIC_GATEWAY: &str = "https://radius.pi.dev";
 
 pub(super) struct RadiusProvider {
     id: String,
     name: String,
-    gateway: String,
+    sign_in: RadiusSignIn,
     overlay: Overlay,
     wire: WireApis,
 }
@@ -37,8 +36,8 @@ pub(super) struct RadiusProvider {
 impl RadiusProvider {
     /// Creates the provider of a gateway, given by address or host, with or without `/v1`.
     pub(super) fn new(id: &str, name: &str, gateway: &str, wire: WireApis) -> Self {
-        let gateway = normalize(gateway);
-        let overlay = if gateway == PUBLIC_GATEWAY && id == PROVIDER {
+        let sign_in = RadiusSignIn::new(name, gateway);
+        let overlay = if sign_in.gateway() == PUBLIC_GATEWAY && id == PROVIDER {
             Overlay::over(PROVIDER)
         } else {
             Overlay::empty()
@@ -46,7 +45,7 @@ impl RadiusProvider {
         Self {
             id: id.to_owned(),
             name: name.to_owned(),
-            gateway,
+            sign_in,
             overlay,
             wire,
         }
@@ -78,13 +77,14 @@ impl RadiusProvider {
         let Some(http) = &context.network else {
             return Ok(());
         };
-        let url = format!("{}/v1/config", self.gateway);
+        let gateway = self.sign_in.gateway();
+        let url = format!("{gateway}/v1/config");
         let bearer = context.api_key.as_ref().map(ExposeSecret::expose_secret);
         let answer = get(http, &url, None, bearer, context).await?;
         if !(200..300).contains(&answer.status) {
             let refused = ProviderError::network(format!(
-                "{} did not tell its models: status {}",
-                self.gateway, answer.status
+                "{gateway} did not tell its models: status {}",
+                answer.status
             ));
             return Err(refused.with_status(answer.status));
         }
@@ -132,7 +132,7 @@ impl Provider for RadiusProvider {
     fn auth(&self) -> Option<ProviderAuth> {
         let key = KeySource::Variables(&["RADIUS_API_KEY"]);
         let mut auth = ProviderAuth::key_from(&self.id, "Radius API key", key);
-        auth.oauth = Some(Arc::new(RadiusSignIn::new(&self.name, &self.gateway)));
+        auth.oauth = Some(Arc::new(self.sign_in.clone()));
         Some(auth)
     }
 
@@ -168,18 +168,4 @@ fn gateway_model(provider: &str, base_url: &str, record: Value) -> Option<Model>
         ("baseUrl".to_owned(), base_url.into()),
     ]);
     serde_json::from_value(Value::Object(fields)).ok()
-}
-
-fn normalize(gateway: &str) -> String {
-    let gateway = gateway.trim_end_matches('/');
-    let gateway = gateway
-        .strip_suffix("/v1")
-        .unwrap_or(gateway)
-        .trim_end_matches('/');
-    let lower = gateway.to_ascii_lowercase();
-    if lower.starts_with("http://") || lower.starts_with("https://") {
-        gateway.to_owned()
-    } else {
-        format!("https://{gateway}")
-    }
 }

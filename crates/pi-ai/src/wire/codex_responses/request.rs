@@ -2,14 +2,12 @@
 //!
 //! Both transports send the same body; only the headers tell them apart.
 
-use base64::Engine;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use base64::{alphabet, engine::DecodePaddingMode};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::ProviderError;
 use crate::json::JsonObject;
+use crate::oauth::codex_account;
 use crate::options::{HeaderOverrides, ModelRequest};
 use crate::transcript;
 use crate::wire::openai_responses::compat::{ResponsesCompat, StrictByDefault};
@@ -26,8 +24,6 @@ const PATH: &str = "/codex/responses";
 /// The service wants instructions, so a conversation without a prompt has these.
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant.";
 
-/// The claim of the access token that names the account.
-const ACCOUNT_CLAIM: &str = "https://api.openai.com/auth";
 const ACCOUNT_HEADER: &str = "chatgpt-account-id";
 
 /// What each transport calls the version of the protocol.
@@ -134,7 +130,7 @@ impl Account {
         let id = request::text_option(request, "accountId")
             .map(str::to_owned)
             .or_else(named)
-            .or_else(|| account_in_token(token.expose_secret()))
+            .or_else(|| codex_account(token.expose_secret()))
             .ok_or_else(|| {
                 ProviderError::auth(
                     "The ChatGPT access token names no account; sign in to OpenAI Codex again",
@@ -142,25 +138,6 @@ impl Account {
             })?;
         Ok(Self { id, token })
     }
-}
-
-fn account_in_token(token: &str) -> Option<String> {
-    let mut parts = token.split('.');
-    let (_head, claims, _signature) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() {
-        return None;
-    }
-    let lenient = GeneralPurpose::new(
-        &alphabet::URL_SAFE,
-        GeneralPurposeConfig::new()
-            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-            .with_decode_allow_trailing_bits(true),
-    );
-    // Tokens are written in the URL-safe alphabet; some tools re-encode them in the plain one.
-    let claims = claims.replace('+', "-").replace('/', "_");
-    let claims: Value = serde_json::from_slice(&lenient.decode(claims).ok()?).ok()?;
-    let id = claims.get(ACCOUNT_CLAIM)?.get("chatgpt_account_id")?;
-    id.as_str().filter(|id| !id.is_empty()).map(str::to_owned)
 }
 
 /// Returns the headers of a request over HTTP.

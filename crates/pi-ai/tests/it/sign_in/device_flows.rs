@@ -266,8 +266,8 @@ async fn meta_mints_a_key_with_the_identity_token() {
       accept: application/json
       content-type: application/x-www-form-urlencoded
       grant_type=urn:ietf:params:oauth:grant-type:device_code
-      device_code=dev
       client_id=1031625952748946
+      device_code=dev
     POST /key
       accept: application/json
       authorization: Bearer identity
@@ -419,7 +419,7 @@ async fn a_choice_that_is_none_and_an_answer_that_is_refused() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no way to sign in called carrier-pigeon"
+        "there is no choice called carrier-pigeon"
     );
     assert_eq!(
         login(&flow, &person(&[])).await.unwrap_err(),

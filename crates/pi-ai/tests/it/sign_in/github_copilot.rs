@@ -76,15 +76,15 @@ async fn copilot_end_to_end() {
     POST /github.com/access_token
       accept: application/json
       content-type: application/x-www-form-urlencoded
+      grant_type=urn:ietf:params:oauth:grant-type:device_code
       client_id=Iv1.b507a08c87ecfe98
       device_code=dev
-      grant_type=urn:ietf:params:oauth:grant-type:device_code
     POST /github.com/access_token
       accept: application/json
       content-type: application/x-www-form-urlencoded
+      grant_type=urn:ietf:params:oauth:grant-type:device_code
       client_id=Iv1.b507a08c87ecfe98
       device_code=dev
-      grant_type=urn:ietf:params:oauth:grant-type:device_code
     GET /api.github.com/token
       accept: application/json
       authorization: Bearer gho_1
