@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a provider's name.
 
+mod body;
 mod connect;
 mod download;
 pub(crate) mod event_stream;
@@ -17,10 +18,11 @@ mod tls;
 mod tunnel;
 pub(crate) mod websocket;
 
+pub(crate) use body::read_whole;
 pub use download::Download;
-pub(crate) use failure::{Route, broken, unanswered};
+pub(crate) use failure::{Route, innermost, unanswered, with_causes};
 pub(crate) use http::user_agent;
 pub use http::{HttpClient, HttpSettings};
-pub(crate) use retry::asks_for_retry;
+pub(crate) use retry::{asks_for_retry, http_date_ms};
 pub(crate) use run::{drive, stream};
 pub(crate) use status::classify_status;

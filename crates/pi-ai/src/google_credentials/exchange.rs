@@ -23,7 +23,7 @@ use super::source::{AuthorizedUser, FileKey, REMEDY, ServiceAccount, Source, no_
 use crate::env::Env;
 use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
-use crate::transport::{HttpClient, user_agent};
+use crate::transport::{HttpClient, Route, innermost, read_whole, user_agent};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const ASSERTION_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -63,31 +63,27 @@ pub(super) async fn fetch_token(
                 FileKey::AuthorizedUser(user) => user.token_form(),
             };
             let target = target_url(token_uri)?;
-            let request = http
-                .client_for(&target, env)?
+            let (client, route) = http.client_and_route(&target, env)?;
+            let request = client
                 .post(target)
                 .header("user-agent", user_agent())
                 .header("content-type", "application/x-www-form-urlencoded")
-                .body(encode_form(&form)?)
+                .body(encode_form(&form))
                 .timeout(TOKEN_TIMEOUT);
             let answer = request.send().await.map_err(|error| {
                 ProviderError::network(format!(
                     "No access token could be fetched from {token_uri}: {}",
-                    cause(error)
+                    innermost(&error.without_url())
                 ))
             })?;
-            read_token(
-                answer,
-                &format!("the credentials in {}", path.display()),
-                env,
-            )
-            .await
+            let origin = format!("the credentials in {}", path.display());
+            read_token(answer, &route, &origin, env).await
         }
         Source::Metadata { base_url } => {
-            let query = encode_form(&[("scopes", SCOPE)])?;
+            let query = encode_form(&[("scopes", SCOPE)]);
             let target = target_url(&format!("{base_url}/{METADATA_PATH}?{query}"))?;
-            let request = http
-                .client_for(&target, &without_proxy(env))?
+            let (client, route) = http.client_and_route(&target, &without_proxy(env))?;
+            let request = client
                 .get(target)
                 .header("user-agent", user_agent())
                 .header("metadata-flavor", "Google")
@@ -95,10 +91,11 @@ pub(super) async fn fetch_token(
             let answer = request.send().await.map_err(|error| {
                 no_credentials(format_args!(
                     "there is no credentials file, and no metadata server answers at {base_url}: {}",
-                    cause(error)
+                    innermost(&error.without_url())
                 ))
             })?;
-            read_token(answer, &format!("the metadata server at {base_url}"), env).await
+            let origin = format!("the metadata server at {base_url}");
+            read_token(answer, &route, &origin, env).await
         }
     }
 }
@@ -190,37 +187,30 @@ fn sign(private_key: &SecretString, text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(signature)
 }
 
-fn encode_form<Value: AsRef<str>>(fields: &[(&str, Value)]) -> Result<String, ProviderError> {
-    // A query string and a form share one encoding, and the URL parser knows it.
-    let fields = fields.iter().map(|(name, value)| (*name, value.as_ref()));
-    Url::parse_with_params("http://form", fields)
-        .map(|url| url.query().unwrap_or_default().to_owned())
-        .map_err(|error| ProviderError::invalid(format!("A form cannot be encoded: {error}")))
-}
-
-/// Says what broke; the address is in our own sentence already.
-fn cause(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut innermost: &dyn std::error::Error = &error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
+/// Encodes a form, or a query, which shares its encoding.
+fn encode_form<Value: AsRef<str>>(fields: &[(&str, Value)]) -> String {
+    let mut encoded = url::form_urlencoded::Serializer::new(String::new());
+    encoded.extend_pairs(fields);
+    encoded.finish()
 }
 
 async fn read_token(
     answer: reqwest::Response,
+    route: &Route,
     origin: &str,
     env: &Env,
 ) -> Result<CachedToken, ProviderError> {
     let status = answer.status().as_u16();
     let is_success = answer.status().is_success();
-    let body = answer.bytes().await.map_err(|error| {
-        ProviderError::network(format!(
-            "The access token for {origin} did not arrive: {}",
-            cause(error)
-        ))
-    })?;
+    let body = read_whole(answer, route)
+        .await
+        .map_err(|error| ProviderError {
+            message: format!(
+                "The access token for {origin} did not arrive: {}",
+                error.message
+            ),
+            ..error
+        })?;
     if !is_success {
         return Err(refusal(status, &body, origin));
     }

@@ -11,7 +11,7 @@ use url::Url;
 use super::error::OAuthError;
 use super::{OAuthContext, unless_cancelled};
 use crate::json::{JsonObject, value_to_string};
-use crate::transport::{Route, broken, unanswered, user_agent};
+use crate::transport::{read_whole, unanswered, user_agent};
 
 /// The longest answer of a service that is repeated in an error.
 const DESCRIPTION_LIMIT: usize = 512;
@@ -119,15 +119,10 @@ impl TokenRequest {
         };
         let url = Url::parse(&self.url)
             .map_err(|error| unsent(format!("{} is no address: {error}", self.url)))?;
-        let client = context
+        let (client, route) = context
             .http
-            .client_for(&url, &context.env)
+            .client_and_route(&url, &context.env)
             .map_err(|error| unsent(error.message))?;
-        let proxy = context
-            .http
-            .proxy_for(&url, &context.env)
-            .map_err(|error| unsent(error.message))?;
-        let route = Route::new(&url, proxy.as_ref());
         let mut request = client
             .request(self.method, url)
             .header(USER_AGENT, user_agent())
@@ -141,14 +136,10 @@ impl TokenRequest {
         if let Some((content_type, body)) = self.body {
             request = request.header(CONTENT_TYPE, content_type).body(body);
         }
-        // The address may carry a code.
-        let response = request.send().await.map_err(|error| {
-            let error = error.without_url();
-            OAuthError::Network {
-                what,
-                problem: unanswered(&error, &route).message,
-                sent: !error.is_connect() && !error.is_builder(),
-            }
+        let response = request.send().await.map_err(|error| OAuthError::Network {
+            what,
+            sent: !error.is_connect() && !error.is_builder(),
+            problem: unanswered(error, &route).message,
         })?;
         let status = response.status().as_u16();
         let retry_after = response
@@ -156,11 +147,14 @@ impl TokenRequest {
             .get(reqwest::header::RETRY_AFTER)
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
-        let text = response.text().await.map_err(|error| OAuthError::Network {
-            what,
-            problem: broken(&error.without_url(), &route).message,
-            sent: true,
-        })?;
+        let body = read_whole(response, &route)
+            .await
+            .map_err(|error| OAuthError::Network {
+                what,
+                problem: error.message,
+                sent: true,
+            })?;
+        let text = String::from_utf8_lossy(&body).into_owned();
         let json = serde_json::from_str(&text).ok();
         Ok(TokenAnswer {
             what,

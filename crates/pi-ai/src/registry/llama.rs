@@ -200,11 +200,9 @@ impl Server<'_> {
     async fn properties(&self, model: Option<&str>) -> Properties {
         let path = match model {
             Some(model) => {
-                let query = [("model", model), ("autoload", "false")];
-                match Url::parse_with_params("http://server/props", query) {
-                    Ok(url) => format!("/props?{}", url.query().unwrap_or_default()),
-                    Err(_) => return Properties::default(),
-                }
+                let mut query = url::form_urlencoded::Serializer::new(String::new());
+                query.extend_pairs([("model", model), ("autoload", "false")]);
+                format!("/props?{}", query.finish())
             }
             None => "/props".to_owned(),
         };

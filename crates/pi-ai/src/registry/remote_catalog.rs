@@ -10,7 +10,7 @@ use super::provider::RefreshContext;
 use super::store::StoredModels;
 use crate::error::{ErrorClass, ProviderError};
 use crate::model::Model;
-use crate::transport::{HttpClient, Route, broken, unanswered, user_agent};
+use crate::transport::{HttpClient, http_date_ms, read_whole, unanswered, user_agent};
 
 /// Where catalogues are served.
 pub(super) const SERVER: &str = "https://pi.dev";
@@ -201,8 +201,7 @@ async fn get_once(
 ) -> Result<Answer, ProviderError> {
     let target = reqwest::Url::parse(url)
         .map_err(|error| ProviderError::invalid(format!("{url} is not an address: {error}")))?;
-    let client = http.client_for(&target, &context.env)?;
-    let route = Route::new(&target, http.proxy_for(&target, &context.env)?.as_ref());
+    let (client, route) = http.client_and_route(&target, &context.env)?;
     let mut request = client
         .get(target)
         .header("accept", "application/json")
@@ -214,25 +213,18 @@ async fn get_once(
         request = request.bearer_auth(bearer);
     }
     let response = request.send().await;
-    let response = response.map_err(|error| unanswered(&error, &route))?;
+    let response = response.map_err(|error| unanswered(error, &route))?;
     let header = |name: &str| {
         let value = response.headers().get(name)?.to_str().ok()?;
         Some(value.to_owned())
     };
-    let last_modified = header("last-modified").as_deref().and_then(parse_http_date);
+    let last_modified = header("last-modified").as_deref().and_then(http_date_ms);
     let etag = header("etag");
     let status = response.status().as_u16();
-    let body = response.bytes().await;
-    let body = body.map_err(|error| broken(&error, &route))?;
     Ok(Answer {
         status,
         last_modified,
         etag,
-        body: body.into(),
+        body: read_whole(response, &route).await?,
     })
-}
-
-fn parse_http_date(text: &str) -> Option<i64> {
-    let time = jiff::fmt::rfc2822::parse(text).ok()?;
-    Some(time.timestamp().as_millisecond())
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use bytes::Bytes;
 use reqwest::Url;
 
+use super::failure::with_causes;
 use super::http::{HttpClient, user_agent};
 use crate::env::Env;
 use crate::error::ProviderError;
@@ -67,12 +68,5 @@ impl Download {
 
 /// Says what happened without the address, which the caller knows and may want to shorten.
 fn unreachable(error: reqwest::Error) -> ProviderError {
-    let error = error.without_url();
-    let mut problem = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        problem = format!("{problem}: {inner}");
-        cause = inner.source();
-    }
-    ProviderError::network(problem)
+    ProviderError::network(with_causes(&error.without_url()))
 }

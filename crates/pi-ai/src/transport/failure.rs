@@ -88,15 +88,16 @@ impl Wait {
 }
 
 /// Words a request that failed before its answer began.
-pub(crate) fn unanswered(error: &reqwest::Error, route: &Route) -> ProviderError {
+pub(crate) fn unanswered(error: reqwest::Error, route: &Route) -> ProviderError {
+    let error = error.without_url();
     if error.is_builder() {
-        let cause = innermost(error);
+        let cause = innermost(&error);
         return ProviderError::invalid(format!("The request to {route} cannot be sent: {cause}"));
     }
     if error.is_connect() {
-        return unconnected(error, route);
+        return unconnected(&error, route);
     }
-    let cause = innermost(error);
+    let cause = innermost(&error);
     ProviderError::network(format!(
         "Connection error: {route} closed the connection before it answered ({cause})"
     ))
@@ -120,8 +121,8 @@ pub(crate) fn unconnected(error: &(dyn Error + 'static), route: &Route) -> Provi
 }
 
 /// Words a connection that broke while the answer was arriving.
-pub(crate) fn broken(error: &(dyn Error + 'static), route: &Route) -> ProviderError {
-    let cause = innermost(error);
+pub(crate) fn broken(error: reqwest::Error, route: &Route) -> ProviderError {
+    let cause = innermost(&error.without_url());
     ProviderError::network(format!(
         "Connection lost while the answer of {route} was arriving ({cause})"
     ))
@@ -139,8 +140,15 @@ fn chain<'error>(
     })
 }
 
+/// Returns an error with all that caused it, for errors whose layers each say something.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut texts: Vec<String> = chain(error).map(ToString::to_string).collect();
+    texts.dedup();
+    texts.join(": ")
+}
+
 /// Returns the innermost cause; the outer layers only say that something inside failed.
-fn innermost(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
     chain(error)
         .last()
         .map_or_else(|| error.to_string(), ToString::to_string)

@@ -12,6 +12,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 
 use super::connect::ReportingLayer;
+use super::failure::Route;
 use super::{proxy, tls};
 use crate::env::Env;
 use crate::error::ProviderError;
@@ -97,7 +98,21 @@ impl HttpClient {
         target: &Url,
         env: &Env,
     ) -> Result<reqwest::Client, ProviderError> {
+        self.client_through(self.proxy_for(target, env)?)
+    }
+
+    /// Returns the client for a target, and the way its requests take in the words of messages.
+    pub(crate) fn client_and_route(
+        &self,
+        target: &Url,
+        env: &Env,
+    ) -> Result<(reqwest::Client, Route), ProviderError> {
         let proxy = self.proxy_for(target, env)?;
+        let route = Route::new(target, proxy.as_ref());
+        Ok((self.client_through(proxy)?, route))
+    }
+
+    fn client_through(&self, proxy: Option<Url>) -> Result<reqwest::Client, ProviderError> {
         let mut clients = self
             .0
             .clients

@@ -139,9 +139,10 @@ impl Run<'_> {
             let payload = hooks.on_payload(body.into_tree(), &self.request.model);
             body = payload.await.into();
         }
+        let (client, route) = self.http.client_and_route(&target, &self.env)?;
         Ok(Dispatch {
-            client: self.http.client_for(&target, &self.env)?,
-            route: Route::new(&target, self.http.proxy_for(&target, &self.env)?.as_ref()),
+            client,
+            route,
             target,
             outgoing: OutgoingRequest {
                 url: prepared.url,
@@ -307,7 +308,7 @@ impl Run<'_> {
             let step = wait.at_most(limit, route, step).await?;
             first_look = false;
             if let Some(response) = step {
-                return response.map_err(|error| failure::unanswered(&error, route));
+                return response.map_err(|error| failure::unanswered(error, route));
             }
         }
     }
@@ -329,7 +330,7 @@ impl Run<'_> {
             let chunk = Wait::NextPiece
                 .at_most(idle, route, response.chunk())
                 .await?;
-            let Some(chunk) = chunk.map_err(|error| failure::broken(&error, route))? else {
+            let Some(chunk) = chunk.map_err(|error| failure::broken(error, route))? else {
                 return decoder.finish(writer.message());
             };
             let progress = decoder.push(&chunk, writer.message())?;

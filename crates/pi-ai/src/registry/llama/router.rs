@@ -18,16 +18,13 @@ use crate::env_vars;
 use crate::error::{ErrorClass, ProviderError};
 use crate::registry::Models;
 use crate::transport::sse::SseParser;
-use crate::transport::{HttpClient, Route, broken, unanswered, user_agent};
+use crate::transport::{HttpClient, Route, read_whole, unanswered, user_agent};
 
 /// How long the server may take to answer; loading and downloading go on behind an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 
 /// How often the list is asked for while a model loads, unloads or is downloaded.
 const POLL: Duration = Duration::from_millis(250);
-
-/// The longest answer that is read.
-const LONGEST_ANSWER: usize = 16 << 20;
 
 /// A llama.cpp server in router mode.
 #[derive(Clone)]
@@ -283,21 +280,10 @@ impl LlamaRouter {
         body: Option<Value>,
     ) -> Result<Value, ProviderError> {
         let asked = async {
-            let mut response = self.send(method, path, body).await?;
+            let (response, route) = self.send(method, path, body).await?;
             let status = response.status();
-            let route = Route::new(response.url(), None);
-            let mut bytes = Vec::new();
-            while let Some(chunk) = response
-                .chunk()
-                .await
-                .map_err(|error| broken(&error, &route))?
-            {
-                bytes.extend_from_slice(&chunk);
-                if bytes.len() > LONGEST_ANSWER {
-                    return Err(ProviderError::protocol("the server's answer has no end"));
-                }
-            }
-            let answer: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let body = read_whole(response, &route).await?;
+            let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
             if status.is_success() {
                 return Ok(answer);
             }
@@ -324,13 +310,11 @@ impl LlamaRouter {
         method: Method,
         path: &str,
         body: Option<Value>,
-    ) -> Result<Response, ProviderError> {
+    ) -> Result<(Response, Route), ProviderError> {
         let url = format!("{}{path}", self.address);
         let target = Url::parse(&url)
             .map_err(|error| ProviderError::invalid(format!("{url} is no address: {error}")))?;
-        let client = self.http.client_for(&target, &self.env)?;
-        let proxy = self.http.proxy_for(&target, &self.env)?;
-        let route = Route::new(&target, proxy.as_ref());
+        let (client, route) = self.http.client_and_route(&target, &self.env)?;
         let mut request = client
             .request(method, target)
             .header("user-agent", user_agent());
@@ -342,15 +326,17 @@ impl LlamaRouter {
                 .header("content-type", "application/json")
                 .body(body.to_string());
         }
-        let sent = request.send().await;
-        sent.map_err(|error| unanswered(&error, &route))
+        match request.send().await {
+            Ok(response) => Ok((response, route)),
+            Err(error) => Err(unanswered(error, &route)),
+        }
     }
 
     /// Listens to the server; without its events there is only the list.
     async fn events(&self) -> Events {
         let asked = self.send(Method::GET, "/models/sse", None);
         let response = match tokio::time::timeout(ANSWER_LIMIT, asked).await {
-            Ok(Ok(response)) if response.status().is_success() => Some(response),
+            Ok(Ok((response, _route))) if response.status().is_success() => Some(response),
             Ok(_) | Err(_) => None,
         };
         Events {

@@ -16,7 +16,7 @@ use reqwest::Url;
 
 use crate::env::Env;
 use crate::error::ProviderError;
-use crate::transport::{HttpClient, user_agent};
+use crate::transport::{HttpClient, read_whole, user_agent};
 
 /// Our HTTP client as AWS's code sees it.
 #[derive(Debug, Clone)]
@@ -94,9 +94,9 @@ impl Connector {
             .ok_or_else(|| ConnectorError::user("the body is not in memory".into()))?;
         let target = Url::parse(&head.uri.to_string())
             .map_err(|error| ConnectorError::user(error.into()))?;
-        let client = self
+        let (client, route) = self
             .http
-            .client_for(&target, &self.env)
+            .client_and_route(&target, &self.env)
             .map_err(unavailable)?;
         let response = client
             .request(head.method, target)
@@ -106,8 +106,10 @@ impl Connector {
             .await
             .map_err(failed)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let bytes = response.bytes().await.map_err(failed)?;
-        let mut answer = http::Response::new(SdkBody::from(bytes));
+        let body = read_whole(response, &route)
+            .await
+            .map_err(|error| ConnectorError::io(error.into()))?;
+        let mut answer = http::Response::new(SdkBody::from(body));
         *answer.status_mut() = status;
         *answer.headers_mut() = headers;
         HttpResponse::try_from(answer).map_err(|error| ConnectorError::other(error.into(), None))

@@ -19,7 +19,7 @@ use super::aws_http::AwsHttp;
 use crate::env::Env;
 use crate::error::ProviderError;
 use crate::options::ModelRequest;
-use crate::transport::HttpClient;
+use crate::transport::{HttpClient, with_causes};
 
 const PROFILE: &str = "AWS_PROFILE";
 const ACCESS_KEY: &str = "AWS_ACCESS_KEY_ID";
@@ -215,12 +215,4 @@ fn not_found(settings: &Settings) -> ProviderError {
                  AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK"
             .to_owned(),
     })
-}
-
-/// AWS's errors say what happened only in their innermost cause.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
-    texts.dedup();
-    texts.join(": ")
 }
