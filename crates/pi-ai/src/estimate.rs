@@ -42,7 +42,7 @@ pub fn context_tokens(messages: &[Message]) -> ContextEstimate {
         .map(message_tokens)
         .sum();
     ContextEstimate {
-        tokens: usage_tokens + trailing_tokens,
+        tokens: usage_tokens.saturating_add(trailing_tokens),
         usage_tokens,
         trailing_tokens,
         last_usage_index: last_usage.map(|(index, _)| index),

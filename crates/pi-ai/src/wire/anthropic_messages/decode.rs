@@ -204,7 +204,7 @@ impl Answer {
             .as_ref()
             .and_then(|details| details.thinking_tokens);
         usage.reasoning = thinking.or(usage.reasoning);
-        usage.total_tokens = usage.prompt_tokens() + usage.output;
+        usage.total_tokens = usage.prompt_tokens().saturating_add(usage.output);
         message.set_usage(usage.clone());
     }
 

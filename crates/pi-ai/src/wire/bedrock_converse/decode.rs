@@ -164,7 +164,7 @@ struct CacheDetail {
 
 impl From<WireUsage> for Usage {
     fn from(reported: WireUsage) -> Self {
-        let sum = reported.input_tokens + reported.output_tokens;
+        let sum = reported.input_tokens.saturating_add(reported.output_tokens);
         Self {
             input: reported.input_tokens,
             output: reported.output_tokens,
@@ -172,7 +172,8 @@ impl From<WireUsage> for Usage {
             cache_write: reported.cache_write_input_tokens.unwrap_or(0),
             cache_write_1h: reported.cache_details.map(|details| {
                 let long = details.iter().filter(|detail| detail.ttl == "1h");
-                long.map(|detail| detail.input_tokens).sum()
+                long.map(|detail| detail.input_tokens)
+                    .fold(0, u64::saturating_add)
             }),
             total_tokens: match reported.total_tokens {
                 0 => sum,
