@@ -38,6 +38,46 @@ impl ModelRequest {
     pub fn environment(&self) -> Env {
         self.env.with_overrides(&self.options.env)
     }
+
+    /// Returns how long the provider shall keep the prompt cached: what the options say, else what
+    /// the environment of this request does.
+    pub fn cache_retention(&self) -> CacheRetention {
+        self.options.cache_retention.unwrap_or_else(|| {
+            let variable = self.environment().var(crate::env_vars::CACHE_RETENTION);
+            match variable.as_deref() {
+                Some("long") => CacheRetention::Long,
+                _ => CacheRetention::Short,
+            }
+        })
+    }
+
+    /// Tells whether the caller or the model says anything of a header, be it to delete it.
+    pub(crate) fn configures_header(&self, name: &str) -> bool {
+        self.header_settings(name).next().is_some()
+    }
+
+    /// Tells whether the caller or the model sends one of these headers with a value.
+    pub(crate) fn sends_any_header(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| {
+            self.header_settings(name)
+                .next()
+                .flatten()
+                .is_some_and(|value| !value.trim().is_empty())
+        })
+    }
+
+    /// Returns what the caller and then the model say of a header: the first one counts, and
+    /// `None` deletes the header.
+    fn header_settings(&self, name: &str) -> impl Iterator<Item = Option<&str>> {
+        let by_caller = self.options.headers.iter();
+        let by_caller = by_caller.map(|(key, value)| (key, value.as_deref()));
+        let by_model = self.model.headers.iter().flatten();
+        let by_model = by_model.map(|(key, value)| (key, Some(value.as_str())));
+        by_caller
+            .chain(by_model)
+            .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
 }
 
 /// How to ask; every field has a sensible default.
@@ -97,20 +137,36 @@ impl fmt::Debug for StreamOptions {
 }
 
 impl StreamOptions {
-    /// Returns the cache retention in force.
-    pub fn effective_cache_retention(&self, env: &Env) -> CacheRetention {
-        self.cache_retention.unwrap_or_else(|| {
-            match env.var(crate::env_vars::CACHE_RETENTION).as_deref() {
-                Some("long") => CacheRetention::Long,
-                _ => CacheRetention::Short,
-            }
-        })
-    }
-
     /// Returns an API-specific option by name.
     pub fn provider_option(&self, name: &str) -> Option<&Value> {
         self.provider_options.get(name)
     }
+
+    /// Returns an API-specific option that is a text and not empty.
+    pub(crate) fn text_option(&self, name: &str) -> Option<&str> {
+        self.provider_option(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    }
+
+    /// Returns the tool choice as the APIs of OpenAI's family write it: the API's own option, which
+    /// may name a function, else the common one, which is a word.
+    pub(crate) fn tool_choice_value(&self) -> Option<Value> {
+        let own = self.provider_option("toolChoice");
+        own.filter(|choice| !choice.is_null()).cloned().or_else(|| {
+            let word = match self.tool_choice? {
+                ToolChoice::Auto => "auto",
+                ToolChoice::None => "none",
+            };
+            Some(word.into())
+        })
+    }
+}
+
+/// Sets a header, replacing one that is spelled with other capitals.
+pub(crate) fn set_header(headers: &mut HeaderOverrides, name: &str, value: Option<String>) {
+    headers.retain(|other, _| !other.eq_ignore_ascii_case(name));
+    headers.insert(name.to_owned(), value);
 }
 
 /// Whether tools may be used.
@@ -216,4 +272,63 @@ pub struct ResponseHead {
     pub status: u16,
     /// Headers by lower-case name.
     pub headers: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+    use crate::env_vars;
+    use crate::model::api;
+    use crate::wire::testing;
+
+    #[test]
+    fn the_options_and_then_the_variables_of_the_request_say_how_long_a_prompt_is_kept() {
+        let cases = [
+            (None, None, CacheRetention::Short),
+            (None, Some("long"), CacheRetention::Long),
+            (None, Some("for ever"), CacheRetention::Short),
+            (
+                Some(CacheRetention::None),
+                Some("long"),
+                CacheRetention::None,
+            ),
+        ];
+        for (asked, variable, expected) in cases {
+            let variable =
+                variable.map(|value| (env_vars::CACHE_RETENTION.to_owned(), value.to_owned()));
+            let options = StreamOptions {
+                cache_retention: asked,
+                env: variable.into_iter().collect(),
+                ..StreamOptions::default()
+            };
+            let model = testing::model(api::ANTHROPIC_MESSAGES, json!({}));
+            let request = testing::request(model, json!([]), options);
+            assert_eq!(request.cache_retention(), expected, "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_the_caller_deletes_is_not_sent_for_the_model() {
+        let sends = |by_caller: Option<Option<&str>>, by_model: Option<&str>| {
+            let headers = by_model.map_or(json!({}), |value| json!({"X-Key": value}));
+            let options = StreamOptions {
+                headers: by_caller
+                    .map(|value| ("x-KEY".to_owned(), value.map(str::to_owned)))
+                    .into_iter()
+                    .collect(),
+                ..StreamOptions::default()
+            };
+            let model = testing::model(api::ANTHROPIC_MESSAGES, json!({"headers": headers}));
+            let request = testing::request(model, json!([]), options);
+            request.sends_any_header(&["other", "x-key"])
+        };
+        assert!(!sends(None, None));
+        assert!(sends(None, Some("1")));
+        assert!(sends(Some(Some("2")), None));
+        assert!(!sends(Some(Some(" ")), None));
+        assert!(!sends(Some(None), Some("1")));
+    }
 }

@@ -38,6 +38,26 @@ use crate::message::Diagnostic;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 use crate::transport::HttpClient;
 
+/// Headers that authorize a request to services of OpenAI's family by themselves.
+pub(crate) const AUTHORIZATION_HEADERS: [&str; 2] = ["authorization", "cf-aig-authorization"];
+
+/// Describes a request whose service wants a key, and that has none.
+pub(crate) fn missing_key(request: &ModelRequest) -> ProviderError {
+    ProviderError::auth(format!(
+        "No API key for provider {}",
+        request.model.provider
+    ))
+}
+
+/// Writes a part of a request as a tree.
+pub(crate) fn to_tree(part: &(impl Serialize + ?Sized)) -> Result<Value, ProviderError> {
+    serde_json::to_value(part).map_err(|error| not_encoded(&error))
+}
+
+fn not_encoded(error: &serde_json::Error) -> ProviderError {
+    ProviderError::invalid(format!("The request cannot be encoded: {error}"))
+}
+
 /// A wire API as the transport sees it. One copy of the transport serves all of them, so the futures are boxed.
 pub(crate) trait HttpProtocol: Send + Sync + 'static {
     /// Builds the request. A retry sends the same exchange again, with a fresh decoder.
@@ -152,9 +172,7 @@ impl RequestBody {
     pub(crate) fn write(body: &impl Serialize) -> Result<Self, ProviderError> {
         crate::json::to_string(body)
             .map(Self::Text)
-            .map_err(|error| {
-                ProviderError::invalid(format!("The request cannot be encoded: {error}"))
-            })
+            .map_err(|error| not_encoded(&error))
     }
 
     /// Returns the body as hooks see it.

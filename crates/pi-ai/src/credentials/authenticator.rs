@@ -19,8 +19,8 @@ use super::refresh::Refresher;
 use super::store::CredentialStore;
 use super::value_template::{CommandCache, CommandReuse, ValueTemplate};
 use crate::env::Env;
-use crate::oauth::{LoginInteraction, OAuthContext, OAuthError};
-use crate::options::HeaderOverrides;
+use crate::oauth::{LoginInteraction, OAuthContext, unless_cancelled};
+use crate::options::{HeaderOverrides, set_header};
 use crate::transport::HttpClient;
 
 /// Resolves the authentication of requests from one store; cheap to clone.
@@ -120,7 +120,7 @@ impl Authenticator {
         if let Some(key) = &overrides.api_key {
             let key = Some((key.clone(), AuthSource::Explicit));
             let found = provider.find_key(key, &overrides.env, &env).await;
-            return self.finish_key(provider, found, &env).await;
+            return finish_key(provider, found, &env).await;
         }
         match self.store.read(&provider.provider).await? {
             Some(Credential::OAuth(stored)) => {
@@ -140,7 +140,7 @@ impl Authenticator {
                     None => None,
                 };
                 let found = provider.find_key(key, &overrides.env, &env).await;
-                self.finish_key(provider, found, &env).await
+                finish_key(provider, found, &env).await
             }
         }
     }
@@ -237,10 +237,8 @@ impl Authenticator {
             }
             AuthKind::ApiKey => {
                 let api_key = provider.api_key.as_ref().ok_or_else(no_sign_in)?;
-                cancel
-                    .run_until_cancelled(api_key.ask(interaction))
+                unless_cancelled(cancel, api_key.ask(interaction))
                     .await
-                    .unwrap_or(Err(OAuthError::Cancelled))
                     .map(Credential::ApiKey)
             }
         };
@@ -326,29 +324,29 @@ impl Authenticator {
             }
             found
         });
-        self.finish_key(provider, found, &env).await
+        finish_key(provider, found, &env).await
     }
+}
 
-    async fn finish_key(
-        &self,
-        provider: &ProviderAuth,
-        found: Option<KeyAuth>,
-        env: &Env,
-    ) -> Result<Option<ResolvedAuth>, AuthError> {
-        let Some(found) = found else {
-            return Ok(None);
-        };
-        let env = with_variables(env, &found.env);
-        let auth = ResolvedAuth {
-            api_key: found.api_key,
-            headers: found.headers,
-            base_url: None,
-            env: found.env,
-            source: found.source,
-            kind: AuthKind::ApiKey,
-        };
-        with_configured(provider, auth, &env).await.map(Some)
-    }
+/// Makes the authentication of a request out of a key that was found.
+async fn finish_key(
+    provider: &ProviderAuth,
+    found: Option<KeyAuth>,
+    env: &Env,
+) -> Result<Option<ResolvedAuth>, AuthError> {
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    let env = with_variables(env, &found.env);
+    let auth = ResolvedAuth {
+        api_key: found.api_key,
+        headers: found.headers,
+        base_url: None,
+        env: found.env,
+        source: found.source,
+        kind: AuthKind::ApiKey,
+    };
+    with_configured(provider, auth, &env).await.map(Some)
 }
 
 async fn configured_key(
@@ -382,11 +380,8 @@ async fn with_configured(
                 ),
                 reason,
             })?;
-        insert_header(
-            &mut auth.headers,
-            name,
-            Some(value.expose_secret().to_owned()),
-        );
+        let value = Some(value.expose_secret().to_owned());
+        set_header(&mut auth.headers, name, value);
     }
     if provider.configured.auth_header {
         let key = auth.api_key.as_ref().ok_or_else(|| AuthError::Unresolved {
@@ -397,15 +392,9 @@ async fn with_configured(
             reason: Unresolved::Empty,
         })?;
         let bearer = format!("Bearer {}", key.expose_secret());
-        insert_header(&mut auth.headers, "authorization", Some(bearer));
+        set_header(&mut auth.headers, "authorization", Some(bearer));
     }
     Ok(auth)
-}
-
-/// Sets a header, replacing one that is spelled with other capitals.
-fn insert_header(headers: &mut HeaderOverrides, name: &str, value: Option<String>) {
-    headers.retain(|other, _| !other.eq_ignore_ascii_case(name));
-    headers.insert(name.to_owned(), value);
 }
 
 fn unsupported(provider: &ProviderAuth, kind: AuthKind) -> AuthError {

@@ -8,9 +8,10 @@ use rand::{RngExt, SeedableRng};
 
 use super::FauxProvider;
 use super::answer::{Ending, FauxAnswer, FauxCall, Step};
-use super::usage::{estimated_tokens, with_output};
+use super::usage::with_output;
 use crate::content::{AssistantBlock, ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
+use crate::estimate::text_tokens;
 use crate::options::ResponseHead;
 use crate::stop_reason::StopReason;
 use crate::stream::{AssistantStream, StreamPhase, StreamWriter};
@@ -205,7 +206,7 @@ impl Player<'_> {
             clippy::cast_precision_loss,
             reason = "a chunk has far less than 2^53 tokens"
         )]
-        let seconds = estimated_tokens(chunk) as f64 / speed;
+        let seconds = text_tokens(chunk) as f64 / speed;
         if let Ok(pause) = Duration::try_from_secs_f64(seconds) {
             tokio::time::sleep(pause).await;
         }

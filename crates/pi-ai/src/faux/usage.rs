@@ -3,26 +3,16 @@
 use std::collections::HashMap;
 
 use crate::content::{AssistantBlock, Content, InputBlock};
+use crate::estimate::{character_tokens, text_tokens};
 use crate::json::{to_string, utf16_length};
 use crate::message::{Message, SystemMessage, ToolResultMessage};
 use crate::options::{CacheRetention, ModelRequest};
 use crate::transcript::system_text;
 use crate::usage::Usage;
 
-const CHARACTERS_PER_TOKEN: usize = 4;
-
 /// The last prompt of every session.
 #[derive(Debug, Default)]
 pub(super) struct PromptCache(HashMap<String, String>);
-
-/// Estimates the tokens of a text: one for four UTF-16 units, rounded up.
-pub(super) fn estimated_tokens(text: &str) -> u64 {
-    tokens(utf16_length(text))
-}
-
-fn tokens(length: usize) -> u64 {
-    length.div_ceil(CHARACTERS_PER_TOKEN) as u64
-}
 
 impl PromptCache {
     /// Returns the usage of a request before its answer, and keeps the prompt for the next one.
@@ -31,20 +21,21 @@ impl PromptCache {
     /// is read and the rest is written.
     pub(super) fn prompt_usage(&mut self, request: &ModelRequest) -> Usage {
         let prompt = prompt_text(&request.messages);
-        let prompt_tokens = estimated_tokens(&prompt);
+        let prompt_tokens = text_tokens(&prompt);
         let mut usage = Usage {
             input: prompt_tokens,
             ..Usage::default()
         };
-        let retention = request.options.effective_cache_retention(&request.env);
+        let retention = request.cache_retention();
         if let Some(session) = &request.options.session_id
             && retention != CacheRetention::None
         {
             match self.0.get(session) {
                 Some(previous) => {
                     let shared = shared_length(previous, &prompt);
-                    usage.cache_read = tokens(shared);
-                    usage.cache_write = tokens(utf16_length(&prompt) - shared);
+                    let rest = utf16_length(&prompt) - shared;
+                    usage.cache_read = character_tokens(shared as u64);
+                    usage.cache_write = character_tokens(rest as u64);
                     usage.input = prompt_tokens.saturating_sub(usage.cache_read);
                 }
                 None => usage.cache_write = prompt_tokens,
@@ -57,7 +48,7 @@ impl PromptCache {
 
 /// Adds the tokens of the answer so far and the total.
 pub(super) fn with_output(mut usage: Usage, content: &[AssistantBlock]) -> Usage {
-    usage.output = estimated_tokens(&answer_text(content));
+    usage.output = text_tokens(&answer_text(content));
     usage.total_tokens = usage.prompt_tokens() + usage.output;
     usage
 }

@@ -10,7 +10,7 @@ use crate::credentials::{AuthError, AuthOverrides, CommandReuse};
 use crate::error::ProviderError;
 use crate::message::Message;
 use crate::model::Model;
-use crate::options::{HeaderOverrides, ModelRequest, StreamOptions};
+use crate::options::{HeaderOverrides, ModelRequest, StreamOptions, set_header};
 use crate::stream::AssistantStream;
 
 /// Names in braces that a base URL may hold, and that a credential or the environment fills in.
@@ -165,8 +165,7 @@ async fn configured_headers(
 /// Lays headers over others, whatever the capitals.
 fn lay(headers: &mut HeaderOverrides, over: impl IntoIterator<Item = (String, Option<String>)>) {
     for (name, value) in over {
-        headers.retain(|other, _| !other.eq_ignore_ascii_case(&name));
-        headers.insert(name, value);
+        set_header(headers, &name, value);
     }
 }
 

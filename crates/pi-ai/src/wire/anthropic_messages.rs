@@ -21,7 +21,7 @@ pub(crate) use self::decode::REDACTED_THINKING;
 use self::compat::Compat;
 use self::decode::MessagesDecoder;
 use self::request::Thinking;
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot, http_error};
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot, http_error, missing_key};
 use crate::error::{ErrorClass, ProviderError};
 use crate::options::{CacheRetention, HeaderOverrides, ModelRequest, ResponseHead};
 use crate::transcript;
@@ -110,11 +110,8 @@ impl<'request> Credential<'request> {
                 Ok(Self::SignIn(token))
             }
             Some(key) => Ok(Self::Key(key)),
-            None if AUTH_HEADERS.iter().any(|name| is_sent(request, name)) => Ok(Self::Headers),
-            None => Err(ProviderError::auth(format!(
-                "No API key for provider {}",
-                request.model.provider
-            ))),
+            None if request.sends_any_header(&AUTH_HEADERS) => Ok(Self::Headers),
+            None => Err(missing_key(request)),
         }
     }
 }
@@ -135,7 +132,7 @@ fn headers(request: &ModelRequest, compat: &Compat) -> Result<HeaderOverrides, P
         Credential::Headers => {}
     }
     let betas = betas(request, compat, credential);
-    if !betas.is_empty() && configured(request, BETA_HEADER).next().is_none() {
+    if !betas.is_empty() && !request.configures_header(BETA_HEADER) {
         set(BETA_HEADER, betas.join(","));
     }
     if let Some((name, session)) = session_affinity(request, compat, credential) {
@@ -182,34 +179,12 @@ fn session_affinity<'request>(
     compat: &Compat,
     credential: Credential<'_>,
 ) -> Option<(&'static str, &'request str)> {
-    let caches = request.options.effective_cache_retention(&request.env) != CacheRetention::None;
+    let caches = request.cache_retention() != CacheRetention::None;
     let is_own_service = matches!(credential, Credential::Bearer(_) | Credential::SignIn(_));
     let header = compat
         .affinity_header
         .filter(|_| caches && !is_own_service)?;
     Some((header, request.options.session_id.as_deref()?))
-}
-
-/// Returns what the caller and then the model say of a header; `None` deletes it.
-fn configured<'request>(
-    request: &'request ModelRequest,
-    name: &str,
-) -> impl Iterator<Item = Option<&'request str>> {
-    let by_caller = request.options.headers.iter();
-    let by_caller = by_caller.map(|(key, value)| (key, value.as_deref()));
-    let by_model = request.model.headers.iter().flatten();
-    let by_model = by_model.map(|(key, value)| (key, Some(value.as_str())));
-    by_caller
-        .chain(by_model)
-        .filter(move |(key, _)| key.eq_ignore_ascii_case(name))
-        .map(|(_, value)| value)
-}
-
-fn is_sent(request: &ModelRequest, name: &str) -> bool {
-    configured(request, name)
-        .next()
-        .flatten()
-        .is_some_and(|value| !value.trim().is_empty())
 }
 
 /// An error as the service reports it, in a refusal's body or as an event.

@@ -12,7 +12,7 @@ use super::openai_responses::input::LeadingPrompt;
 use super::openai_responses::reader::ReaderSettings;
 use super::openai_responses::request::{self, Conversation, Reasoning, ServiceRules};
 use super::openai_responses::tools::UnaskedStrict;
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol};
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, missing_key};
 use crate::env_vars;
 use crate::error::ProviderError;
 use crate::json::JsonObject;
@@ -44,7 +44,7 @@ impl HttpProtocol for AzureResponses {
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
             let compat = ResponsesCompat::of(&request.model, StrictByDefault::Yes);
-            let key = request::api_key(request).ok_or_else(|| request::missing_key(request))?;
+            let key = request::api_key(request).ok_or_else(|| missing_key(request))?;
             let headers = HeaderOverrides::from([(
                 "api-key".to_owned(),
                 Some(key.expose_secret().to_owned()),
@@ -80,7 +80,7 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
     request::add_output_limit(request, &mut body);
     request::add_temperature(request, &mut body);
     Conversation::add_tools(conversation.tools, &mut body);
-    if let Some(choice) = request::tool_choice(request) {
+    if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
     let reasoning = Reasoning::of(request);
@@ -94,8 +94,8 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
 
 /// Returns an option, or the environment variable that stands for it.
 fn setting(request: &ModelRequest, option: &str, variable: &str) -> Option<String> {
-    request::text_option(request, option)
-        .map(str::to_owned)
+    let asked = request.options.text_option(option).map(str::to_owned);
+    asked
         .or_else(|| request.environment().var(variable))
         .map(|value| value.trim().to_owned())
         .filter(|value| !value.is_empty())
@@ -104,7 +104,7 @@ fn setting(request: &ModelRequest, option: &str, variable: &str) -> Option<Strin
 /// Returns the deployment that serves the model; Azure users name them as they like.
 fn deployment(request: &ModelRequest) -> String {
     let model_id = &request.model.id;
-    if let Some(name) = request::text_option(request, "azureDeploymentName") {
+    if let Some(name) = request.options.text_option("azureDeploymentName") {
         return name.to_owned();
     }
     let map = request

@@ -21,7 +21,6 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
 
 use self::capabilities::Capabilities;
 use self::credentials::{CredentialCache, Settings};
@@ -139,13 +138,9 @@ impl Authentication {
         if settings.env.var(BEDROCK_SKIP_AUTH).as_deref() == Some("1") {
             return Self::None;
         }
-        let asked = request
-            .options
-            .provider_option("bearerToken")
-            .and_then(Value::as_str)
-            .filter(|token| !token.is_empty())
-            .map(SecretString::from);
+        let asked = request.options.text_option("bearerToken");
         asked
+            .map(SecretString::from)
             .or_else(|| request.options.api_key.clone())
             .or_else(|| {
                 settings

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 use super::google_content::{
     GenerateContentDecoder, checked_model_id, http_error, request_body, stream_url,
 };
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport};
+use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport, missing_key};
 use crate::error::ProviderError;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
 
@@ -28,10 +28,7 @@ impl HttpProtocol for GoogleGenerative {
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
             let Some(key) = &request.options.api_key else {
-                return Err(ProviderError::auth(format!(
-                    "There is no API key for {}; set GEMINI_API_KEY or store a key for the provider",
-                    request.model.provider
-                )));
+                return Err(missing_key(request));
             };
             Ok(HttpExchange {
                 url: url(request)?,
@@ -123,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_key_is_named_with_its_remedy() {
+    async fn a_missing_key_is_an_error() {
         let request = request(
             model("google-generative-ai", json!({})),
             json!([]),
@@ -131,6 +128,6 @@ mod tests {
         );
         let error = GoogleGenerative.prepare(&request).await.unwrap_err();
         assert_eq!(error.class, ErrorClass::Auth);
-        assert!(error.message.contains("GEMINI_API_KEY"), "{error}");
+        assert_eq!(error.message, "No API key for provider mock");
     }
 }

@@ -2,10 +2,6 @@
 //!
 //! Request body, answer and errors are those of [`super::google_content`].
 
-use futures_util::future::BoxFuture;
-use secrecy::ExposeSecret;
-use serde_json::Value;
-
 use super::google_content::{
     GenerateContentDecoder, checked_model_id, http_error, request_body, stream_url,
 };
@@ -16,6 +12,8 @@ use crate::env_vars;
 use crate::error::ProviderError;
 use crate::google_credentials::GoogleCredentials;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
+use futures_util::future::BoxFuture;
+use secrecy::ExposeSecret;
 
 const API_VERSION: &str = "v1";
 
@@ -152,7 +150,8 @@ fn regional_base_url(project: &str, location: &str) -> String {
 }
 
 fn project(request: &ModelRequest, env: &Env) -> Result<String, ProviderError> {
-    text_option(request, "project")
+    let asked = request.options.text_option("project").map(str::to_owned);
+    asked
         .or_else(|| env.var(env_vars::GOOGLE_CLOUD_PROJECT))
         .or_else(|| env.var(env_vars::GCLOUD_PROJECT))
         .ok_or_else(|| {
@@ -163,22 +162,14 @@ fn project(request: &ModelRequest, env: &Env) -> Result<String, ProviderError> {
 }
 
 fn location(request: &ModelRequest, env: &Env) -> Result<String, ProviderError> {
-    text_option(request, "location")
+    let asked = request.options.text_option("location").map(str::to_owned);
+    asked
         .or_else(|| env.var(env_vars::GOOGLE_CLOUD_LOCATION))
         .ok_or_else(|| {
             ProviderError::auth(
                 "Vertex AI needs a location; set GOOGLE_CLOUD_LOCATION (us-central1, global) or the option \"location\"",
             )
         })
-}
-
-fn text_option(request: &ModelRequest, name: &str) -> Option<String> {
-    request
-        .options
-        .provider_option(name)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
-        .map(str::to_owned)
 }
 
 #[cfg(test)]

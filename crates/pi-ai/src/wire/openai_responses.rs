@@ -31,7 +31,9 @@ use self::pricing::{TierPricing, TierRule};
 use self::reader::ReaderSettings;
 use self::request::{Conversation, Reasoning, ServiceRules};
 use self::tools::UnaskedStrict;
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot};
+use super::{
+    AUTHORIZATION_HEADERS, BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot, missing_key,
+};
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::options::{HeaderOverrides, ModelRequest, ResponseHead};
@@ -67,7 +69,7 @@ impl HttpProtocol for OpenAiResponses {
 
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder> {
         let compat = ResponsesCompat::of(&request.model, StrictByDefault::No);
-        let tier = request::text_option(request, "serviceTier");
+        let tier = request.options.text_option("serviceTier");
         Box::new(ResponsesDecoder::new(ReaderSettings {
             pricing: TierPricing::new(&request.model, tier, TierRule::AsAnswered),
             unknown_status: UnknownStatus::Fails,
@@ -96,7 +98,7 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
     request::add_temperature(request, &mut body);
     request::add_service_tier(request, &mut body);
     Conversation::add_tools(conversation.tools, &mut body);
-    if let Some(choice) = request::tool_choice(request) {
+    if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
     let reasoning = Reasoning::of(request);
@@ -126,8 +128,8 @@ fn headers(
             let bearer = format!("Bearer {}", key.expose_secret());
             headers.insert("authorization".into(), Some(bearer));
         }
-        None if request::has_own_authorization(request) => {}
-        None => return Err(request::missing_key(request)),
+        None if request.sends_any_header(&AUTHORIZATION_HEADERS) => {}
+        None => return Err(missing_key(request)),
     }
     if request.model.provider == copilot::PROVIDER {
         headers.extend(copilot::headers(&request.messages));

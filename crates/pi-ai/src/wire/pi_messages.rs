@@ -13,11 +13,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::decode::PiDecoder;
-use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error};
+use super::{
+    BodyEncoding, Decoder, HttpExchange, HttpProtocol, RetrySupport, http_error, missing_key,
+    to_tree,
+};
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::message::{Diagnostic, DiagnosticError};
-use crate::options::{CacheRetention, HeaderOverrides, ModelRequest, ResponseHead, ToolChoice};
+use crate::options::{CacheRetention, HeaderOverrides, ModelRequest, ResponseHead};
 use crate::thinking::ThinkingLevel;
 
 /// The version of the details that a refused request leaves in the message.
@@ -34,14 +37,9 @@ impl HttpProtocol for PiMessages {
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
             let Some(key) = &request.options.api_key else {
-                return Err(ProviderError::auth(format!(
-                    "No API key for provider {}",
-                    request.model.provider
-                )));
+                return Err(missing_key(request));
             };
-            let messages = serde_json::to_value(&request.messages).map_err(|error| {
-                ProviderError::invalid(format!("The request cannot be encoded: {error}"))
-            })?;
+            let messages = to_tree(&request.messages)?;
             Ok(HttpExchange {
                 url: url(request),
                 headers: HeaderOverrides::from([
@@ -137,7 +135,7 @@ fn url(request: &ModelRequest) -> String {
 /// Returns the options that were set; the gateway has its own defaults for the others.
 fn options(request: &ModelRequest) -> JsonObject {
     let asked = &request.options;
-    let cache_retention = match asked.effective_cache_retention(&request.env) {
+    let cache_retention = match request.cache_retention() {
         CacheRetention::Long => Some("long"),
         retention if asked.cache_retention.is_some() => match retention {
             CacheRetention::None => Some("none"),
@@ -146,19 +144,13 @@ fn options(request: &ModelRequest) -> JsonObject {
         CacheRetention::None | CacheRetention::Short => None,
     };
     let reasoning = (asked.reasoning != ThinkingLevel::Off).then(|| asked.reasoning.as_str());
-    let tool_choice = asked.provider_option("toolChoice").cloned().or_else(|| {
-        asked.tool_choice.map(|choice| match choice {
-            ToolChoice::Auto => "auto".into(),
-            ToolChoice::None => "none".into(),
-        })
-    });
     let fields = [
         ("temperature", asked.temperature.map(Value::from)),
         ("maxTokens", asked.max_tokens.map(Value::from)),
         ("reasoning", reasoning.map(Value::from)),
         ("cacheRetention", cache_retention.map(Value::from)),
         ("sessionId", asked.session_id.clone().map(Value::from)),
-        ("toolChoice", tool_choice),
+        ("toolChoice", asked.tool_choice_value()),
     ];
     fields
         .into_iter()

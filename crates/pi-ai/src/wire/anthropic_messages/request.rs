@@ -35,7 +35,7 @@ pub(super) struct CacheControl {
 
 impl CacheControl {
     fn of(request: &ModelRequest, compat: &Compat) -> Option<Self> {
-        let ttl = match request.options.effective_cache_retention(&request.env) {
+        let ttl = match request.cache_retention() {
             CacheRetention::None => return None,
             CacheRetention::Short => None,
             CacheRetention::Long => compat.long_cache.then_some("1h"),

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use aws_config::profile;
 use reqwest::Url;
-use serde_json::Value;
 
 use super::credentials::Settings;
 use crate::error::ProviderError;
@@ -68,12 +67,8 @@ pub(super) fn is_gov_cloud(model: &Model, region: &str) -> bool {
 }
 
 fn configured_region(request: &ModelRequest, settings: &Settings) -> Option<String> {
-    request
-        .options
-        .provider_option("region")
-        .and_then(Value::as_str)
-        .filter(|region| !region.is_empty())
-        .map(str::to_owned)
+    let asked = request.options.text_option("region").map(str::to_owned);
+    asked
         .or_else(|| settings.var("AWS_REGION"))
         .or_else(|| settings.var("AWS_DEFAULT_REGION"))
 }

@@ -18,6 +18,7 @@ use crate::token_limits;
 use crate::tool_schema::Tool;
 use crate::transcript;
 use crate::transform::{self, tool_ids};
+use crate::wire::to_tree;
 
 /// Stands where the service wants text and there is none.
 const NO_TEXT: &str = "<empty>";
@@ -109,7 +110,7 @@ struct CachePoint {
 
 impl CachePoint {
     fn of(request: &ModelRequest, capabilities: Capabilities) -> Option<Self> {
-        let ttl = match request.options.effective_cache_retention(&request.env) {
+        let ttl = match request.cache_retention() {
             CacheRetention::None => return None,
             CacheRetention::Short => None,
             CacheRetention::Long => Some("1h"),
@@ -190,8 +191,7 @@ pub(super) fn body(
         additional_model_request_fields: thinking.fields(request, region),
         request_metadata: request.options.provider_option("requestMetadata"),
     };
-    serde_json::to_value(&body)
-        .map_err(|error| ProviderError::invalid(format!("The request cannot be encoded: {error}")))
+    to_tree(&body)
 }
 
 /// How the model shall think.

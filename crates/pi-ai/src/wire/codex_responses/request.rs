@@ -10,6 +10,7 @@ use crate::json::JsonObject;
 use crate::oauth::codex_account;
 use crate::options::{HeaderOverrides, ModelRequest};
 use crate::transcript;
+use crate::wire::missing_key;
 use crate::wire::openai_responses::compat::{ResponsesCompat, StrictByDefault};
 use crate::wire::openai_responses::ending::UnknownStatus;
 use crate::wire::openai_responses::input::LeadingPrompt;
@@ -42,7 +43,7 @@ pub(super) fn compat(request: &ModelRequest) -> ResponsesCompat {
 
 /// Returns how an answer to the request is read.
 pub(super) fn reader_settings(request: &ModelRequest) -> ReaderSettings {
-    let tier = request::text_option(request, "serviceTier");
+    let tier = request.options.text_option("serviceTier");
     ReaderSettings {
         pricing: TierPricing::new(&request.model, tier, TierRule::AsAskedWhenDefault),
         unknown_status: UnknownStatus::Ignored,
@@ -60,11 +61,15 @@ pub(super) fn body(request: &ModelRequest) -> Result<JsonObject, ProviderError> 
     body.insert("stream".into(), true.into());
     body.insert("instructions".into(), instructions(request, &compat).into());
     body.insert("input".into(), conversation.input.into());
-    let verbosity = request::text_option(request, "textVerbosity").unwrap_or("low");
+    let verbosity = request
+        .options
+        .text_option("textVerbosity")
+        .unwrap_or("low");
     body.insert("text".into(), json!({"verbosity": verbosity}));
     request::include_encrypted_reasoning(&mut body);
     request::add_cache_key(request, &mut body);
-    let choice = request::tool_choice(request).unwrap_or_else(|| "auto".into());
+    let choice = request.options.tool_choice_value();
+    let choice = choice.unwrap_or_else(|| "auto".into());
     body.insert("tool_choice".into(), choice);
     body.insert("parallel_tool_calls".into(), true.into());
     request::add_temperature(request, &mut body);
@@ -120,15 +125,15 @@ impl Account {
     pub(super) fn of(request: &ModelRequest) -> Result<Self, ProviderError> {
         let token = request::api_key(request)
             .cloned()
-            .ok_or_else(|| request::missing_key(request))?;
+            .ok_or_else(|| missing_key(request))?;
         let named = || {
             let headers = request.options.headers.iter();
             headers
                 .filter(|(name, _)| name.eq_ignore_ascii_case(ACCOUNT_HEADER))
                 .find_map(|(_, value)| value.clone())
         };
-        let id = request::text_option(request, "accountId")
-            .map(str::to_owned)
+        let asked = request.options.text_option("accountId").map(str::to_owned);
+        let id = asked
             .or_else(named)
             .or_else(|| codex_account(token.expose_secret()))
             .ok_or_else(|| {

@@ -278,8 +278,9 @@ async fn handshake_headers(request: &ModelRequest, account: &Account) -> HeaderO
         headers = hooks.on_headers(headers, &request.model).await;
     }
     headers.retain(|name, _| {
-        let known = BODY_HEADERS.iter();
-        !known.clone().any(|known| name.eq_ignore_ascii_case(known))
+        !BODY_HEADERS
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
     });
     headers
 }

@@ -10,9 +10,7 @@ use crate::error::{ErrorClass, ProviderError};
 use crate::options::ResponseHead;
 use crate::overflow::is_overflow_text;
 use crate::transport::classify_status;
-
-/// The most characters of a body that is not Google's JSON (a proxy's page) that are shown.
-const LONGEST_BODY: usize = 4000;
+use crate::wire::http_error::shortened;
 
 /// Google's `Status`.
 #[derive(Debug, Default, Deserialize)]
@@ -57,13 +55,6 @@ pub(crate) fn http_error(head: &ResponseHead, body: &str) -> ProviderError {
         ),
     };
     ProviderError::new(status.class(head, body), message).with_status(head.status)
-}
-
-fn shortened(body: &str) -> &str {
-    body.char_indices()
-        .nth(LONGEST_BODY)
-        .and_then(|(end, _)| body.get(..end))
-        .unwrap_or(body)
 }
 
 impl Status {

@@ -13,6 +13,7 @@ use crate::error::ProviderError;
 use crate::options::{ModelRequest, ToolChoice};
 use crate::tool_schema::Tool;
 use crate::transform::{self, tool_ids};
+use crate::wire::to_tree;
 use crate::{token_limits, transcript};
 
 #[derive(Debug, Serialize)]
@@ -109,9 +110,7 @@ pub(crate) fn request_body(request: &ModelRequest) -> Result<Value, ProviderErro
             thinking_config: thinking_config(request)?,
         },
     };
-    serde_json::to_value(body).map_err(|error| {
-        ProviderError::invalid(format!("The request cannot be written as JSON: {error}"))
-    })
+    to_tree(&body)
 }
 
 struct DeclaredTools<'a> {

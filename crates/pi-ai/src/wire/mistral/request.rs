@@ -12,11 +12,11 @@ use crate::error::ProviderError;
 use crate::json::{self, JsonObject};
 use crate::message::{AssistantMessage, Message, ToolResultMessage, UserMessage};
 use crate::model::Model;
-use crate::options::{CacheRetention, HeaderOverrides, ModelRequest, ToolChoice};
+use crate::options::{CacheRetention, HeaderOverrides, ModelRequest};
 use crate::thinking::ThinkingLevel;
 use crate::tool_schema::Tool;
 use crate::transform::{self, tool_ids};
-use crate::wire::{BodyEncoding, HttpExchange};
+use crate::wire::{BodyEncoding, HttpExchange, missing_key, to_tree};
 use crate::{token_limits, transcript};
 
 const ERROR_PREFIX: &str = "Error: ";
@@ -39,9 +39,8 @@ pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderErro
 
 /// Returns the session whose prompts may be cached.
 fn cached_session(request: &ModelRequest) -> Option<&str> {
-    let retention = request.options.effective_cache_retention(&request.env);
     let session = request.options.session_id.as_deref()?;
-    (retention != CacheRetention::None && !session.is_empty()).then_some(session)
+    (request.cache_retention() != CacheRetention::None && !session.is_empty()).then_some(session)
 }
 
 fn headers(
@@ -49,10 +48,7 @@ fn headers(
     session: Option<&str>,
 ) -> Result<HeaderOverrides, ProviderError> {
     let Some(key) = &request.options.api_key else {
-        return Err(ProviderError::auth(format!(
-            "No API key for provider {}",
-            request.model.provider
-        )));
+        return Err(missing_key(request));
     };
     let bearer = format!("Bearer {}", key.expose_secret());
     let mut headers = HeaderOverrides::from([
@@ -83,10 +79,7 @@ fn body(request: &ModelRequest, session: Option<&str>) -> Result<JsonObject, Pro
     let mut body = JsonObject::new();
     body.insert("model".into(), model.id.clone().into());
     body.insert("stream".into(), true.into());
-    let messages = serde_json::to_value(&messages).map_err(|error| {
-        ProviderError::invalid(format!("The request cannot be written: {error}"))
-    })?;
-    body.insert("messages".into(), messages);
+    body.insert("messages".into(), to_tree(&messages)?);
     if !tools.is_empty() {
         body.insert("tools".into(), tools.into());
     }
@@ -97,7 +90,7 @@ fn body(request: &ModelRequest, session: Option<&str>) -> Result<JsonObject, Pro
         "max_tokens".into(),
         token_limits::output_limit(request).into(),
     );
-    if let Some(choice) = tool_choice(request) {
+    if let Some(choice) = options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
     if let Some((field, value)) = thinking(request) {
@@ -141,18 +134,6 @@ fn takes_effort(model: &str) -> bool {
         model,
         "mistral-small-2603" | "mistral-small-latest" | "zai-glm-5-2"
     ) || model.starts_with("mistral-medium-")
-}
-
-/// The API's own option may name a function; the common one is a word.
-fn tool_choice(request: &ModelRequest) -> Option<Value> {
-    if let Some(choice) = request.options.provider_option("toolChoice") {
-        return Some(choice.clone());
-    }
-    let word = match request.options.tool_choice? {
-        ToolChoice::Auto => "auto",
-        ToolChoice::None => "none",
-    };
-    Some(word.into())
 }
 
 fn function_tool(tool: &Tool) -> Result<Value, ProviderError> {

@@ -8,9 +8,7 @@ use super::messages::{ChatContent, ChatMessage, ContentPart};
 use super::tools::ChatTool;
 use crate::json::JsonObject;
 use crate::options::{CacheRetention, ModelRequest};
-
-/// OpenAI refuses longer keys.
-const LONGEST_CACHE_KEY: usize = 64;
+use crate::wire::openai_responses::request::cache_key;
 
 /// A mark: the prompt up to here may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -94,8 +92,7 @@ pub(super) fn write_key(
     let is_openai = request.model.base_url.contains("api.openai.com");
     let takes_key = is_long || (is_openai && retention != CacheRetention::None);
     if let Some(session) = request.options.session_id.as_ref().filter(|_| takes_key) {
-        let key: String = session.chars().take(LONGEST_CACHE_KEY).collect();
-        body.insert("prompt_cache_key".into(), key.into());
+        body.insert("prompt_cache_key".into(), cache_key(session).into());
     }
     if is_long {
         body.insert("prompt_cache_retention".into(), "24h".into());

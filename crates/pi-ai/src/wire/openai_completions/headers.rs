@@ -6,10 +6,7 @@ use secrecy::ExposeSecret;
 use super::compat::{CompletionsCompat, SessionAffinityFormat};
 use crate::error::ProviderError;
 use crate::options::{CacheRetention, HeaderOverrides, ModelRequest};
-use crate::wire::copilot;
-
-/// Headers that authorize a request by themselves.
-const AUTHORIZATION_HEADERS: [&str; 2] = ["authorization", "cf-aig-authorization"];
+use crate::wire::{AUTHORIZATION_HEADERS, copilot, missing_key};
 
 /// Returns the headers of a request.
 pub(super) fn build(
@@ -21,11 +18,8 @@ pub(super) fn build(
     if let Some(key) = &request.options.api_key {
         let bearer = format!("Bearer {}", key.expose_secret());
         headers.insert("authorization".into(), Some(bearer));
-    } else if !is_authorized(request) {
-        return Err(ProviderError::auth(format!(
-            "No API key for provider {}",
-            request.model.provider
-        )));
+    } else if !request.sends_any_header(&AUTHORIZATION_HEADERS) {
+        return Err(missing_key(request));
     }
     if request.model.provider == copilot::PROVIDER {
         headers.extend(copilot::headers(&request.messages));
@@ -55,25 +49,4 @@ fn affinity_headers(format: SessionAffinityFormat) -> &'static [&'static str] {
 /// `OpenCode` routes by conversation, whether or not prompts are cached.
 fn routing_header(request: &ModelRequest) -> Option<&'static &'static str> {
     matches!(&*request.model.provider, "opencode" | "opencode-go").then_some(&"x-opencode-session")
-}
-
-fn is_authorized(request: &ModelRequest) -> bool {
-    let names_one = |name: &str, value: &str| {
-        let is_one = AUTHORIZATION_HEADERS
-            .iter()
-            .any(|header| header.eq_ignore_ascii_case(name));
-        is_one && !value.trim().is_empty()
-    };
-    let by_options = request
-        .options
-        .headers
-        .iter()
-        .any(|(name, value)| value.as_deref().is_some_and(|value| names_one(name, value)));
-    let by_model = request
-        .model
-        .headers
-        .iter()
-        .flatten()
-        .any(|(name, value)| names_one(name, value));
-    by_options || by_model
 }

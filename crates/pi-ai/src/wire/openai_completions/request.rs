@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::compat::CompletionsCompat;
@@ -13,30 +12,33 @@ use super::{cache, headers};
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::message::Message;
-use crate::options::{ModelRequest, ToolChoice};
+use crate::options::{CacheRetention, ModelRequest};
 use crate::token_limits;
 use crate::transcript::{self, RequestTools};
 use crate::transform::{self, tool_ids};
-use crate::wire::{BodyEncoding, HttpExchange};
+use crate::wire::{BodyEncoding, HttpExchange, to_tree};
 
 /// Builds the request.
 pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
     let compat = CompletionsCompat::of(&request.model);
-    let retention = request.options.effective_cache_retention(&request.env);
+    let retention = request.cache_retention();
     Ok(HttpExchange {
         url: format!(
             "{}/chat/completions",
             request.model.base_url.trim_end_matches('/')
         ),
         headers: headers::build(request, &compat, retention)?,
-        body: Value::Object(body(request, &compat)?).into(),
+        body: Value::Object(body(request, &compat, retention)?).into(),
         encoding: BodyEncoding::Json,
     })
 }
 
-fn body(request: &ModelRequest, compat: &CompletionsCompat) -> Result<JsonObject, ProviderError> {
+fn body(
+    request: &ModelRequest,
+    compat: &CompletionsCompat,
+    retention: CacheRetention,
+) -> Result<JsonObject, ProviderError> {
     let (model, options) = (&*request.model, &request.options);
-    let retention = options.effective_cache_retention(&request.env);
     let output_limit = token_limits::output_limit(request);
     let transcript_tools = RequestTools::resolve(&request.messages, compat.takes_tools_in_place());
     let mut declared: Vec<ChatTool> = transcript_tools
@@ -51,7 +53,7 @@ fn body(request: &ModelRequest, compat: &CompletionsCompat) -> Result<JsonObject
 
     let mut body = JsonObject::new();
     body.insert("model".into(), model.id.clone().into());
-    body.insert("messages".into(), to_value(&messages)?);
+    body.insert("messages".into(), to_tree(&messages)?);
     body.insert("stream".into(), true.into());
     cache::write_key(&mut body, request, compat, retention);
     if compat.supports_usage_in_streaming {
@@ -83,7 +85,7 @@ fn write_tools(
     declared: &[ChatTool],
 ) -> Result<(), ProviderError> {
     if !declared.is_empty() {
-        body.insert("tools".into(), to_value(declared)?);
+        body.insert("tools".into(), to_tree(declared)?);
         if compat.zai_tool_stream {
             body.insert("tool_stream".into(), true.into());
         }
@@ -91,7 +93,7 @@ fn write_tools(
         // Proxies in front of Anthropic refuse a history with calls when no tools are given.
         body.insert("tools".into(), json!([]));
     }
-    if let Some(choice) = tool_choice(request) {
+    if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
     Ok(())
@@ -115,18 +117,6 @@ fn speaks_of_tools(message: &Message) -> bool {
     }
 }
 
-/// The API's own option may name a function; the common one is a word.
-fn tool_choice(request: &ModelRequest) -> Option<Value> {
-    if let Some(choice) = request.options.provider_option("toolChoice") {
-        return Some(choice.clone());
-    }
-    let word = match request.options.tool_choice? {
-        ToolChoice::Auto => "auto",
-        ToolChoice::None => "none",
-    };
-    Some(word.into())
-}
-
 fn write_routing(body: &mut JsonObject, compat: &CompletionsCompat) {
     if let Some(routing) = &compat.open_router_routing {
         body.insert("provider".into(), Value::Object(routing.clone()));
@@ -140,9 +130,4 @@ fn write_routing(body: &mut JsonObject, compat: &CompletionsCompat) {
             body.insert("providerOptions".into(), json!({"gateway": gateway}));
         }
     }
-}
-
-fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, ProviderError> {
-    serde_json::to_value(value)
-        .map_err(|error| ProviderError::invalid(format!("The request cannot be written: {error}")))
 }

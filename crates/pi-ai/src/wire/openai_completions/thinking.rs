@@ -11,9 +11,7 @@ use crate::json::JsonObject;
 use crate::model::Model;
 use crate::options::{ModelRequest, StreamOptions};
 use crate::thinking::ThinkingLevel;
-
-/// Tokens that a thinking budget always leaves for the answer, as both share one limit.
-const ANSWER_TOKENS: u64 = 1024;
+use crate::token_limits;
 
 /// The request fields of a service that switch thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -82,7 +80,7 @@ impl<'request> Thinking<'request> {
         let level = requested_level(model, &request.options);
         let budget = level.map(|level| {
             let wanted = request.options.thinking_budgets.for_level(level);
-            wanted.min(output_limit.saturating_sub(ANSWER_TOKENS))
+            token_limits::answer_room(wanted, output_limit)
         });
         Self {
             model,

@@ -22,6 +22,7 @@ use crate::tool_schema::Tool;
 use crate::transcript;
 use crate::transform::tool_ids::{responses, short_hash};
 use crate::transform::{hand_off, is_same_model};
+use crate::wire::to_tree;
 
 /// Where the leading system message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,11 +188,11 @@ impl InputBuilder<'_> {
                     items.extend(signature.and_then(reasoning_item));
                 }
                 AssistantBlock::Text(text) => {
-                    items.push(to_item(&message_item(text, number, texts))?);
+                    items.push(to_tree(&message_item(text, number, texts))?);
                     texts += 1;
                 }
                 AssistantBlock::ToolCall(call) => {
-                    items.push(to_item(&self.call_item(call, answer))?);
+                    items.push(to_tree(&self.call_item(call, answer))?);
                 }
                 AssistantBlock::Unknown(_) => {}
             }
@@ -235,7 +236,7 @@ impl InputBuilder<'_> {
 
     fn push_instructions(&self, text: String, items: &mut Vec<Value>) -> Result<(), ProviderError> {
         if !text.is_empty() {
-            items.push(to_item(&InputItem::Instructions {
+            items.push(to_tree(&InputItem::Instructions {
                 role: self.instruction_role(),
                 content: text,
             })?);
@@ -250,7 +251,7 @@ impl InputBuilder<'_> {
         items: &mut Vec<Value>,
     ) -> Result<(), ProviderError> {
         if self.compat.additional_tools {
-            items.push(to_item(&InputItem::AdditionalTools {
+            items.push(to_tree(&InputItem::AdditionalTools {
                 role: "developer",
                 tools: self.tools.declare(tools, DeclaredIn::List)?,
             })?);
@@ -261,13 +262,13 @@ impl InputBuilder<'_> {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let seed = format!("system:{number}:{}", names.join(","));
         let call_id = format!("pi_tool_load_{}", short_hash(&seed));
-        items.push(to_item(&InputItem::ToolSearchCall {
+        items.push(to_tree(&InputItem::ToolSearchCall {
             call_id: &call_id,
             execution: "client",
             status: "completed",
             arguments: json!({"query": names.join(" "), "limit": names.len()}),
         })?);
-        items.push(to_item(&InputItem::ToolSearchOutput {
+        items.push(to_tree(&InputItem::ToolSearchOutput {
             call_id: &call_id,
             execution: "client",
             status: "completed",
@@ -305,7 +306,7 @@ impl InputBuilder<'_> {
     fn tool_output(&self, result: &ToolResultMessage) -> Result<Value, ProviderError> {
         let (call_id, _) = call_ids::split(&result.tool_call_id);
         let output = self.output_of(&result.content);
-        to_item(
+        to_tree(
             &if self.grammar_properties.contains_key(&result.tool_name) {
                 InputItem::CustomToolCallOutput { call_id, output }
             } else {
@@ -339,7 +340,7 @@ fn push_user(content: &Content, items: &mut Vec<Value>) -> Result<(), ProviderEr
         Content::Blocks(blocks) => blocks.iter().filter_map(input_part).collect(),
     };
     if !parts.is_empty() {
-        items.push(to_item(&InputItem::User {
+        items.push(to_tree(&InputItem::User {
             role: "user",
             content: parts,
         })?);
@@ -401,9 +402,4 @@ fn message_item(text: &TextContent, number: usize, place: usize) -> InputItem<'_
         id,
         phase,
     }
-}
-
-fn to_item(item: &InputItem<'_>) -> Result<Value, ProviderError> {
-    serde_json::to_value(item)
-        .map_err(|error| ProviderError::invalid(format!("The request cannot be written: {error}")))
 }

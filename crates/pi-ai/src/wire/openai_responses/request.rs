@@ -111,7 +111,7 @@ impl Reasoning {
         if !model.reasoning {
             return Self::Unsaid;
         }
-        let summary = text_option(request, "reasoningSummary");
+        let summary = request.options.text_option("reasoningSummary");
         match (effort(request), summary) {
             (Some(effort), summary) => Self::On {
                 effort,
@@ -143,7 +143,7 @@ impl Reasoning {
 /// Returns the model's word for the wanted effort; nothing when it shall not reason.
 fn effort(request: &ModelRequest) -> Option<String> {
     let model = &request.model;
-    let level = match text_option(request, "reasoningEffort") {
+    let level = match request.options.text_option("reasoningEffort") {
         Some("none") => return None,
         Some(name) => match ThinkingLevel::from_name(name) {
             Some(level) => level,
@@ -182,19 +182,9 @@ pub(crate) fn add_temperature(request: &ModelRequest, body: &mut JsonObject) {
 
 /// Adds the service tier, where one was asked for.
 pub(crate) fn add_service_tier(request: &ModelRequest, body: &mut JsonObject) {
-    if let Some(tier) = text_option(request, "serviceTier") {
+    if let Some(tier) = request.options.text_option("serviceTier") {
         body.insert("service_tier".into(), tier.into());
     }
-}
-
-/// Returns the tool choice: the API's own form if there is one, else ours.
-pub(crate) fn tool_choice(request: &ModelRequest) -> Option<Value> {
-    request
-        .options
-        .provider_option("toolChoice")
-        .filter(|choice| !choice.is_null())
-        .cloned()
-        .or_else(|| request.options.tool_choice.map(|choice| json!(choice)))
 }
 
 /// Merges sampling parameters last, so that they win over everything else.
@@ -208,15 +198,9 @@ pub(crate) fn merge_sampling_params(request: &ModelRequest, body: &mut JsonObjec
     }
 }
 
-fn cache_retention(request: &ModelRequest) -> CacheRetention {
-    request
-        .options
-        .effective_cache_retention(&request.environment())
-}
-
 /// Returns the session id unless caching is off.
 pub(crate) fn cached_session_id(request: &ModelRequest) -> Option<String> {
-    match cache_retention(request) {
+    match request.cache_retention() {
         CacheRetention::None => None,
         CacheRetention::Short | CacheRetention::Long => {
             let session_id = request.options.session_id.clone();
@@ -243,7 +227,7 @@ pub(crate) fn add_cache_retention(
     compat: &ResponsesCompat,
     body: &mut JsonObject,
 ) {
-    let retention = cache_retention(request);
+    let retention = request.cache_retention();
     let long = retention == CacheRetention::Long && compat.long_cache_retention;
     if !compat.explicit_prompt_cache {
         if long {
@@ -277,42 +261,8 @@ pub(crate) fn affinity_headers(
         .collect()
 }
 
-/// Returns an API-specific option that is a text.
-pub(crate) fn text_option<'request>(
-    request: &'request ModelRequest,
-    name: &str,
-) -> Option<&'request str> {
-    request
-        .options
-        .provider_option(name)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
-}
-
 /// Returns the key to sign in with.
 pub(crate) fn api_key(request: &ModelRequest) -> Option<&SecretString> {
     let key = request.options.api_key.as_ref();
     key.filter(|key| !key.expose_secret().is_empty())
-}
-
-/// Tells whether the caller authenticates with headers of its own.
-pub(crate) fn has_own_authorization(request: &ModelRequest) -> bool {
-    let names = ["authorization", "cf-aig-authorization"];
-    let given = |value: &str| !value.trim().is_empty();
-    let asked = request.options.headers.iter().any(|(name, value)| {
-        names.iter().any(|known| name.eq_ignore_ascii_case(known))
-            && value.as_deref().is_some_and(given)
-    });
-    let modelled = request.model.headers.iter().flatten().any(|(name, value)| {
-        names.iter().any(|known| name.eq_ignore_ascii_case(known)) && given(value)
-    });
-    asked || modelled
-}
-
-/// Describes a request without credential.
-pub(crate) fn missing_key(request: &ModelRequest) -> ProviderError {
-    ProviderError::auth(format!(
-        "No API key for provider {}",
-        request.model.provider
-    ))
 }
