@@ -83,7 +83,7 @@ pub enum AuthError {
     /// A configured value could not be turned into text.
     #[error("cannot resolve {what}: {reason}")]
     Unresolved {
-        /// Which value, with its place: `the key of anthropic in auth.json`.
+        /// Which value, with its place: `anthropic.key in auth.json`.
         what: String,
         /// Why not.
         reason: Unresolved,

@@ -181,33 +181,27 @@ impl KeySource {
         variables: &BTreeMap<String, String>,
         env: &Env,
     ) -> Option<KeyAuth> {
-        match self {
-            Self::CloudflareWorkersAi => {
-                let mut auth = with_key(key.or_else(|| from_env(env, "CLOUDFLARE_API_KEY"))?);
-                keep_variable(&mut auth.env, env, "CLOUDFLARE_ACCOUNT_ID")?;
-                return Some(auth);
-            }
+        let found = match self {
+            // These hand on the variables their addresses are made of, and no others.
+            Self::CloudflareWorkersAi => return cloudflare_workers_ai(key, env),
             Self::CloudflareAiGateway => return cloudflare_gateway(key, env),
             Self::Llama => return llama(key, env),
-            Self::Variables(_) | Self::Anthropic | Self::Bedrock | Self::Vertex => {}
-        }
-        if let Some(key) = key {
-            let mut auth = with_key(key);
-            auth.env = variables.clone();
-            return Some(auth);
-        }
-        let mut auth = match self {
-            Self::Variables(names) => with_key(names.iter().find_map(|name| from_env(env, name))?),
-            Self::Anthropic => anthropic(env)?,
-            Self::Bedrock => ambient(bedrock_chain(env)?),
-            Self::Vertex => match from_env(env, "GOOGLE_CLOUD_API_KEY") {
-                Some(key) => with_key(key),
-                None => vertex_default_credentials(env).await?,
+            Self::Variables(names) => key
+                .or_else(|| names.iter().find_map(|name| from_env(env, name)))
+                .map(with_key),
+            Self::Anthropic => key.map(with_key).or_else(|| anthropic(env)),
+            Self::Bedrock => key
+                .map(with_key)
+                .or_else(|| bedrock_chain(env).map(without_key)),
+            Self::Vertex => match key.or_else(|| from_env(env, "GOOGLE_CLOUD_API_KEY")) {
+                Some(key) => Some(with_key(key)),
+                None => vertex_default_credentials(env).await,
             },
-            Self::CloudflareWorkersAi | Self::CloudflareAiGateway | Self::Llama => return None,
         };
-        auth.env = variables.clone();
-        Some(auth)
+        found.map(|found| KeyAuth {
+            env: variables.clone(),
+            ..found
+        })
     }
 }
 
@@ -220,7 +214,8 @@ fn with_key((key, source): (SecretString, AuthSource)) -> KeyAuth {
     }
 }
 
-fn ambient(source: AuthSource) -> KeyAuth {
+/// Begins an authentication by headers, or by credentials that the wire API finds itself.
+fn without_key(source: AuthSource) -> KeyAuth {
     KeyAuth {
         api_key: None,
         headers: HeaderOverrides::new(),
@@ -246,7 +241,7 @@ fn keep_variable(variables: &mut BTreeMap<String, String>, env: &Env, name: &str
 
 fn anthropic(env: &Env) -> Option<KeyAuth> {
     if let Some((token, source)) = from_env(env, "ANTHROPIC_AUTH_TOKEN") {
-        let mut auth = ambient(source);
+        let mut auth = without_key(source);
         auth.headers.insert(
             "authorization".to_owned(),
             Some(format!("Bearer {}", token.expose_secret())),
@@ -260,8 +255,9 @@ fn anthropic(env: &Env) -> Option<KeyAuth> {
 
 fn bedrock_chain(env: &Env) -> Option<AuthSource> {
     let is_set = |name: &str| variable(env, name).is_some();
-    let found = if is_set("AWS_BEARER_TOKEN_BEDROCK") {
-        return Some(AuthSource::Variable("AWS_BEARER_TOKEN_BEDROCK".to_owned()));
+    let found = if is_set(env_vars::BEDROCK_BEARER_TOKEN) {
+        let name = env_vars::BEDROCK_BEARER_TOKEN.to_owned();
+        return Some(AuthSource::Variable(name));
     } else if is_set("AWS_PROFILE") {
         return Some(AuthSource::Variable("AWS_PROFILE".to_owned()));
     } else if is_set("AWS_ACCESS_KEY_ID") && is_set("AWS_SECRET_ACCESS_KEY") {
@@ -280,21 +276,25 @@ fn bedrock_chain(env: &Env) -> Option<AuthSource> {
 
 async fn vertex_default_credentials(env: &Env) -> Option<KeyAuth> {
     let file = credentials_file(env)?;
-    variable(env, "GOOGLE_CLOUD_PROJECT").or_else(|| variable(env, "GCLOUD_PROJECT"))?;
-    variable(env, "GOOGLE_CLOUD_LOCATION")?;
+    variable(env, env_vars::GOOGLE_CLOUD_PROJECT)
+        .or_else(|| variable(env, env_vars::GCLOUD_PROJECT))?;
+    variable(env, env_vars::GOOGLE_CLOUD_LOCATION)?;
+    let source = AuthSource::Ambient("gcloud application default credentials");
     tokio::fs::try_exists(&file)
         .await
         .unwrap_or(false)
-        .then(|| {
-            ambient(AuthSource::Ambient(
-                "gcloud application default credentials",
-            ))
-        })
+        .then(|| without_key(source))
+}
+
+fn cloudflare_workers_ai(key: Option<(SecretString, AuthSource)>, env: &Env) -> Option<KeyAuth> {
+    let mut auth = with_key(key.or_else(|| from_env(env, "CLOUDFLARE_API_KEY"))?);
+    keep_variable(&mut auth.env, env, "CLOUDFLARE_ACCOUNT_ID")?;
+    Some(auth)
 }
 
 fn cloudflare_gateway(key: Option<(SecretString, AuthSource)>, env: &Env) -> Option<KeyAuth> {
     let (key, source) = key.or_else(|| from_env(env, "CLOUDFLARE_API_KEY"))?;
-    let mut auth = ambient(source);
+    let mut auth = without_key(source);
     keep_variable(&mut auth.env, env, "CLOUDFLARE_ACCOUNT_ID")?;
     keep_variable(&mut auth.env, env, "CLOUDFLARE_GATEWAY_ID")?;
     // The gateway authenticates itself to the vendors behind it; our key must not reach them.
