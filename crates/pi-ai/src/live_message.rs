@@ -148,11 +148,6 @@ impl MessageBuilder {
         }
     }
 
-    /// Tells whether `start` was told.
-    pub fn is_started(&self) -> bool {
-        self.started
-    }
-
     /// Changes message fields that no event tells of: ids, usage, signatures.
     pub fn update<R>(&mut self, change: impl FnOnce(&mut AssistantMessage) -> R) -> R {
         change(&mut self.live.lock().message)
@@ -172,11 +167,6 @@ impl MessageBuilder {
     /// Replaces the rates, for a response that another model gave.
     pub fn set_prices(&mut self, prices: ModelCost) {
         self.prices = prices;
-    }
-
-    /// Returns the rates in force.
-    pub fn prices(&self) -> &ModelCost {
-        &self.prices
     }
 
     /// Records why the model stopped, with the provider's own word for it.

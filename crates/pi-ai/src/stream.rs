@@ -223,11 +223,6 @@ impl StreamWriter {
         self.phase.send_replace(phase);
     }
 
-    /// Returns a sender for code that learns of the phase elsewhere.
-    pub fn phase_sender(&self) -> watch::Sender<StreamPhase> {
-        self.phase.clone()
-    }
-
     /// Hands the collected events over, waiting while the consumer is behind.
     ///
     /// Nothing is lost when the wait is cancelled: the events stay collected.
