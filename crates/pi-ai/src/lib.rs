@@ -1,4 +1,25 @@
 //! Messages, model catalogue, wire protocols and sign-in for language-model services.
+//!
+//! [`Models`] is the way in: it knows the providers and their models, finds the credential of a
+//! request and asks. What comes back is an [`AssistantStream`], which never fails half-way: it ends
+//! with the whole answer, or with an error that carries what had arrived. Running tools and asking
+//! again is `pi-agent`'s matter, and files are those of the crates above it.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use pi_ai::{FauxProvider, Models, ModelsOptions, Registration, StreamOptions, UserMessage};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+//! let faux = FauxProvider::new();
+//! faux.push("hello");
+//! let models = Models::new(ModelsOptions::default());
+//! models.register("faux", Registration::Provider(Arc::new(faux))).unwrap();
+//! let model = models.model("faux", "faux-1").unwrap();
+//! let question = UserMessage { content: "hi".into(), ..UserMessage::default() };
+//! let answer = models.stream(&model, [question.into()], StreamOptions::default());
+//! assert_eq!(answer.result().await.text(), "hello");
+//! # });
+//! ```
 
 mod app_message;
 #[doc(hidden)]

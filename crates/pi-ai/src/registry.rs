@@ -4,22 +4,6 @@
 //! verb. A provider id is a stack of layers: the built-in provider, one that a program registers in
 //! its place, what `models.json` says, what an extension says. Each layer is registered and removed
 //! by itself, and what is beneath shows again.
-//!
-//! ```
-//! use std::sync::Arc;
-//! use pi_ai::{FauxProvider, Models, ModelsOptions, Registration, StreamOptions, UserMessage};
-//!
-//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-//! let faux = FauxProvider::new();
-//! faux.push("hello");
-//! let models = Models::new(ModelsOptions::default());
-//! models.register("faux", Registration::Provider(Arc::new(faux))).unwrap();
-//! let model = models.model("faux", "faux-1").unwrap();
-//! let question = UserMessage { content: "hi".into(), ..UserMessage::default() };
-//! let answer = models.stream(&model, [question.into()], StreamOptions::default());
-//! assert_eq!(answer.result().await.text(), "hello");
-//! # });
-//! ```
 
 mod attribution;
 mod builtin;
