@@ -9,9 +9,11 @@ use std::env;
 use std::process::Command;
 
 const ORDER: &str = "start.order";
+const WITHOUT_UNWINDING: &str = "without-unwinding.ld";
 
 fn main() {
     println!("cargo::rerun-if-changed={ORDER}");
+    println!("cargo::rerun-if-changed={WITHOUT_UNWINDING}");
     if !is_linked_by_lld() || env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         return;
     }
@@ -20,6 +22,9 @@ fn main() {
     tell("--no-warn-symbol-ordering");
     // Functions that came out the same for several types are kept once.
     tell("--icf=all");
+    // The hook of `panics.rs` ends the program before anything would be unwound.
+    tell(&format!("-T,{folder}/{WITHOUT_UNWINDING}"));
+    tell("--no-eh-frame-hdr");
     if loads_packed_relocations() {
         tell("-z,pack-relative-relocs");
     }

@@ -1,10 +1,9 @@
 //! What is left of a crash: a record that the next start mentions.
 //!
-//! The terminal restores itself when the program panics; the session file has everything that was
-//! acknowledged. The record says where it happened, and holds neither text of the conversation nor
-//! secrets.
+//! The terminal restores itself when the program panics, before the record is written; the program ends
+//! after it. The session file has everything that was acknowledged. The record says where it happened, and
+//! holds neither text of the conversation nor secrets.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -19,7 +18,7 @@ const MENTIONED: &str = "pi-crash-mentioned.log";
 
 static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
-/// Writes a record whenever this program panics from now on.
+/// Writes a record when this program panics, before what was arranged for that earlier: it may end the program.
 pub(crate) fn keep_records(directory: &Path, version: &str) {
     if DIRECTORY.set(directory.to_owned()).is_err() {
         return;
@@ -27,21 +26,11 @@ pub(crate) fn keep_records(directory: &Path, version: &str) {
     let version = version.to_owned();
     let earlier = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // What restores the terminal comes first.
-        earlier(panic);
-        let mut text = format!("pi {version}\n");
-        if let Some(place) = panic.location() {
-            writeln!(text, "at {place}").unwrap_or_default();
-        }
-        writeln!(
-            text,
-            "{panic}\n{}",
-            std::backtrace::Backtrace::force_capture()
-        )
-        .unwrap_or_default();
+        let text = format!("pi {version}\n{panic}\n");
         if let Some(directory) = DIRECTORY.get() {
             write_record(directory, &text);
         }
+        earlier(panic);
     }));
 }
 

@@ -21,6 +21,7 @@ mod log;
 mod mode;
 mod output;
 mod package_command;
+mod panics;
 mod print_mode;
 mod prompt_input;
 mod replay_command;
@@ -47,6 +48,7 @@ use crate::startup::{Prepared, prepare, working_directory};
 
 fn main() -> ExitCode {
     hardening::close_to_others();
+    panics::end_the_program();
     dispatch(std::env::args_os().skip(1).collect()).into()
 }
 

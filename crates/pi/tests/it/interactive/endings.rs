@@ -45,6 +45,7 @@ async fn a_crash_gives_the_terminal_back_keeps_the_session_and_is_mentioned() {
     terminal.submit("/debug crash");
     assert_eq!(terminal.exit_code(), 101);
     terminal.assert_restored();
+    terminal.wait("`pi --continue` goes on with it");
     let terminal = Terminal::start(&world, &["--continue"]);
     terminal.wait("Kept for later.");
     terminal.wait("ended unexpectedly the last time");
