@@ -88,7 +88,7 @@ impl World {
         self.runtime.block_on(async {
             extensions.bind(json!({})).await.unwrap();
             let start = json!({"type": "session_start", "reason": "startup"});
-            extensions.emit(start, None).await.unwrap();
+            extensions.emit(1, Some(start), None).await.unwrap();
         });
         extensions
     }
@@ -143,7 +143,7 @@ fn tool_call_hook(bencher: Bencher<'_, '_>) {
             "input": {"command": "ls -la src"}});
         let answer = world
             .runtime
-            .block_on(extensions.emit(event, None))
+            .block_on(extensions.emit(1, Some(event), None))
             .unwrap();
         assert_eq!(answer["block"], true);
     });

@@ -120,42 +120,23 @@ impl Extensions {
         self.everywhere(REGISTRY, "bind", Vec::new()).await
     }
 
-    /// Tells of an event and returns what the extensions make of it. `signal` names what can be
-    /// cancelled by [`Extensions::abort`].
-    pub async fn emit(&self, event: Value, signal: Option<u64>) -> Result<Value, EngineError> {
-        if !self.node.is_alive() {
-            let values = vec![event, json!(signal)];
-            return self.call(DISPATCH, "emit", values).await;
-        }
-        let first = match self.embedded() {
-            Some(engine) => {
-                let values = vec![event.clone(), json!(signal)];
-                let options = CallOptions::default();
-                engine.call(DISPATCH, "emit", values, options).await?
-            }
-            None => Value::Null,
-        };
-        self.emit_on_node(event, first, signal).await
-    }
-
-    /// Tells of an event under a number. Where the engine stopped one of the extensions, the same
+    /// Tells of an event under a number, and returns what the extensions make of it; `signal` names what
+    /// can be cancelled by [`Extensions::abort`]. Where the engine stopped one of the extensions, the same
     /// number without an event goes on with those after it; nobody is stopped twice.
-    pub async fn emit_as(
+    pub async fn emit(
         &self,
         dispatch: u64,
         event: Option<Value>,
         signal: Option<u64>,
     ) -> Result<Value, EngineError> {
-        if !self.node.is_alive() {
-            let values = vec![json!(event), json!(signal), dispatch.into()];
-            return self.call(DISPATCH, "emit", values).await;
-        }
-        if let Some(event) = &event {
+        let has_node = self.node.is_alive();
+        if let (true, Some(event)) = (has_node, &event) {
             lock(&self.underway).insert(dispatch, event.clone());
         }
         let first = match self.embedded() {
             Some(engine) => {
-                let values = vec![json!(event), json!(signal), dispatch.into()];
+                let event = event.unwrap_or_default();
+                let values = vec![event, json!(signal), dispatch.into()];
                 let options = CallOptions::default();
                 engine.call(DISPATCH, "emit", values, options).await
             }
@@ -165,7 +146,7 @@ impl Extensions {
             first,
             Err(EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_))
         );
-        if goes_on {
+        if goes_on || !has_node {
             return first;
         }
         let event = lock(&self.underway).remove(&dispatch);
@@ -343,16 +324,6 @@ impl Extensions {
     /// Returns the engine, to measure or to stop it.
     pub fn engine(&self) -> &Engine {
         &self.engine
-    }
-
-    async fn call(
-        &self,
-        module: &str,
-        function: &str,
-        values: Vec<Value>,
-    ) -> Result<Value, EngineError> {
-        let options = CallOptions::default();
-        self.engine.call(module, function, values, options).await
     }
 
     async fn charged(

@@ -69,7 +69,7 @@ impl World {
     }
 
     async fn emit(&self, event: Value) -> Value {
-        self.extensions.emit(event, None).await.unwrap()
+        self.extensions.emit(1, Some(event), None).await.unwrap()
     }
 }
 

@@ -199,21 +199,13 @@ async fn extensions_in_both_places_hear_of_an_event_one_after_the_other() {
     assert_eq!(registered["events"], json!(["input", "tool_call"]));
     world.extensions.bind(json!({})).await.unwrap();
     let event = json!({ "type": "input", "text": "said" });
-    let result = world
-        .extensions
-        .emit_as(1, Some(event), None)
-        .await
-        .unwrap();
+    let result = world.extensions.emit(1, Some(event), None).await.unwrap();
     assert_eq!(
         result,
         json!({ "action": "transform", "text": "said here on Node" })
     );
     let event = json!({ "type": "tool_call", "toolName": "fail", "input": {} });
-    let result = world
-        .extensions
-        .emit_as(2, Some(event), None)
-        .await
-        .unwrap();
+    let result = world.extensions.emit(2, Some(event), None).await.unwrap();
     assert_eq!(result, json!({ "failure": "not like this" }));
 }
 
@@ -256,7 +248,7 @@ async fn the_end_of_node_sets_its_extensions_aside_and_no_others() {
     assert_eq!(fault.message, crashed.to_string());
     assert_eq!(world.command("ask").await, Err(crashed));
     let event = json!({ "type": "input", "text": "said" });
-    let result = world.extensions.emit(event, None).await.unwrap();
+    let result = world.extensions.emit(1, Some(event), None).await.unwrap();
     assert_eq!(result["text"], "said here");
 }
 

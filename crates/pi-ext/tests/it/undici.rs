@@ -78,7 +78,7 @@ async fn requests_agents_and_errors_of_undici_work() {
     let extensions = Extensions::new(EngineOptions::new(std::sync::Arc::new(Nobody)));
     extensions.load(&path).await.unwrap();
     let event = json!({ "type": "input", "text": "" });
-    let result = extensions.emit(event, None).await.unwrap();
+    let result = extensions.emit(1, Some(event), None).await.unwrap();
     let told: serde_json::Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
     assert_eq!(
         told,

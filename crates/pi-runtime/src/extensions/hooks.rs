@@ -73,7 +73,7 @@ impl Shared {
         let mut event = Some(event);
         loop {
             let signal = cancel.map(|_| self.bridge.new_signal());
-            let running = self.engine.emit_as(dispatch, event.take(), signal);
+            let running = self.engine.emit(dispatch, event.take(), signal);
             let outcome = match (cancel, signal) {
                 (Some(cancel), Some(signal)) => self.until_cancelled(running, signal, cancel).await,
                 _ => running.await,
