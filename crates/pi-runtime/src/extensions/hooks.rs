@@ -38,6 +38,10 @@ use crate::hooks::{
 /// for ever.
 const CANCELLED_WORK: Duration = Duration::from_secs(5);
 
+/// Events whose handlers decide whether something runs. One that fails decides against it (`js/pi/dispatch.js`), and
+/// one that the engine had to stop has failed.
+const DECISIONS: [&str; 2] = ["tool_call", "user_bash"];
+
 impl Shared {
     /// Waits for something that an extension does, and tells it when the work is cancelled.
     pub(super) async fn until_cancelled(
@@ -94,6 +98,9 @@ impl Shared {
                 stack: None,
             };
             self.bridge.ui.fail(failure).await;
+            if DECISIONS.contains(&name.as_str()) {
+                return Some(json!({ "failure": error.to_string() }));
+            }
             if !others_can_hear {
                 return None;
             }

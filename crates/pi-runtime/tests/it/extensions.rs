@@ -358,6 +358,21 @@ async fn an_extension_that_hangs_keeps_nobody_else_from_hearing() {
 }
 
 #[tokio::test]
+async fn a_call_does_not_run_when_the_extension_that_decides_about_it_hangs() {
+    let hangs = "export default (pi) => pi.on('tool_call', () => { for (;;); });";
+    let stage = Stage::new(&[("gate.js", hangs)]).await;
+    stage.world.faux.extend([
+        FauxAnswer::tool_call("write", json!({"path": "made.txt", "content": "x"})),
+        FauxAnswer::text("done"),
+    ]);
+    say(&stage.runtime.session(), "go").await;
+    let request = stage.world.faux.last_request().unwrap();
+    let said = serde_json::to_string(&*request.messages).unwrap();
+    assert!(said.contains("without a pause"), "{said}");
+    assert!(!stage.world.path("project/made.txt").exists());
+}
+
+#[tokio::test]
 async fn an_extension_sees_and_changes_what_the_prompt_is_made_of() {
     let world = World::new();
     world.home.write("project/AGENTS.md", "Use tabs.");
