@@ -314,11 +314,15 @@ impl Registry {
     }
 }
 
+/// What of this process is text; JavaScript could not say the rest.
 fn process_info(cwd: &Path) -> ProcessInfo {
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let arguments = std::env::args_os().map(|it| it.to_string_lossy().into_owned());
     ProcessInfo {
         working_directory: cwd.to_owned(),
-        environment: std::env::vars().collect(),
-        arguments: std::env::args().collect(),
+        environment: environment.collect(),
+        arguments: arguments.collect(),
         executable: std::env::current_exe().unwrap_or_default(),
     }
 }
