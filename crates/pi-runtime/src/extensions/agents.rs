@@ -14,7 +14,7 @@ use pi_ai::ThinkingLevel;
 use pi_ext::{HostError, HostFuture};
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, lock, read, spell, told, unknown};
+use super::bridge::{Bridge, field, lock, read, spell_outcome, told, unknown};
 use super::sending::{SendMessage, SendUserMessage};
 use super::wire;
 use super::works::Backer;
@@ -102,11 +102,11 @@ impl Bridge {
         let session = self.agent(arguments)?;
         match method {
             "agent.state" => Ok(state(&session)),
-            "agent.messages" => spell(session.messages()),
+            "agent.messages" => spell_outcome(session.messages()),
             "agent.systemPrompt" => Ok(session.system_prompt().into()),
-            "agent.stats" => spell(session.stats()),
-            "agent.usage" => spell(session.context_usage()),
-            "agent.lastText" => spell(session.last_assistant_text()),
+            "agent.stats" => spell_outcome(session.stats()),
+            "agent.usage" => spell_outcome(session.context_usage()),
+            "agent.lastText" => spell_outcome(session.last_assistant_text()),
             "agent.tools" => Ok(wire::tools(&session)),
             "agent.setTools" => {
                 let names: Vec<String> = field(arguments, "names")?;
@@ -167,7 +167,7 @@ impl Bridge {
                 "agent.idle" => session.wait_for_idle().await,
                 "agent.compact" => {
                     let instructions = field(&arguments, "customInstructions")?;
-                    return spell(session.compact(instructions).await);
+                    return spell_outcome(session.compact(instructions).await);
                 }
                 "agent.setModel" => {
                     let provider: String = field(&arguments, "provider")?;
@@ -198,7 +198,7 @@ impl Bridge {
                             .unwrap_or_default(),
                         ..BashRequest::default()
                     };
-                    return spell(session.bash(request).await);
+                    return spell_outcome(session.bash(request).await);
                 }
                 _ => return Err(unknown(&method)),
             }

@@ -290,10 +290,15 @@ pub(super) fn field<Data: DeserializeOwned>(value: &Value, name: &str) -> Result
 }
 
 /// Spells something for JavaScript.
-pub(super) fn spell<Data: serde::Serialize, Failure: std::fmt::Display>(
-    value: Result<Data, Failure>,
+pub(super) fn spell(value: impl serde::Serialize) -> Result<Value, HostError> {
+    serde_json::to_value(value).map_err(told)
+}
+
+/// Spells what came of something, or tells why nothing did.
+pub(super) fn spell_outcome<Data: serde::Serialize, Failure: std::fmt::Display>(
+    outcome: Result<Data, Failure>,
 ) -> Result<Value, HostError> {
-    serde_json::to_value(value.map_err(told)?).map_err(told)
+    spell(outcome.map_err(told)?)
 }
 
 pub(super) fn told(error: impl std::fmt::Display) -> HostError {

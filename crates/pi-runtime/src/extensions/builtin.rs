@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::bridge::{Bridge, field, read, spell, told, unknown};
+use super::bridge::{Bridge, field, read, spell_outcome, told, unknown};
 use super::works::Backer;
 use crate::toolset::{Toolset, ToolsetOptions};
 
@@ -100,23 +100,18 @@ impl Bridge {
         let run: ToolRun = read(arguments)?;
         let backer = self.backer(extension, run.number)?;
         let tool = build(&run, &backer)?;
-        let cancel = self.open_work(run.number);
-        let shared = self.shared()?;
+        let work = self.open_work(run.number)?;
         Ok(self.on_program(async move {
             let updates = UpdateSink::default();
-            let running = tool.execute(&run.call_id, run.arguments, updates.clone(), cancel);
+            let running = tool.execute(&run.call_id, run.arguments, updates.clone(), work.cancel());
             let mut running = std::pin::pin!(running);
-            let outcome = loop {
+            loop {
                 tokio::select! {
                     biased;
-                    outcome = &mut running => break outcome,
+                    outcome = &mut running => return spell_outcome(outcome),
                     partial = updates.next() => show(&backer, partial).await,
                 }
-            };
-            if let Some(shared) = shared.upgrade() {
-                shared.bridge.close_work(run.number);
             }
-            spell(outcome)
         }))
     }
 
@@ -128,8 +123,7 @@ impl Bridge {
     ) -> Result<HostFuture, HostError> {
         let run: ShellRun = read(arguments)?;
         let backer = self.backer(extension, run.number)?;
-        let cancel = self.open_work(run.number);
-        let shared = self.shared()?;
+        let work = self.open_work(run.number)?;
         Ok(self.on_program(async move {
             let shell = run
                 .shell_path
@@ -153,11 +147,8 @@ impl Bridge {
                     }
                 }
             };
-            let running = shell.execute(command, sender, cancel);
+            let running = shell.execute(command, sender, work.cancel());
             let (outcome, ()) = tokio::join!(running, telling);
-            if let Some(shared) = shared.upgrade() {
-                shared.bridge.close_work(run.number);
-            }
             match outcome {
                 Ok(code) => Ok(json!({ "exitCode": code.0 })),
                 // Extensions know these two by their words.

@@ -12,7 +12,7 @@ use pi_session::EntryId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, lock, read, spell, told, unknown};
+use super::bridge::{Bridge, field, lock, read, spell, spell_outcome, told, unknown};
 use super::front_end::{ExtensionFailure, ExtensionMode, ExtensionNotice};
 use super::registration::{CommandData, ProviderData, ShortcutData, ToolData};
 use super::screen::{ChosenCompletion, CompletionQuestion, ExtensionScreen, ScreenChange};
@@ -64,7 +64,7 @@ impl Bridge {
             "context" => return self.context(),
             "idle" => return Ok(self.session()?.is_idle().into()),
             "pending" => return Ok((self.session()?.pending_message_count() > 0).into()),
-            "usage" => return spell(self.session()?.context_usage()),
+            "usage" => return spell_outcome(self.session()?.context_usage()),
             "systemPrompt" => return Ok(self.session()?.system_prompt().into()),
             "systemPrompt.options" => return Ok(self.prompt_options(&self.session()?)),
             "tools.active" => return Ok(self.session()?.active_tool_names().into()),
@@ -107,7 +107,7 @@ impl Bridge {
         if let Ok(runtime) = self.runtime() {
             commands.extend(runtime.resource_commands());
         }
-        spell(Ok::<_, HostError>(commands))
+        spell(commands)
     }
 
     fn send_message(&self, arguments: Value) -> Result<(), HostError> {
@@ -210,7 +210,7 @@ impl Bridge {
     pub(super) fn call_models(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let provider = || field::<String>(arguments, "provider");
         match method {
-            "model" => spell(Ok::<_, HostError>(self.session()?.model())),
+            "model" => spell(self.session()?.model()),
             "model.scoped" => Ok(wire::scoped_models(&self.session()?)),
             "thinking.level" => Ok(self.session()?.thinking_level().as_str().into()),
             "thinking.set" => {
@@ -224,11 +224,11 @@ impl Bridge {
                 });
                 Ok(Value::Null)
             }
-            "models.all" => spell(Ok::<_, HostError>(self.models.all())),
-            "models.available" => spell(Ok::<_, HostError>(self.models.available())),
+            "models.all" => spell(self.models.all()),
+            "models.available" => spell(self.models.available()),
             "models.find" => {
                 let id: String = field(arguments, "id")?;
-                spell(Ok::<_, HostError>(self.models.model(&provider()?, &id)))
+                spell(self.models.model(&provider()?, &id))
             }
             "models.hasAuth" => Ok(self.models.is_authenticated(&provider()?).into()),
             "models.providerName" => {
@@ -350,13 +350,13 @@ fn call_screen(
             screen.change(extension, change);
             ok(Value::Null)
         }
-        "ui.screen" => spell(Ok::<_, HostError>(screen.facts())),
-        "ui.editor" => spell(Ok::<_, HostError>(screen.editor())),
+        "ui.screen" => spell(screen.facts()),
+        "ui.editor" => spell(screen.editor()),
         "ui.theme" => {
             let name: Option<String> = field(&arguments, "name")?;
-            spell(Ok::<_, HostError>(screen.theme(name.as_deref())))
+            spell(screen.theme(name.as_deref()))
         }
-        "ui.themes" => spell(Ok::<_, HostError>(screen.themes())),
+        "ui.themes" => spell(screen.themes()),
         "ui.setTheme" => {
             let name: String = field(&arguments, "name")?;
             ok(match screen.set_theme(&name) {
@@ -364,7 +364,7 @@ fn call_screen(
                 Err(error) => json!({ "success": false, "error": error }),
             })
         }
-        "ui.shortcuts" => spell(Ok::<_, HostError>(screen.shortcuts())),
+        "ui.shortcuts" => spell(screen.shortcuts()),
         "ui.overlayBounds" => {
             let bounds = screen.overlay_bounds(field(&arguments, "id")?);
             ok(bounds.map_or(Value::Null, |[row, col, width, height]| {

@@ -222,7 +222,6 @@ pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
             Ok(fitted) => json!({
                 "data": fitted.data,
                 "mimeType": fitted.media_type,
-                "notes": fitted.notes,
             }),
             Err(_) => Value::Null,
         })

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Shared;
 use super::front_end::ExtensionFailure;
+use super::registration::OwnedCommand;
 use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, Compacted, CompactionFailed,
@@ -142,9 +143,7 @@ impl ExtensionHooks {
     /// Returns the extension and own name of a command.
     fn command(&self, name: &str) -> Option<(String, String)> {
         let registry = self.shared.bridge.registry();
-        let mut commands = registry.named_commands();
-        let (_, command) = commands.find(|(known, _)| known == name)?;
-        Some((command.extension.clone(), command.data.name.clone()))
+        registry.command(name).map(OwnedCommand::owner_and_name)
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::Shared;
 use super::front_end::ExtensionFailure;
+use super::registration::OwnedCommand;
 use super::screen::{
     CompletionAnswer, CompletionItem, CompletionQuestion, ComponentId, ExtensionShortcut,
 };
@@ -313,9 +314,8 @@ impl ExtensionLink {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
-            registry
-                .named_commands()
-                .any(|(name, known)| name == command && known.data.completes)
+            let known = registry.command(command);
+            known.is_some_and(|known| known.data.completes)
         })
     }
 
@@ -327,9 +327,8 @@ impl ExtensionLink {
         let found = shared
             .bridge
             .registry()
-            .named_commands()
-            .find(|(name, _)| name == command)
-            .map(|(_, known)| (known.extension.clone(), known.data.name.clone()));
+            .command(command)
+            .map(OwnedCommand::owner_and_name);
         let Some((extension, name)) = found else {
             return Vec::new();
         };

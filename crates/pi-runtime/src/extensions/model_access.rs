@@ -95,14 +95,16 @@ impl Bridge {
     ) -> Result<HostFuture, HostError> {
         let question: Question = read(arguments)?;
         let backer = self.backer(extension, question.number)?;
+        let work = self.open_work(question.number)?;
         let options = StreamOptions {
-            cancel: self.open_work(question.number),
+            cancel: work.cancel(),
             ..question.options.into()
         };
         let messages = question.context.into_messages();
         let models = self.models.clone();
-        let shared = self.shared()?;
         Ok(self.on_program(async move {
+            // Open for as long as the answer comes.
+            let _work = work;
             let model = Arc::new(question.model);
             let stream = if question.on_wire {
                 models.stream_on_wire(&model, messages, options)
@@ -116,9 +118,6 @@ impl Bridge {
                 if let Err(error) = backer.ask("events", batch, None).await {
                     tracing::debug!(%error, "an extension does not hear of a model's answer");
                 }
-            }
-            if let Some(shared) = shared.upgrade() {
-                shared.bridge.close_work(question.number);
             }
             serde_json::to_value(Message::from(live.snapshot())).map_err(told)
         }))

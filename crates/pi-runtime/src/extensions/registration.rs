@@ -95,6 +95,13 @@ pub(super) struct OwnedCommand {
     pub data: CommandData,
 }
 
+impl OwnedCommand {
+    /// Returns the extension, and the name the command has there.
+    pub(super) fn owner_and_name(&self) -> (String, String) {
+        (self.extension.clone(), self.data.name.clone())
+    }
+}
+
 /// What the extensions have registered.
 #[derive(Default)]
 pub(super) struct Registry {
@@ -137,6 +144,12 @@ impl Registry {
         self.shortcuts
             .retain(|(owner, known)| owner != extension || known.key != data.key);
         self.shortcuts.push((extension.to_owned(), data));
+    }
+
+    /// Finds a command by the name it is called by.
+    pub(super) fn command(&self, called: &str) -> Option<&OwnedCommand> {
+        let mut commands = self.named_commands();
+        commands.find_map(|(name, command)| (name == called).then_some(command))
     }
 
     /// Lists commands under the names they are called by: several of one name are numbered.

@@ -9,7 +9,7 @@ use pi_session::{EntryId, ForkPosition};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bridge::{Bridge, field, read, spell, told, unknown};
+use super::bridge::{Bridge, field, read, spell, spell_outcome, told, unknown};
 use super::conversions::{convert_to_png, resize_image};
 use super::front_end::{DialogAnswer, DialogQuestion, ExtensionDialog};
 use super::prompts::Waiting;
@@ -106,7 +106,7 @@ impl Bridge {
             return Ok(Box::pin(std::future::ready(Ok(Value::Null))));
         };
         let completing = screen.complete(question);
-        Ok(self.on_program(async move { spell(Ok::<_, HostError>(completing.await)) }))
+        Ok(self.on_program(async move { spell(completing.await) }))
     }
 
     fn wait_for_idle(&self) -> Result<HostFuture, HostError> {
@@ -120,7 +120,7 @@ impl Bridge {
     fn compact(&self, arguments: &Value) -> Result<HostFuture, HostError> {
         let session = self.session()?;
         let instructions = field(arguments, "customInstructions")?;
-        Ok(self.on_program(async move { spell(session.compact(instructions).await) }))
+        Ok(self.on_program(async move { spell_outcome(session.compact(instructions).await) }))
     }
 
     fn set_model(&self, arguments: &Value) -> Result<HostFuture, HostError> {

@@ -1,4 +1,4 @@
-//! Messages that extensions put in, as JavaScript gives them.
+//! Messages that extensions put in, and how they are delivered, as JavaScript gives them.
 
 use pi_ai::Content;
 use serde::Deserialize;
@@ -7,9 +7,10 @@ use serde_json::Value;
 use crate::hooks::CustomDraft;
 use crate::session::{CustomDelivery, CustomSending, Delivery};
 
+/// A message of an extension's own kind.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct MessageData {
+pub(super) struct DraftData {
     custom_type: String,
     #[serde(default)]
     content: Content,
@@ -18,10 +19,21 @@ struct MessageData {
     details: Option<Value>,
 }
 
+impl From<DraftData> for CustomDraft {
+    fn from(draft: DraftData) -> Self {
+        Self {
+            custom_type: draft.custom_type,
+            content: draft.content,
+            display: draft.display,
+            details: draft.details,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SendMessage {
-    message: MessageData,
+    message: DraftData,
     #[serde(default)]
     options: SendOptions,
 }
@@ -43,12 +55,6 @@ pub(super) struct SendUserMessage {
 
 impl SendMessage {
     pub(super) fn into_parts(self) -> (CustomDraft, CustomSending) {
-        let draft = CustomDraft {
-            custom_type: self.message.custom_type,
-            content: self.message.content,
-            display: self.message.display,
-            details: self.message.details,
-        };
         let deliver_as = match self.options.deliver_as.as_deref() {
             Some("steer") => Some(CustomDelivery::Steer),
             Some("followUp") => Some(CustomDelivery::FollowUp),
@@ -59,17 +65,22 @@ impl SendMessage {
             trigger_turn: self.options.trigger_turn,
             deliver_as,
         };
-        (draft, sending)
+        (self.message.into(), sending)
     }
 }
 
 impl SendUserMessage {
     pub(super) fn into_parts(self) -> (Content, Option<Delivery>, bool) {
-        let delivery = match self.options.deliver_as.as_deref() {
-            Some("steer") => Some(Delivery::Steer),
-            Some("followUp") => Some(Delivery::FollowUp),
-            _ => None,
-        };
+        let delivery = delivery_named(self.options.deliver_as.as_deref());
         (self.content, delivery, self.options.expand_prompt_templates)
+    }
+}
+
+/// Reads how a message reaches a run that is under way.
+pub(super) fn delivery_named(name: Option<&str>) -> Option<Delivery> {
+    match name {
+        Some("steer") => Some(Delivery::Steer),
+        Some("followUp") => Some(Delivery::FollowUp),
+        _ => None,
     }
 }

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::bridge::{Bridge, field, lock, read, spell, told, unknown};
+use super::bridge::{Bridge, field, lock, read, spell_outcome, told, unknown};
 use super::wire;
 
 /// The sessions that are open, by their numbers.
@@ -34,9 +34,8 @@ impl Shelf {
         self.last
     }
 
-    /// Takes a session off the shelf, for an agent to go on with.
-    pub(super) fn take(&mut self, number: u64) -> Option<Session> {
-        self.sessions.remove(&number)
+    fn close(&mut self, number: u64) {
+        self.sessions.remove(&number);
     }
 }
 
@@ -148,7 +147,7 @@ impl Bridge {
                 Ok(lock(&self.shelf).put(session).into())
             }
             "shelf.close" => {
-                lock(&self.shelf).take(field(&arguments, "session")?);
+                lock(&self.shelf).close(field(&arguments, "session")?);
                 Ok(Value::Null)
             }
             "shelf.find" => {
@@ -240,11 +239,11 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
             let entry = session.append_message(message).map_err(told)?;
             Ok(json!(entry))
         }
-        "setName" => spell(session.set_name(&field::<String>(arguments, "name")?)),
+        "setName" => spell_outcome(session.set_name(&field::<String>(arguments, "name")?)),
         "setLabel" => {
             let label: Option<String> = field(arguments, "label")?;
             let set = session.set_label(&id("targetId")?, label.as_deref());
-            spell(set)
+            spell_outcome(set)
         }
         "branchAt" => {
             session.branch(&id("id")?).map_err(told)?;
@@ -263,7 +262,7 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
                 from_hook: field(arguments, "fromHook")?,
             };
             let from = from.map(EntryId::from);
-            spell(session.branch_with_summary(from.as_ref(), summary))
+            spell_outcome(session.branch_with_summary(from.as_ref(), summary))
         }
         "branched" => {
             *session = session.branched_at(&id("leafId")?).map_err(told)?;
@@ -273,12 +272,9 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
             let projection = session.projection().map_err(told)?;
             let settings = session.path_settings().map_err(told)?;
             let messages: Vec<&AgentMessage> = projection.messages().collect();
-            let entries = projection.entries().iter().map(|projected| {
-                json!({ "sourceEntry": projected.entry(), "messages": projected.messages() })
-            });
             Ok(json!({
                 "messages": messages,
-                "entries": entries.collect::<Vec<_>>(),
+                "entries": wire::projected_entries(&projection),
                 "thinkingLevel": settings.thinking_level,
                 "model": settings.model.map(|model| json!({
                     "provider": model.provider, "modelId": model.model_id,

@@ -84,20 +84,15 @@ impl Bridge {
         arguments: Value,
     ) -> Result<HostFuture, HostError> {
         let wanted: Wanted = read(arguments)?;
-        let cancel = self.open_work(wanted.number);
+        let work = self.open_work(wanted.number)?;
         let (models, now) = (self.models.clone(), self.env.now_ms());
-        let shared = self.shared()?;
         let is_branch = method == "summary.branch";
         Ok(self.on_program(async move {
-            let written = if is_branch {
-                branch_summary(&models, &wanted, now, cancel).await
+            if is_branch {
+                branch_summary(&models, &wanted, now, work.cancel()).await
             } else {
-                compaction(&models, &wanted, now, cancel).await
-            };
-            if let Some(shared) = shared.upgrade() {
-                shared.bridge.close_work(wanted.number);
+                compaction(&models, &wanted, now, work.cancel()).await
             }
-            written
         }))
     }
 }

@@ -1,5 +1,6 @@
 //! A tool of an extension, as the agent runs it.
 
+use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
@@ -98,21 +99,35 @@ impl Tool for ExtensionTool {
                 .shared
                 .upgrade()
                 .ok_or_else(|| ToolError::new("the extension of this tool is gone"))?;
-            let signal = shared.bridge.new_signal();
-            shared.bridge.open_updates(signal, updates);
-            let running = shared.engine.execute_tool(
-                &self.extension,
-                &self.declaration.name,
-                call_id,
-                Value::Object(arguments),
-                signal,
-            );
-            let outcome = shared.until_cancelled(running, signal, &cancel).await;
-            shared.bridge.close_updates(signal);
-            let output = outcome.map_err(|error| ToolError::new(words(error)))?;
-            serde_json::from_value(output)
-                .map_err(|error| ToolError::new(format!("the tool's result has no sense: {error}")))
+            let (extension, name) = (&self.extension, &self.declaration.name);
+            let arguments = Value::Object(arguments);
+            let run = |signal| {
+                let engine = &shared.engine;
+                engine.execute_tool(extension, name, call_id, arguments, signal)
+            };
+            shared.run_tool(run, updates, &cancel).await
         })
+    }
+}
+
+impl Shared {
+    /// Runs code of an extension as a tool. Partial results and an abort go by the number that `run` is given.
+    pub(super) async fn run_tool<Running>(
+        &self,
+        run: impl FnOnce(u64) -> Running,
+        updates: UpdateSink,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutput, ToolError>
+    where
+        Running: Future<Output = Result<Value, EngineError>>,
+    {
+        let signal = self.bridge.new_signal();
+        self.bridge.open_updates(signal, updates);
+        let outcome = self.until_cancelled(run(signal), signal, cancel).await;
+        self.bridge.close_updates(signal);
+        let output = outcome.map_err(|error| ToolError::new(words(error)))?;
+        serde_json::from_value(output)
+            .map_err(|error| ToolError::new(format!("the tool's result has no sense: {error}")))
     }
 }
 

@@ -4,10 +4,10 @@ use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::transcript::{current_system_message, system_text};
 use pi_ai::{AgentMessage, AssistantMessage, Message, Model};
 use pi_ext::HostError;
-use pi_session::{EntryId, Session, serialize_conversation, to_model_messages};
+use pi_session::{EntryId, Projection, Session, serialize_conversation, to_model_messages};
 use serde_json::{Value, json};
 
-use super::bridge::{field, spell, told, unknown};
+use super::bridge::{field, spell, spell_outcome, told, unknown};
 use crate::session::AgentSession;
 use crate::toolset::ToolOrigin;
 
@@ -16,7 +16,7 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
     match method {
         "messages.toModel" => {
             let messages: Vec<AgentMessage> = field(arguments, "messages")?;
-            spell(Ok::<_, HostError>(to_model_messages(&messages)))
+            spell(to_model_messages(&messages))
         }
         "messages.serialize" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
@@ -38,9 +38,7 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
         }
         "messages.system" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
-            spell(Ok::<_, HostError>(
-                current_system_message(&messages).map(Message::from),
-            ))
+            spell(current_system_message(&messages).map(Message::from))
         }
         "messages.systemText" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
@@ -86,29 +84,31 @@ pub(super) fn stored_session(
             "directory": session.directory(),
             "leafId": session.leaf_id().map(ToString::to_string),
         })),
-        "session.header" => spell(Ok::<_, HostError>(session.header())),
+        "session.header" => spell(session.header()),
         "session.entry" => match id("id")? {
-            Some(id) if session.contains(&id) => spell(session.entry(&id)),
+            Some(id) if session.contains(&id) => spell_outcome(session.entry(&id)),
             _ => Ok(Value::Null),
         },
-        "session.entries" => spell(session.entries().collect::<Result<Vec<_>, _>>()),
+        "session.entries" => spell_outcome(session.entries().collect::<Result<Vec<_>, _>>()),
         "session.branch" => {
             let from = id("fromId")?.map(EntryId::from);
-            spell(branch(session, from.as_ref()))
+            spell_outcome(branch(session, from.as_ref()))
         }
         "session.label" => {
             let id = EntryId::from(id("id")?.unwrap_or_default());
             Ok(session.label(&id).map(str::to_owned).into())
         }
-        "session.projection" => {
-            let projection = session.projection().map_err(told)?;
-            let entries = projection.entries().iter().map(|projected| {
-                json!({ "sourceEntry": projected.entry(), "messages": projected.messages() })
-            });
-            Ok(entries.collect())
-        }
+        "session.projection" => Ok(projected_entries(&session.projection().map_err(told)?)),
         _ => Err(unknown(method)),
     }
+}
+
+/// Spells what the model sees, entry by entry.
+pub(super) fn projected_entries(projection: &Projection) -> Value {
+    let entries = projection.entries().iter().map(
+        |projected| json!({ "sourceEntry": projected.entry(), "messages": projected.messages() }),
+    );
+    entries.collect()
 }
 
 fn branch(

@@ -50,18 +50,43 @@ impl Bridge {
         })
     }
 
-    /// Begins work that JavaScript may cancel; one that was cancelled already begins so.
-    pub(super) fn open_work(&self, number: u64) -> CancellationToken {
-        lock(&self.works).entry(number).or_default().clone()
+    /// Begins work that JavaScript may cancel.
+    pub(super) fn open_work(&self, number: u64) -> Result<OpenWork, HostError> {
+        let work = OpenWork {
+            shared: self.shared()?,
+            number,
+            cancel: CancellationToken::new(),
+        };
+        lock(&self.works).insert(number, work.cancel.clone());
+        Ok(work)
     }
 
-    /// Ends it.
-    pub(super) fn close_work(&self, number: u64) {
-        lock(&self.works).remove(&number);
-    }
-
-    /// Cancels it.
+    /// Cancels work; what is over already has nothing to cancel.
     pub(super) fn cancel_work(&self, number: u64) {
-        lock(&self.works).entry(number).or_default().cancel();
+        if let Some(cancel) = lock(&self.works).get(&number) {
+            cancel.cancel();
+        }
+    }
+}
+
+/// Work that is under way, until it is dropped.
+pub(super) struct OpenWork {
+    shared: Weak<Shared>,
+    number: u64,
+    cancel: CancellationToken,
+}
+
+impl OpenWork {
+    /// Returns what tells that it is cancelled.
+    pub(super) fn cancel(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+}
+
+impl Drop for OpenWork {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.upgrade() {
+            lock(&shared.bridge.works).remove(&self.number);
+        }
     }
 }

@@ -8,11 +8,12 @@ use serde::Deserialize;
 
 use super::super::bridge::Bridge;
 use super::super::registration::ToolData;
+use super::super::sending::delivery_named;
 use super::super::works::Backer;
 use super::tool;
 use crate::model_choice::ModelFlags;
 use crate::runtime::RuntimeOptions;
-use crate::session::{Delivery, InputSource, Prompt};
+use crate::session::{InputSource, Prompt};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolSelection};
 
@@ -143,11 +144,7 @@ impl From<PromptOptions> for Prompt {
         Self {
             text: options.text,
             images: options.images,
-            streaming_behavior: match options.streaming_behavior.as_deref() {
-                Some("steer") => Some(Delivery::Steer),
-                Some("followUp") => Some(Delivery::FollowUp),
-                _ => None,
-            },
+            streaming_behavior: delivery_named(options.streaming_behavior.as_deref()),
             expand: options.expand_prompt_templates.unwrap_or(true),
             source: InputSource::Extension,
         }

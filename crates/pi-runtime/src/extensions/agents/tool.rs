@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::super::registration::ToolData;
-use super::super::tool::{declaration, words};
+use super::super::tool::declaration;
 use super::super::works::Backer;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
@@ -61,19 +61,13 @@ impl Tool for AgentTool {
             let shared = self.backer.shared.upgrade();
             let shared =
                 shared.ok_or_else(|| ToolError::new("the extension of this tool is gone"))?;
-            let signal = shared.bridge.new_signal();
-            shared.bridge.open_updates(signal, updates);
             let call = json!({
                 "name": self.declaration.name,
                 "callId": call_id,
                 "arguments": arguments,
             });
-            let running = self.backer.ask("tool", call, Some(signal));
-            let outcome = shared.until_cancelled(running, signal, &cancel).await;
-            shared.bridge.close_updates(signal);
-            let output = outcome.map_err(|error| ToolError::new(words(error)))?;
-            serde_json::from_value(output)
-                .map_err(|error| ToolError::new(format!("the tool's result has no sense: {error}")))
+            let run = |signal| self.backer.ask("tool", call, Some(signal));
+            shared.run_tool(run, updates, &cancel).await
         })
     }
 }

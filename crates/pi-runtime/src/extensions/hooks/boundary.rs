@@ -9,10 +9,10 @@ use pi_tools::ShellResult;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::results::DraftData;
 use super::{ExtensionHooks, is_cancelled};
 use crate::extensions::builtin::JavaScriptShell;
 use crate::extensions::front_end::ExtensionFailure;
+use crate::extensions::sending::DraftData;
 use crate::hooks::{
     ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,
     SettleBoundary, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,

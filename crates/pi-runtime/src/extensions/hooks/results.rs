@@ -4,29 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::extensions::prompt_options::ChangedOptions;
-use crate::hooks::CustomDraft;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct DraftData {
-    pub(super) custom_type: String,
-    #[serde(default)]
-    pub(super) content: pi_ai::Content,
-    #[serde(default)]
-    pub(super) display: bool,
-    pub(super) details: Option<Value>,
-}
-
-impl From<DraftData> for CustomDraft {
-    fn from(draft: DraftData) -> Self {
-        Self {
-            custom_type: draft.custom_type,
-            content: draft.content,
-            display: draft.display,
-            details: draft.details,
-        }
-    }
-}
+use crate::extensions::sending::DraftData;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

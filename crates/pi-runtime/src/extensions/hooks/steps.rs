@@ -17,7 +17,7 @@ impl ExtensionHooks {
             }
             AgentEvent::TurnStart => {
                 let index = self.turn.load(Ordering::Relaxed);
-                let now = jiff::Timestamp::now().as_millisecond();
+                let now = self.shared.bridge.env.now_ms();
                 let event = || json!({ "turnIndex": index, "timestamp": now });
                 self.emit("turn_start", event).await;
             }
