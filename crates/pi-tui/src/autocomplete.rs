@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::components::SelectItem;
 
@@ -121,11 +121,12 @@ type Notify = Arc<dyn Fn() + Send + Sync>;
 #[derive(Default)]
 struct Desk {
     current: AtomicU64,
-    answer: Mutex<Option<(u64, Suggestions)>>,
+    /// The answer to the current question. Its lock also guards the change to the next one.
+    answer: Mutex<Option<Suggestions>>,
     notify: Mutex<Option<Notify>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -149,10 +150,14 @@ impl CompletionReply {
 
     fn answer(&mut self, suggestions: Suggestions) {
         self.answered = true;
-        if self.is_stale() {
-            return;
+        {
+            // Held while looking, lest a late answer take the place of the one to the next question.
+            let mut answer = locked(&self.desk.answer);
+            if self.is_stale() {
+                return;
+            }
+            *answer = Some(suggestions);
         }
-        *locked(&self.desk.answer) = Some((self.id, suggestions));
         let notify = locked(&self.desk.notify).clone();
         if let Some(notify) = notify {
             notify();
@@ -200,14 +205,14 @@ impl Questions {
 
     /// Makes the open question stale and returns the number of the next one.
     pub(crate) fn withdraw(&self) -> u64 {
-        locked(&self.desk.answer).take();
+        let mut answer = locked(&self.desk.answer);
+        *answer = None;
         self.desk.current.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// Returns the answer to the open question, once; nothing that fits is an empty answer.
     pub(crate) fn answer(&self) -> Option<Suggestions> {
-        let (id, suggestions) = locked(&self.desk.answer).take()?;
-        (id == self.desk.current.load(Ordering::Acquire)).then_some(suggestions)
+        locked(&self.desk.answer).take()
     }
 }
 
@@ -233,6 +238,14 @@ mod tests {
             ..Suggestions::default()
         });
         assert_eq!(questions.answer(), Some(Suggestions::default()));
+        assert_eq!(questions.answer(), None);
+    }
+
+    #[test]
+    fn a_withdrawn_question_has_no_answer() {
+        let questions = Questions::default();
+        questions.ask().send(Suggestions::default());
+        questions.withdraw();
         assert_eq!(questions.answer(), None);
     }
 

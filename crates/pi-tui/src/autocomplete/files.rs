@@ -4,14 +4,14 @@
 //! question is stale stops.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use ignore::{DirEntry, WalkBuilder};
 
 use super::paths::Places;
 use super::prefix::PathPrefix;
-use super::{CompletionReply, Suggestions};
+use super::{CompletionReply, Suggestions, locked};
 use crate::components::SelectItem;
 
 /// Matches that are ranked, in the directory itself and below it.
@@ -56,12 +56,12 @@ impl FileFinder {
     /// Answers later what fits the attachment `prefix`.
     pub(super) fn find(&self, prefix: &str, reply: CompletionReply) {
         let (inbox, wake) = &*self.inbox;
-        lock(inbox).job = Some(Job {
+        locked(inbox).job = Some(Job {
             prefix: prefix.to_owned(),
             reply,
         });
         wake.notify_one();
-        let mut worker = lock(&self.worker);
+        let mut worker = locked(&self.worker);
         if worker.is_none() {
             let inbox = Arc::clone(&self.inbox);
             let places = self.places.clone();
@@ -80,20 +80,16 @@ impl FileFinder {
 impl Drop for FileFinder {
     fn drop(&mut self) {
         let (inbox, wake) = &*self.inbox;
-        lock(inbox).closed = true;
+        locked(inbox).closed = true;
         wake.notify_one();
         // The walk notices at its next entry; waiting for it would hold up the owner.
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn work(inbox: &(Mutex<Inbox>, Condvar), places: &Places) {
     let (mutex, wake) = inbox;
     loop {
-        let mut state = lock(mutex);
+        let mut state = locked(mutex);
         while state.job.is_none() && !state.closed {
             state = wake.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -101,7 +97,7 @@ fn work(inbox: &(Mutex<Inbox>, Condvar), places: &Places) {
             return;
         };
         drop(state);
-        let stop = || job.reply.is_stale() || lock(mutex).closed;
+        let stop = || job.reply.is_stale() || locked(mutex).closed;
         let items = find_files(places, &job.prefix, &stop);
         job.reply.send(Suggestions {
             items,
