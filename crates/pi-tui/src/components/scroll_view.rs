@@ -173,7 +173,7 @@ impl ScrollView {
     fn thumb(&self, height: usize) -> std::ops::Range<usize> {
         let content = self.content_height.max(1);
         let size = (height * height).div_ceil(content).clamp(1, height.max(1));
-        let start = (self.top * (height - size))
+        let start = (self.top * height.saturating_sub(size))
             .checked_div(self.last_top())
             .unwrap_or(0);
         start..start + size
@@ -318,5 +318,16 @@ mod tests {
         assert!(!view.tick(now));
         assert!(view.tick(now + HIDE_DELAY));
         assert_eq!(view.next_tick(), None);
+    }
+
+    #[test]
+    fn a_window_without_rows_shows_nothing() {
+        let options = ScrollViewOptions {
+            scrollbar: Scrollbar::Always,
+            ..ScrollViewOptions::default()
+        };
+        let mut view = view(6, options);
+        view.set_height(Some(0));
+        assert!(view.render(2).is_empty());
     }
 }
