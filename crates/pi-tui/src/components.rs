@@ -29,7 +29,7 @@ pub use boxed::Boxed;
 pub use cancellable_loader::{CancellableLoader, Cancellation};
 pub use container::Container;
 pub use editor::{Editor, EditorEvent, EditorOptions, EditorTheme};
-pub use image::{Image, ImageLimits, ImagePainter, ImageSource, PaintedImage, PixelSize};
+pub use image::{Image, ImageLimits, ImagePainter, ImageSource, PaintedImage};
 pub use input::{Input, InputFieldEvent, InputOptions};
 pub use loader::{Indicator, Loader, LoaderTheme};
 pub use markdown::{

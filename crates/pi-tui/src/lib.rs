@@ -38,7 +38,7 @@ pub use components::{
     Basis, Boxed, CancellableLoader, Cancellation, CodeHighlighter, Container, Editor, EditorEvent,
     EditorOptions, EditorTheme, Follow, HStack, Image, ImageLimits, ImagePainter, ImageSource,
     Indicator, Input, InputFieldEvent, InputOptions, Loader, LoaderTheme, Markdown,
-    MarkdownOptions, MarkdownTheme, Mermaid, MouseRegion, PaintedImage, PixelSize, ScrollView,
+    MarkdownOptions, MarkdownTheme, Mermaid, MouseRegion, PaintedImage, ScrollView,
     ScrollViewOptions, Scrollbar, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
     SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
     Spacer, StackItem, SubmenuOutcome, SubmenuReply, SyntaxStyles, Text, TruncatedText, VStack,
@@ -68,7 +68,7 @@ pub use terminal::{
     QUERY_BACKGROUND, QUERY_CELL_SIZE, QUERY_COLOR_SCHEME, STOP_NOTIFYING_COLOR_SCHEME, Size,
     Terminal, TerminalEnvironment, TerminalEvent, TerminalModes, VirtualTerminal,
     copy_to_clipboard, image_dimensions, image_fallback, image_lines, iterm2_image, kitty_delete,
-    kitty_image, probe_tmux_hyperlinks, title_sequence,
+    kitty_image, next_image_id, probe_tmux_hyperlinks, title_sequence,
 };
 pub use text::{
     AnsiToken, AnsiTokens, Edge, Graphemes, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,

@@ -29,7 +29,7 @@ pub use image_painter::ProtocolPainter;
 pub use image_protocol::{
     CellSize, ImageCells, ImageDimensions, ImageProtocol, ImageSpan, KITTY_DELETE_ALL,
     KITTY_HIDE_ALL, QUERY_CELL_SIZE, image_dimensions, image_fallback, image_lines, iterm2_image,
-    kitty_delete, kitty_image,
+    kitty_delete, kitty_image, next_image_id,
 };
 pub use process::{ProcessTerminal, TerminalEvent};
 pub use progress::Progress;

@@ -1,11 +1,11 @@
 //! Pictures among the content of messages: on terminals that show them, and as words elsewhere.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use pi_ai::ImageContent;
 use pi_tui::{
-    ImageCells, ImageProtocol, Line, image_dimensions, image_fallback, image_lines, sanitize,
+    ImageCells, ImageProtocol, Line, image_dimensions, image_fallback, image_lines, next_image_id,
+    sanitize,
 };
 
 use crate::look::Appearance;
@@ -53,7 +53,7 @@ impl Picture {
         let columns = appearance.image_width.min(width.saturating_sub(2)).max(1);
         let size = image_dimensions(data)?;
         let cells = ImageCells::fit(size, columns, None, appearance.cell_size);
-        let lines = image_lines(protocol, data, next_id(), cells);
+        let lines = image_lines(protocol, data, next_image_id(), cells);
         Some(lines.into_iter().map(Line::from).collect())
     }
 }
@@ -65,11 +65,4 @@ pub(crate) fn describe(image: &ImageContent) -> String {
         image_dimensions(&image.data),
         None,
     )
-}
-
-/// Returns an id that other programs on the terminal are unlikely to use.
-fn next_id() -> u32 {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff;
-    ((std::process::id() & 0xffff) << 16 | count).max(1)
 }

@@ -10,19 +10,10 @@ use super::background::{cut, fit};
 use crate::component::Component;
 use crate::line::{Line, Lines};
 use crate::style::Painter;
-use crate::terminal::image_dimensions;
+use crate::terminal::{ImageDimensions, image_dimensions, image_fallback};
 use crate::text::sanitize;
 
 const DEFAULT_MAX_WIDTH: usize = 60;
-
-/// A size in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PixelSize {
-    /// Pixels across.
-    pub width: u32,
-    /// Pixels down.
-    pub height: u32,
-}
 
 /// A picture as it came: encoded data with its type.
 #[derive(Clone, Debug)]
@@ -32,7 +23,7 @@ pub struct ImageSource {
     /// Such as `image/png`.
     pub mime_type: String,
     /// The picture's size, where known.
-    pub size: Option<PixelSize>,
+    pub size: Option<ImageDimensions>,
     /// The file's name, for the text.
     pub file_name: Option<String>,
 }
@@ -127,16 +118,9 @@ impl Image {
     }
 
     fn description(&self) -> String {
-        let name = self.source.file_name.as_deref();
-        let kind = sanitize(&self.source.mime_type);
-        let size = self.source.size;
-        let parts: Vec<String> = name
-            .map(|name| sanitize(name).into_owned())
-            .into_iter()
-            .chain([format!("[{kind}]")])
-            .chain(size.map(|size| format!("{}x{}", size.width, size.height)))
-            .collect();
-        format!("[Image: {}]", parts.join(" "))
+        let name = self.source.file_name.as_deref().map(sanitize);
+        let mime_type = sanitize(&self.source.mime_type);
+        image_fallback(&mime_type, self.source.size, name.as_deref())
     }
 }
 
@@ -152,13 +136,7 @@ impl fmt::Debug for Image {
 
 /// Returns the picture with its size, if its data tells.
 fn measured(source: ImageSource) -> ImageSource {
-    let size = source.size.or_else(|| {
-        let size = image_dimensions(&source.base64)?;
-        Some(PixelSize {
-            width: size.width,
-            height: size.height,
-        })
-    });
+    let size = source.size.or_else(|| image_dimensions(&source.base64));
     ImageSource { size, ..source }
 }
 

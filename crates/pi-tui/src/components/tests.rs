@@ -358,7 +358,7 @@ fn an_image_without_a_protocol_is_text() {
     let source = ImageSource {
         base64: "".into(),
         mime_type: "image/png".to_owned(),
-        size: Some(PixelSize {
+        size: Some(crate::terminal::ImageDimensions {
             width: 640,
             height: 480,
         }),

@@ -8,6 +8,10 @@ use std::ops::Range;
 use super::document::{Change, Document};
 use crate::focus::FocusTarget;
 use crate::line::Line;
+use crate::terminal::ImageSpan;
+
+/// Rows of the tallest image that is looked for above the screen.
+const TALLEST_IMAGE: usize = 200;
 
 /// The transcript and the dock.
 #[derive(Debug, Default)]
@@ -47,6 +51,15 @@ impl Content {
             .chain(self.dock.lines(lower))
             .cloned()
             .collect()
+    }
+
+    /// Returns the part of an image that reaches from above line `top` into the `rows` rows from there on.
+    pub(super) fn image_from_above(&self, top: usize, rows: usize) -> Option<String> {
+        let above = self.lines(top.saturating_sub(TALLEST_IMAGE)..top);
+        above.iter().rev().zip(1..).find_map(|(line, hidden)| {
+            let reaches = ImageSpan::find(line)?.below >= hidden;
+            reaches.then(|| ImageSpan::crop(line, hidden, rows))?
+        })
     }
 
     /// Returns the block at a line, the block's first line and its line count.

@@ -224,7 +224,7 @@ impl FullScreen {
         let (top, height) = (self.viewport.top(), self.viewport.height());
         let mut placements = Vec::new();
         for (row, line) in screen.iter_mut().enumerate() {
-            let Some(span) = find_image(line) else {
+            let Some(span) = ImageSpan::find(line) else {
                 continue;
             };
             let room = if row < height {
@@ -240,15 +240,8 @@ impl FullScreen {
             *line = Line::from(if shown.is_some() { "" } else { "[image]" });
             placements.extend(shown.map(|image| (row, image)));
         }
-        let above = top.saturating_sub(ImageCache::TALLEST)..top;
-        let hidden: Vec<&Line> = content.transcript.lines(above).collect();
-        for (distance, line) in hidden.iter().rev().enumerate() {
-            let reaches = find_image(line).is_some_and(|span| span.below > distance);
-            if reaches && let Some(image) = ImageSpan::crop(line, distance + 1, height) {
-                placements.push((0, Line::from(image)));
-                break;
-            }
-        }
+        let from_above = content.image_from_above(top, height);
+        placements.extend(from_above.map(|image| (0, Line::from(image))));
         placements
     }
 
@@ -377,10 +370,6 @@ impl FullScreen {
         output.move_to(row, column);
         self.cursor = Some(cursor);
     }
-}
-
-fn find_image(line: &str) -> Option<ImageSpan> {
-    memchr::memchr(0x1b, line.as_bytes()).and_then(|_| ImageSpan::find(line))
 }
 
 /// Returns the line with `text` over its last columns.

@@ -37,9 +37,6 @@ pub(super) struct Drawn {
 }
 
 impl ImageCache {
-    /// Rows of the tallest image that is looked for above the viewport.
-    pub(super) const TALLEST: usize = 200;
-
     pub(super) fn any(&self) -> bool {
         !self.uploaded.is_empty()
     }

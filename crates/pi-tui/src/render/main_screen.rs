@@ -17,9 +17,6 @@ use crate::line::Line;
 use crate::terminal::{ImageSpan, Size, kitty_delete};
 use crate::text::visible_width;
 
-/// Rows of the tallest image that is looked for above the screen's top.
-const TALLEST_IMAGE: usize = 200;
-
 /// What happens to the rows that become free when the content shrinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShrinkPolicy {
@@ -90,7 +87,7 @@ impl MainScreen {
     /// Forgets the screen: the next frame starts at the cursor, wherever that is.
     pub(crate) fn forget(&mut self) {
         *self = Self {
-            first_live: self.first_live - self.pulled.min(self.first_live),
+            first_live: self.lines_above(),
             ..Self::default()
         };
     }
@@ -239,8 +236,12 @@ impl MainScreen {
         }
         let mut output = SyncOutput::default();
         self.begin(start, &mut output);
-        if start != Start::InPlace {
-            Self::draw_image_from_above(content, top, size, &mut output);
+        if start != Start::InPlace
+            && let Some(image) = content.image_from_above(top, size.rows)
+        {
+            output.push("\x1b7");
+            output.push(&image);
+            output.push("\x1b8");
         }
         self.paint(rows, size.rows, &mut output);
         if let Some(covered) = covered {
@@ -275,23 +276,6 @@ impl MainScreen {
         self.cursor_row = 0;
         if let (Start::Top | Start::Cleared, Some(size)) = (start, self.size) {
             self.rows.resize(size.rows, Row::default());
-        }
-    }
-
-    /// Draws the lower part of an image that starts above the screen.
-    fn draw_image_from_above(content: &Content, top: usize, size: Size, output: &mut SyncOutput) {
-        let from = top.saturating_sub(TALLEST_IMAGE);
-        let above = content.lines(from..top);
-        for (distance, line) in above.iter().rev().enumerate() {
-            let hidden = distance + 1;
-            if ImageSpan::find(line).is_some_and(|span| span.below >= hidden)
-                && let Some(cropped) = ImageSpan::crop(line, hidden, size.rows)
-            {
-                output.push("\x1b7");
-                output.push(&cropped);
-                output.push("\x1b8");
-                return;
-            }
         }
     }
 

@@ -1,8 +1,6 @@
 //! The picture component's way to the terminal's image protocol.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use super::{CellSize, ImageCells, ImageDimensions, ImageProtocol, image_dimensions, image_lines};
+use super::{CellSize, ImageCells, ImageProtocol, image_dimensions, image_lines, next_image_id};
 use crate::components::{ImageLimits, ImagePainter, ImageSource, PaintedImage};
 use crate::line::Line;
 
@@ -11,23 +9,12 @@ use crate::line::Line;
 pub struct ProtocolPainter {
     protocol: ImageProtocol,
     cell: CellSize,
-    last_id: AtomicU32,
 }
 
 impl ProtocolPainter {
     /// Returns a painter for a terminal with cells of this size.
     pub fn new(protocol: ImageProtocol, cell: CellSize) -> Self {
-        Self {
-            protocol,
-            cell,
-            last_id: AtomicU32::new(0),
-        }
-    }
-
-    /// Returns an id that other programs on the terminal are unlikely to use.
-    fn next_id(&self) -> u32 {
-        let count = self.last_id.fetch_add(1, Ordering::Relaxed) & 0xffff;
-        ((std::process::id() & 0xffff) << 16 | count).max(1)
+        Self { protocol, cell }
     }
 }
 
@@ -37,15 +24,9 @@ impl ImagePainter for ProtocolPainter {
         if self.protocol == ImageProtocol::Kitty && source.mime_type != "image/png" {
             return None;
         }
-        let size = match source.size {
-            Some(size) => ImageDimensions {
-                width: size.width,
-                height: size.height,
-            },
-            None => image_dimensions(&source.base64)?,
-        };
+        let size = source.size.or_else(|| image_dimensions(&source.base64))?;
         let cells = ImageCells::fit(size, limits.columns, limits.rows, self.cell);
-        let lines = image_lines(self.protocol, &source.base64, self.next_id(), cells);
+        let lines = image_lines(self.protocol, &source.base64, next_image_id(), cells);
         Some(PaintedImage {
             lines: lines.into_iter().map(Line::from).collect(),
         })
@@ -54,6 +35,7 @@ impl ImagePainter for ProtocolPainter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ImageDimensions;
     use super::*;
 
     #[test]
@@ -61,7 +43,7 @@ mod tests {
         let source = |mime_type: &str| ImageSource {
             base64: "AAAA".into(),
             mime_type: mime_type.to_owned(),
-            size: Some(crate::components::PixelSize {
+            size: Some(ImageDimensions {
                 width: 90,
                 height: 180,
             }),

@@ -6,6 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 mod dimensions;
 mod span;
@@ -38,6 +39,14 @@ impl Default for CellSize {
             height: 18,
         }
     }
+}
+
+/// Returns an id for a picture: none of this program's has it, and other programs on the terminal are
+/// unlikely to use it.
+pub fn next_image_id() -> u32 {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff;
+    ((std::process::id() & 0xffff) << 16 | count).max(1)
 }
 
 /// Asks for the size of a cell; the answer is a

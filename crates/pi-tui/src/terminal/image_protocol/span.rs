@@ -19,6 +19,7 @@ pub struct ImageSpan {
 impl ImageSpan {
     /// Finds the image sequence in a line.
     pub fn find(line: &str) -> Option<Self> {
+        memchr::memchr(0x1b, line.as_bytes())?;
         if let Some((_, controls, _)) = kitty_parts(line) {
             let rows = control(controls, 'r').unwrap_or(1).max(1);
             return Some(Self {
