@@ -65,10 +65,9 @@ pub use terminal::{
     Capabilities, CapabilityOverrides, CellSize, ColorScheme, ImageCells, ImageDimensions,
     ImageProtocol, ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation,
     NOTIFY_COLOR_SCHEME, PendingReplies, ProcessTerminal, Progress, ProtocolPainter,
-    QUERY_BACKGROUND, QUERY_CELL_SIZE, QUERY_COLOR_SCHEME, STOP_NOTIFYING_COLOR_SCHEME, Size,
-    Terminal, TerminalEnvironment, TerminalEvent, TerminalModes, VirtualTerminal,
-    copy_to_clipboard, image_dimensions, image_fallback, image_lines, iterm2_image, kitty_delete,
-    kitty_image, next_image_id, probe_tmux_hyperlinks, title_sequence,
+    QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME, Size, TerminalEnvironment,
+    TerminalEvent, TerminalModes, copy_to_clipboard, image_dimensions, image_fallback, image_lines,
+    iterm2_image, kitty_delete, kitty_image, next_image_id, probe_tmux_hyperlinks, title_sequence,
 };
 pub use text::{
     AnsiToken, AnsiTokens, Edge, Graphemes, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,

@@ -14,7 +14,7 @@ use crate::render::{Leave, RenderError, ScreenMode};
 use crate::terminal::{
     Capabilities, ColorScheme, KeyboardNegotiation, NOTIFY_COLOR_SCHEME, PendingReplies,
     ProcessTerminal, Progress, QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME,
-    Terminal as _, TerminalEnvironment, TerminalEvent, copy_to_clipboard, title_sequence,
+    TerminalEnvironment, TerminalEvent, copy_to_clipboard, title_sequence,
 };
 use crate::tui::{FrameNeed, Reaction, Tui};
 
@@ -91,7 +91,7 @@ enum Woken {
 impl Runner {
     /// Takes the terminal and asks it what it can do.
     pub fn start(tui: Tui, options: RunnerOptions) -> Result<Self, RunnerError> {
-        let terminal = ProcessTerminal::open(environment())?;
+        let terminal = ProcessTerminal::open()?;
         let keyboard = KeyboardNegotiation::default();
         let windows = environment().in_windows_terminal();
         let mut runner = Self {
@@ -227,7 +227,7 @@ impl Runner {
                 }
             }
             TerminalEvent::Resized => {
-                let size = self.terminal.refresh_size(environment());
+                let size = environment().size().at_least_one_cell();
                 if size != self.tui.size() {
                     self.tui.set_size(size);
                     self.scheduler.request(FrameNeed::Soon, now);
@@ -306,14 +306,6 @@ impl Runner {
         self.enter()
     }
 
-    /// Runs something that needs the terminal for itself, such as an editor.
-    pub fn lend<T>(&mut self, borrower: impl FnOnce() -> T) -> Result<T, RunnerError> {
-        self.leave(Leave::AsItWas)?;
-        let result = self.terminal.lend(borrower)?;
-        self.enter()?;
-        Ok(result)
-    }
-
     /// Gives the terminal to something that runs beside this program, such as an editor.
     ///
     /// [`next`](Self::next) must not be called until [`take_back`](Self::take_back).
@@ -354,8 +346,8 @@ impl Runner {
     }
 
     fn enter(&mut self) -> Result<(), RunnerError> {
-        let size = self.terminal.refresh_size(environment());
-        self.tui.set_size(size);
+        // What happened to the size while the process was stopped, nobody told.
+        self.tui.set_size(environment().size());
         self.note_modes();
         let start = self.tui.start();
         self.write(&start)?;

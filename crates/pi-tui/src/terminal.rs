@@ -2,8 +2,6 @@
 //!
 //! Everything but `process`, `raw_mode` and `restore` takes data and returns data.
 
-use std::io;
-
 mod capabilities;
 mod clipboard;
 mod color_scheme;
@@ -15,15 +13,13 @@ mod raw_mode;
 mod replies;
 mod restore;
 mod title;
-mod virtual_terminal;
 
 pub use capabilities::{
     Capabilities, CapabilityOverrides, TerminalEnvironment, probe_tmux_hyperlinks,
 };
 pub use clipboard::copy_to_clipboard;
 pub use color_scheme::{
-    ColorScheme, NOTIFY_COLOR_SCHEME, QUERY_BACKGROUND, QUERY_COLOR_SCHEME,
-    STOP_NOTIFYING_COLOR_SCHEME,
+    ColorScheme, NOTIFY_COLOR_SCHEME, QUERY_BACKGROUND, STOP_NOTIFYING_COLOR_SCHEME,
 };
 pub use image_painter::ProtocolPainter;
 pub use image_protocol::{
@@ -36,7 +32,6 @@ pub use progress::Progress;
 pub use replies::{KeyboardNegotiation, PendingReplies};
 pub use restore::TerminalModes;
 pub use title::title_sequence;
-pub use virtual_terminal::VirtualTerminal;
 
 /// The size of a screen in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,13 +60,4 @@ impl Size {
             rows: self.rows.max(1),
         }
     }
-}
-
-/// Something to write frames to.
-pub trait Terminal {
-    /// Returns the size of the screen.
-    fn size(&self) -> Size;
-
-    /// Writes bytes; they reach the terminal before this returns.
-    fn write(&mut self, bytes: &str) -> io::Result<()>;
 }

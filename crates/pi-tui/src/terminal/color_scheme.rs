@@ -4,8 +4,6 @@ use crate::input::{ColorSlot, TerminalReply};
 
 /// Asks for the background colour (OSC 11).
 pub const QUERY_BACKGROUND: &str = "\x1b]11;?\x07";
-/// Asks for the user's preference.
-pub const QUERY_COLOR_SCHEME: &str = "\x1b[?996n";
 /// Asks to be told when the preference changes.
 pub const NOTIFY_COLOR_SCHEME: &str = "\x1b[?2031h";
 /// Asks not to be told any more.

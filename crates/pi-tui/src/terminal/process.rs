@@ -6,7 +6,7 @@
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use super::{Size, Terminal, TerminalEnvironment, TerminalModes, raw_mode, restore};
+use super::{TerminalModes, raw_mode, restore};
 
 mod reader;
 mod signals;
@@ -42,7 +42,6 @@ pub enum TerminalEvent {
 /// The terminal this process runs in.
 #[derive(Debug)]
 pub struct ProcessTerminal {
-    size: Size,
     modes: TerminalModes,
     reader: Option<Reader>,
     signals: Signals,
@@ -52,9 +51,8 @@ impl ProcessTerminal {
     /// Takes the terminal: raw mode, bracketed paste, and a reader for its bytes.
     ///
     /// Must be called within a tokio runtime.
-    pub fn open(environment: TerminalEnvironment<'_>) -> io::Result<Self> {
+    pub fn open() -> io::Result<Self> {
         let mut terminal = Self {
-            size: environment.size().at_least_one_cell(),
             modes: TerminalModes::default(),
             reader: None,
             signals: Signals::new()?,
@@ -95,10 +93,14 @@ impl ProcessTerminal {
         }
     }
 
-    /// Reads the size again; SIGWINCH is lost while the process is stopped.
-    pub fn refresh_size(&mut self, environment: TerminalEnvironment<'_>) -> Size {
-        self.size = environment.size().at_least_one_cell();
-        self.size
+    /// Writes bytes; they reach the terminal before this returns.
+    pub fn write(&mut self, bytes: &str) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes.as_bytes())?;
+        stdout.flush()
     }
 
     /// Gives the terminal back, after the answers still on their way have been taken off the line.
@@ -137,29 +139,6 @@ impl ProcessTerminal {
     /// Takes the terminal again after [`close`](Self::close).
     pub fn reopen(&mut self) -> io::Result<()> {
         self.enter()
-    }
-
-    /// Runs something that needs the terminal for itself, such as an editor.
-    pub fn lend<T>(&mut self, borrower: impl FnOnce() -> T) -> io::Result<T> {
-        self.close(|_| false);
-        let result = borrower();
-        self.enter()?;
-        Ok(result)
-    }
-}
-
-impl Terminal for ProcessTerminal {
-    fn size(&self) -> Size {
-        self.size
-    }
-
-    fn write(&mut self, bytes: &str) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(bytes.as_bytes())?;
-        stdout.flush()
     }
 }
 
