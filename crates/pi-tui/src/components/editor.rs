@@ -159,11 +159,6 @@ impl Editor {
         (self.buffer.cursor.line, self.buffer.cursor.offset)
     }
 
-    /// Replaces the text and puts the cursor at its end.
-    pub fn set_text(&mut self, text: &str) {
-        self.replace_text(text);
-    }
-
     /// Inserts text at the cursor, as one undo step.
     pub fn insert_text(&mut self, text: &str) {
         if text.is_empty() {

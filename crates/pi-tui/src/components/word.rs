@@ -60,16 +60,16 @@ fn split_at_punctuation(start: usize, segment: &str) -> Vec<(Range<usize>, Kind)
 /// Returns where the cursor lands one word before `cursor`.
 pub(crate) fn word_start_before(text: &str, cursor: usize, atoms: &[Range<usize>]) -> usize {
     let before = text.get(..cursor).unwrap_or(text);
-    let mut landed: Option<(usize, Kind)> = None;
+    let mut landed = 0;
     let mut previous_kind = Kind::Space;
     for (range, kind) in pieces(before, atoms) {
         let continues = kind == Kind::Punctuation && previous_kind == Kind::Punctuation;
         if kind != Kind::Space && !continues {
-            landed = Some((range.start, kind));
+            landed = range.start;
         }
         previous_kind = kind;
     }
-    landed.map_or(0, |(start, _)| start)
+    landed
 }
 
 /// Returns where the cursor lands one word after `cursor`.

@@ -6,8 +6,9 @@ use super::{FrameNeed, Reaction, Tui, component_of, flash};
 use crate::component::{InputContext, MouseOutcome};
 use crate::focus::FocusTarget;
 use crate::input::{FocusChange, Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport};
+use crate::line::Line;
 use crate::overlay::Bounds;
-use crate::render::{Grain, Place, Screen, Selection};
+use crate::render::{Content, Grain, Place, Screen, Selection};
 use crate::terminal::copy_to_clipboard;
 use crate::text::link_at;
 
@@ -89,7 +90,7 @@ impl Tui {
 
     pub(super) fn handle_window_focus(&mut self, change: FocusChange) -> Reaction {
         if change == FocusChange::Lost {
-            self.gesture = super::gesture::Gesture::default();
+            self.gesture = Gesture::default();
         }
         Reaction::consumed(FrameNeed::None)
     }
@@ -243,16 +244,10 @@ impl Tui {
     fn start_selection(&mut self, report: MouseReport, now: Instant) {
         let grain = Grain::for_clicks(self.gesture.click((report.column, report.row), now));
         self.gesture.held = Some(Held::Selecting);
-        let Screen::Full(screen) = &mut self.screen else {
-            return;
-        };
-        let place = Place {
-            line: screen.line_at(report.row),
-            column: report.column,
-        };
-        let lines = self.content.lines(place.line..place.line + 1);
-        let line = lines.first().map_or("", |line| line.as_str());
-        screen.selection = Some(Selection::start(place, line, grain));
+        if let Screen::Full(screen) = &mut self.screen {
+            let (place, line) = under(&self.content, screen.line_at(report.row), report.column);
+            screen.selection = Some(Selection::start(place, &line, grain));
+        }
     }
 
     fn continue_selection(
@@ -293,14 +288,9 @@ impl Tui {
         };
         screen.viewport.scroll_by(scroll);
         self.gesture.auto_scroll = (scroll != 0).then_some((now + AUTO_SCROLL, report));
-        let place = Place {
-            line: screen.line_at(report.row),
-            column: report.column,
-        };
-        let lines = self.content.lines(place.line..place.line + 1);
-        let line = lines.first().map_or("", |line| line.as_str());
+        let (place, line) = under(&self.content, screen.line_at(report.row), report.column);
         if let Some(selection) = &mut screen.selection {
-            selection.extend(place, line);
+            selection.extend(place, &line);
         }
     }
 
@@ -316,9 +306,8 @@ impl Tui {
         let Screen::Full(screen) = &self.screen else {
             return None;
         };
-        let number = screen.line_at(report.row);
-        let lines = self.content.lines(number..number + 1);
-        link_at(lines.first()?, report.column).map(str::to_owned)
+        let (_, line) = under(&self.content, screen.line_at(report.row), report.column);
+        link_at(&line, report.column).map(str::to_owned)
     }
 
     /// Returns who is under the pointer, and the cells it covers.
@@ -390,6 +379,12 @@ impl Tui {
             _ => 0,
         }
     }
+}
+
+/// Returns the place at a column of a line, and the line.
+fn under(content: &Content, line: usize, column: usize) -> (Place, Line) {
+    let text = content.lines(line..line + 1).pop().unwrap_or_default();
+    (Place { line, column }, text)
 }
 
 /// Returns when a frame is due after a component's answer.

@@ -219,8 +219,8 @@ impl Editor {
         self.changed();
     }
 
-    /// Replaces the whole text; undo brings the old one back.
-    pub(super) fn replace_text(&mut self, text: &str) {
+    /// Replaces the whole text and puts the cursor at its end; undo brings the old one back.
+    pub fn set_text(&mut self, text: &str) {
         self.autocomplete.cancel();
         self.history.leave();
         self.interrupt();
