@@ -44,6 +44,7 @@ use self::extensions::ExtensionState;
 use self::header::HeaderPlace;
 pub(crate) use self::mailbox::Mailbox;
 use self::sign_in::SignIn;
+use crate::dialog::Dialog;
 use crate::extension_desk::ExtensionDesk;
 use crate::intent::Answer;
 use crate::interrupts::DoublePress;
@@ -54,6 +55,7 @@ use crate::session_link::{Heard, SessionLink};
 use crate::theme_choice::ThemeChoice;
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::{Notice, NoticeLevel, Transcript};
+use crate::working::Working;
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
 
 /// What is done with the answer to a question.
@@ -369,14 +371,8 @@ impl App {
 
     fn next_tick(&self) -> Option<Instant> {
         let editor = self.screen.editor().and_then(|it| it.peek().next_tick());
-        let working = self
-            .screen
-            .working()
-            .and_then(super::working::Working::next_tick);
-        let dialog = self
-            .screen
-            .dialog()
-            .and_then(super::dialog::Dialog::next_tick);
+        let working = self.screen.working().and_then(Working::next_tick);
+        let dialog = self.screen.dialog().and_then(Dialog::next_tick);
         [editor, working, dialog, self.transcript.next_tick()]
             .into_iter()
             .flatten()
@@ -388,18 +384,10 @@ impl App {
         if is_due(self.screen.editor().and_then(|it| it.peek().next_tick())) {
             self.screen.with_editor(|editor| editor.editor().tick(now));
         }
-        if is_due(
-            self.screen
-                .working()
-                .and_then(super::working::Working::next_tick),
-        ) {
+        if is_due(self.screen.working().and_then(Working::next_tick)) {
             self.screen.with_working(|working| working.tick(now));
         }
-        if is_due(
-            self.screen
-                .dialog()
-                .and_then(super::dialog::Dialog::next_tick),
-        ) {
+        if is_due(self.screen.dialog().and_then(Dialog::next_tick)) {
             self.screen.with_dialog(|dialog| dialog.tick(now));
             self.settle_dialog();
         }

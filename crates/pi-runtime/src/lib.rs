@@ -34,6 +34,7 @@
 mod attachments;
 mod bug_report;
 mod commands;
+mod error_text;
 mod event;
 mod export;
 mod extensions;
@@ -53,6 +54,7 @@ mod toolset;
 pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use bug_report::{BugReport, BugReportError, WrittenReport};
 pub use commands::{CommandInfo, CommandSource};
+pub use error_text::describe_error;
 pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateForm};
 pub use export::{
     ExportColor, ExportError, ExportTheme, HtmlOptions, JsonlOptions, PageLook, export_html,

@@ -38,6 +38,7 @@ use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, Thinking
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use crate::error_text::describe_error;
 use crate::hooks::SessionHooks;
 use crate::system_prompt::SystemPromptParts;
 use crate::toolset::Toolset;
@@ -212,7 +213,7 @@ impl AgentSession {
         self.0.hooks.report(crate::hooks::HookProblem {
             event,
             origin,
-            message: describe(error),
+            message: describe_error(error),
         });
     }
 
@@ -357,19 +358,4 @@ fn record_choices(
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // No lock is held over anything that can panic half-way through a change.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Puts an error and its causes into one line.
-fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }

@@ -82,7 +82,7 @@ impl App {
                 report.write(&session, &services, &redaction, &services.cwd)
             });
             let written = written.await.map_err(|error| error.to_string())?;
-            let written = written.map_err(|error| crate::failure::describe(&error))?;
+            let written = written.map_err(|error| pi_runtime::describe_error(&error))?;
             let (kind, data) = report.entry(&written, &services.env);
             let remembered = session.append_custom_entry(kind, Some(data)).await;
             if let Err(error) = remembered {

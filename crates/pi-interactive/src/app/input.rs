@@ -8,7 +8,7 @@ use pi_tui::{InputEvent, KeyId, RunnerEvent, ScreenMode, action};
 
 use super::App;
 use crate::ExitReason;
-use crate::editor_area::PromptEvent;
+use crate::editor_area::{EditorArea, PromptEvent};
 use crate::keys;
 
 /// How many screens above the view are loaded.
@@ -62,10 +62,7 @@ impl App {
         {
             self.free_prompt();
         }
-        for event in self
-            .screen
-            .with_editor(super::super::editor_area::EditorArea::take_events)
-        {
+        for event in self.screen.with_editor(EditorArea::take_events) {
             match event {
                 PromptEvent::Submitted(text) => self.submit(&text),
                 PromptEvent::Changed => self.on_prompt_changed(),

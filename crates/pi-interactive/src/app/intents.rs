@@ -95,7 +95,7 @@ impl App {
 
     fn set_label(&mut self, entry: &EntryId, label: Option<&str>) {
         if let Err(error) = self.session.set_label(entry, label) {
-            self.error(crate::failure::describe(&error));
+            self.error(pi_runtime::describe_error(&error));
         }
     }
 
@@ -139,7 +139,7 @@ impl App {
         let store = TrustStore::new(&self.runtime.services().agent_dir);
         match store.save(&choice.updates()) {
             Ok(()) => self.status("Kept; /reload or the next start lets it take effect"),
-            Err(error) => self.error(crate::failure::describe(&error)),
+            Err(error) => self.error(pi_runtime::describe_error(&error)),
         }
     }
 }

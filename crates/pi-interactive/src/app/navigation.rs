@@ -40,7 +40,7 @@ impl App {
                     app.status("The session goes on from here");
                     app.release_held_back();
                 }
-                Err(error) => app.error(crate::failure::describe(&error)),
+                Err(error) => app.error(pi_runtime::describe_error(&error)),
             }
         });
     }

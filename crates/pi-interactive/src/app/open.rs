@@ -41,17 +41,10 @@ impl App {
 
     /// Takes over what the open dialog wants, and closes it when it is done.
     pub(super) fn settle_dialog(&mut self) {
-        for intent in self
-            .screen
-            .with_dialog(super::super::dialog::Dialog::take_intents)
-        {
+        for intent in self.screen.with_dialog(Dialog::take_intents) {
             self.carry_out(intent);
         }
-        if self
-            .screen
-            .dialog()
-            .is_some_and(super::super::dialog::Dialog::is_done)
-        {
+        if self.screen.dialog().is_some_and(Dialog::is_done) {
             self.listing = None;
             self.screen.close_dialog();
             self.ask_next();
@@ -212,7 +205,7 @@ impl App {
                     });
                     app.open(ForkDialog::open(app.look.clone(), points.collect()));
                 }
-                Err(error) => app.error(crate::failure::describe(&error)),
+                Err(error) => app.error(pi_runtime::describe_error(&error)),
             },
         );
     }
@@ -259,7 +252,7 @@ impl App {
                 (choice, format!("{} is {word}.", saved.folder.display()))
             }
             Ok(None) => (None, "Nothing is decided about this folder.".to_owned()),
-            Err(error) => return self.error(crate::failure::describe(&error)),
+            Err(error) => return self.error(pi_runtime::describe_error(&error)),
         };
         let now = match services.project {
             ProjectAccess::Trusted => "The project's files count in this session.",
@@ -292,7 +285,7 @@ impl App {
                     app.status("No sign-in or key is stored; keys of the environment are not ours to delete");
                 }
                 Ok(stored) => app.open(LogoutDialog::open(app.look.clone(), stored)),
-                Err(error) => app.error(crate::failure::describe(&error)),
+                Err(error) => app.error(pi_runtime::describe_error(&error)),
             }
         });
     }

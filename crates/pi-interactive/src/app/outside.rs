@@ -41,7 +41,7 @@ impl App {
         let services = self.runtime.services();
         let command = services.settings.settings().external_editor(&services.env);
         if let Err(error) = self.screen.runner().hand_over() {
-            self.error(crate::failure::describe(&error));
+            self.error(pi_runtime::describe_error(&error));
             return;
         }
         self.terminal_lent = true;
@@ -56,7 +56,7 @@ impl App {
             match result {
                 Ok(Some(edited)) => then(app, edited),
                 Ok(None) => app.status("The editor left the text as it was"),
-                Err(error) => app.error(crate::failure::describe(&error)),
+                Err(error) => app.error(pi_runtime::describe_error(&error)),
             }
         });
     }
@@ -73,7 +73,7 @@ impl App {
             |app, text| match text {
                 Ok(Some(text)) => app.copy(text, "The last answer is on the clipboard"),
                 Ok(None) => app.status("There is no answer to copy yet"),
-                Err(error) => app.error(crate::failure::describe(&error)),
+                Err(error) => app.error(pi_runtime::describe_error(&error)),
             },
         );
     }

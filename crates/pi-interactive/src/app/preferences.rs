@@ -169,7 +169,7 @@ impl App {
     pub(crate) fn save_setting(&mut self, change: impl FnOnce(&mut Settings)) {
         let saved = self.session.settings().update(Scope::User, change);
         if let Err(error) = saved {
-            self.error(crate::failure::describe(&error));
+            self.error(pi_runtime::describe_error(&error));
         }
     }
 }

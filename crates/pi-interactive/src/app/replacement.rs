@@ -13,6 +13,7 @@ use crate::foreign_completion::{self, ForeignProvider};
 use crate::session_link::SessionLink;
 use crate::slash;
 use crate::startup;
+use crate::transcript::Transcript;
 use crate::working::Activity;
 
 /// Prompts of an opened session that Up brings back.
@@ -36,7 +37,7 @@ impl App {
         self.held_back.clear();
         self.counted = false;
         self.screen.close_dialog();
-        self.with_transcript(super::super::transcript::Transcript::clear);
+        self.with_transcript(Transcript::clear);
         self.screen.runner().tui().clear_terminal();
         self.look_at_providers();
         self.reload_preferences();
@@ -60,7 +61,7 @@ impl App {
 
     /// Shows the conversation again after a move in the tree.
     pub(crate) fn show_again(&mut self) {
-        self.with_transcript(super::super::transcript::Transcript::clear);
+        self.with_transcript(Transcript::clear);
         self.screen.runner().tui().clear_terminal();
         startup::greet(self);
         let session = self.session.clone();
@@ -153,7 +154,7 @@ impl App {
                 }
                 then(app, replacement);
             }
-            Err(error) => app.error(crate::failure::describe(&error)),
+            Err(error) => app.error(pi_runtime::describe_error(&error)),
         });
     }
 }
@@ -161,7 +162,7 @@ impl App {
 fn user_text(body: &EntryBody) -> Option<String> {
     match body {
         EntryBody::Message(AgentMessage::User(user)) => {
-            let text = crate::message_text::of_content(&user.content);
+            let text = user.content.joined_text();
             (!text.trim().is_empty()).then_some(text)
         }
         _ => None,

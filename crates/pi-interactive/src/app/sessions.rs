@@ -94,7 +94,7 @@ impl App {
         match renamed {
             Ok(()) => self.list_sessions(SessionScope::Project),
             Err(error) => {
-                let news = DialogNews::Failed(crate::failure::describe(&error));
+                let news = DialogNews::Failed(pi_runtime::describe_error(&error));
                 self.feed_dialog(news);
             }
         }
@@ -111,7 +111,7 @@ impl App {
         self.spawn_blocking(work, |app, deleted| {
             app.feed_dialog(match deleted {
                 Ok(path) => DialogNews::SessionDeleted(path),
-                Err(error) => DialogNews::Failed(crate::failure::describe(&error)),
+                Err(error) => DialogNews::Failed(pi_runtime::describe_error(&error)),
             });
         });
     }

@@ -20,7 +20,7 @@ impl App {
                 .update(pi_config::Scope::User, |settings| store(settings, other)),
         };
         if let Err(error) = saved {
-            self.error(crate::failure::describe(&error));
+            self.error(pi_runtime::describe_error(&error));
         }
         let settings = self.session.settings().settings();
         self.themes.set_preview(None);

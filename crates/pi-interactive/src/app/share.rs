@@ -103,7 +103,7 @@ impl App {
     }
 
     fn sharing_failed(&mut self, error: &ShareError) {
-        let told = crate::failure::describe(error);
+        let told = pi_runtime::describe_error(error);
         self.error(match error.advice() {
             Some(advice) => format!("{told}; {advice}"),
             None => told,

@@ -47,7 +47,7 @@ impl App {
             match result {
                 Ok(()) => app.signed_in(provider),
                 Err(error) => {
-                    let told = crate::failure::describe(&error);
+                    let told = pi_runtime::describe_error(&error);
                     app.feed_dialog(DialogNews::SignInEnded(Err(told)));
                 }
             }
@@ -80,7 +80,7 @@ impl App {
         self.spawn(work, |app, (stored, provider)| match stored {
             Ok(()) => app.signed_in(provider),
             Err(error) => {
-                let told = crate::failure::describe(&error);
+                let told = pi_runtime::describe_error(&error);
                 app.feed_dialog(DialogNews::SignInEnded(Err(told.clone())));
                 app.error(told);
             }
@@ -101,7 +101,7 @@ impl App {
                 app.model_changed();
                 app.status(format!("The stored credential of {provider} is deleted"));
             }
-            Err(error) => app.error(crate::failure::describe(&error)),
+            Err(error) => app.error(pi_runtime::describe_error(&error)),
         });
     }
 

@@ -35,7 +35,7 @@ pub(super) fn compact(app: &mut App, argument: &str) {
     app.spawn(work, |app, result| match result {
         Ok(_) => {}
         Err(CompactError::Cancelled) => app.status("The session was not compacted"),
-        Err(error) => app.error(crate::failure::describe(&error)),
+        Err(error) => app.error(pi_runtime::describe_error(&error)),
     });
 }
 

@@ -30,7 +30,7 @@ pub(super) fn name(app: &mut App, argument: &str) {
             app.refresh_footer();
             app.status(format!("The session is now called {name}"));
         }
-        Err(error) => app.error(crate::failure::describe(&error)),
+        Err(error) => app.error(pi_runtime::describe_error(&error)),
     });
 }
 
@@ -42,7 +42,7 @@ pub(super) fn session(app: &mut App, _argument: &str) {
         move || session_report(&session, &version),
         |app, report| match report {
             Ok(report) => app.tell(NoticeLevel::Info, report),
-            Err(error) => app.error(crate::failure::describe(&error)),
+            Err(error) => app.error(pi_runtime::describe_error(&error)),
         },
     );
 }

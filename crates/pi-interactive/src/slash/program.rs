@@ -63,8 +63,8 @@ pub(super) fn export(app: &mut App, argument: &str) {
     };
     app.spawn(work, |app, result| match result {
         Ok(Ok(path)) => app.status(format!("The session is in {}", path.display())),
-        Ok(Err(error)) => app.error(crate::failure::describe(&error)),
-        Err(error) => app.error(crate::failure::describe(&error)),
+        Ok(Err(error)) => app.error(pi_runtime::describe_error(&error)),
+        Err(error) => app.error(pi_runtime::describe_error(&error)),
     });
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pi_ai::ThinkingLevel;
 use pi_runtime::{
     BashRequest, CycleDirection, Delivery, ExportTheme, HtmlOptions, InputSource, Persist, Prompt,
-    export_html, stored_secrets,
+    describe_error, export_html, stored_secrets,
 };
 use pi_session::{EntryId, ForkPosition};
 use serde::Serialize;
@@ -264,16 +264,5 @@ fn data<T: Serialize + ?Sized>(data: &T) -> Outcome {
 
 /// Puts an error and its causes into one line.
 fn told(error: impl Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        // Some errors repeat what caused them.
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
+    describe_error(&error)
 }

@@ -15,7 +15,8 @@ use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
 use pi_session::{Recovery, to_model_messages};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentSession, Core, describe, images};
+use super::{AgentSession, Core, images};
+use crate::error_text::describe_error;
 use crate::event::SessionEvent;
 use crate::hooks::ActivityOutcome;
 
@@ -142,7 +143,7 @@ impl AgentHooks for AgentLink {
 }
 
 fn hook_error(error: &pi_session::SessionError) -> HookError {
-    HookError::new(describe(error))
+    HookError::new(describe_error(error))
 }
 
 impl AgentSession {

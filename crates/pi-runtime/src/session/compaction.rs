@@ -15,7 +15,8 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::live::Live;
-use super::{AgentSession, describe, preferences};
+use super::{AgentSession, preferences};
+use crate::error_text::describe_error;
 use crate::event::{CompactionOutcome, SessionEvent, SummarySource};
 use crate::hooks::{Compacted, CompactionFailed, CompactionProposal, CompactionVerdict};
 
@@ -401,7 +402,7 @@ impl AgentSession {
             }
             Err(CompactError::Cancelled) => None,
             Err(_) if was_cancelled => None,
-            Err(error) => Some(format!("{}: {}", lead(order.reason), describe(error))),
+            Err(error) => Some(format!("{}: {}", lead(order.reason), describe_error(error))),
         };
         self.tell_failure(order, error_message, author).await;
     }

@@ -10,8 +10,9 @@ use pi_session::{ModelChangeEntry, SessionError, ThinkingLevelChangeEntry};
 use serde::Serialize;
 use thiserror::Error;
 
+use super::AgentSession;
 use super::prompt::PromptRefused;
-use super::{AgentSession, describe};
+use crate::error_text::describe_error;
 use crate::event::SessionEvent;
 use crate::hooks::{ModelSelected, ModelSource};
 
@@ -297,7 +298,7 @@ impl AgentSession {
 impl SetModelError {
     /// Tells the whole story in one line.
     pub fn describe(&self) -> String {
-        describe(self)
+        describe_error(self)
     }
 }
 
