@@ -1,6 +1,6 @@
 //! Which dialog is opened with what.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -319,12 +319,15 @@ impl App {
         self.open(ReaderDialog::hotkeys(self.look.clone()));
     }
 
-    pub(crate) fn ask_import(&mut self, path: PathBuf) {
-        self.open(QuestionDialog::import(
-            self.look.clone(),
-            path,
-            Instant::now(),
-        ));
+    pub(crate) fn ask_import(&mut self, path: &Path) {
+        match self.runtime.find_import(path) {
+            Ok(path) => self.open(QuestionDialog::import(
+                self.look.clone(),
+                path,
+                Instant::now(),
+            )),
+            Err(error) => self.error(pi_runtime::describe_error(&error)),
+        }
     }
 
     /// Greets somebody who starts the program for the first time.

@@ -1,6 +1,6 @@
 //! Commands about the program and what leaves it.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl, stored_secrets};
 
@@ -71,7 +71,7 @@ pub(super) fn export(app: &mut App, argument: &str) {
 /// `/import <file>`
 pub(super) fn import(app: &mut App, argument: &str) {
     match path_argument(argument) {
-        Some(path) => app.ask_import(PathBuf::from(path)),
+        Some(path) => app.ask_import(Path::new(&path)),
         None => app.error("Name the file: /import <file.jsonl>"),
     }
 }

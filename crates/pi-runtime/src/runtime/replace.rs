@@ -126,6 +126,16 @@ impl SessionRuntime {
         self.fork(&leaf, ForkPosition::At).await
     }
 
+    /// Returns where the file that [`import`](Self::import) would copy is.
+    pub fn find_import(&self, path: &Path) -> Result<PathBuf, ReplaceError> {
+        let source = self.resolve_path(path);
+        if source.exists() {
+            Ok(source)
+        } else {
+            Err(ReplaceError::MissingFile(source))
+        }
+    }
+
     /// Copies a session file among the others and opens the copy.
     pub async fn import(
         &self,
@@ -134,10 +144,7 @@ impl SessionRuntime {
     ) -> Result<Replacement, ReplaceError> {
         let _turn = self.turn().await?;
         let old = self.session();
-        let source = self.resolve_path(path);
-        if !source.exists() {
-            return Err(ReplaceError::MissingFile(source));
-        }
+        let source = self.find_import(path)?;
         let directory = match self.directory_of(&old) {
             Some(directory) => directory,
             None => SessionDirectory::default_for(self.0.options.agent_dir.path(), old.cwd()),

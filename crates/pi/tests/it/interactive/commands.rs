@@ -11,6 +11,7 @@ async fn every_dialog_opens_and_escape_closes_it() {
     terminal.submit("say something");
     terminal.wait("Something to look at.");
     terminal.wait_gone("to stop");
+    std::fs::write(world.project().join("x.jsonl"), "").unwrap();
     for (command, part) in [
         ("/settings", "Compact by itself"),
         ("/model", "beta"),
@@ -198,6 +199,9 @@ async fn commands_for_what_leaves_and_enters_the_program() {
     terminal.wait("The session is in");
     terminal.submit("/new");
     terminal.wait_gone("To be exported.");
+    terminal.submit("/import nowhere.jsonl");
+    // Without a question first.
+    terminal.wait("there is no file");
     terminal.submit("/import kept.jsonl");
     terminal.wait("escape c");
     terminal.send("\r");
