@@ -19,7 +19,7 @@ use pi_config::AgentDir;
 use pi_runtime::{HostError, KitPart, TerminalKit, WideEdge};
 use pi_tui::{
     Edge, FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind,
-    KeyId, Keybindings, KeyboardMode, Platform, Truncation,
+    KeyId, Keybindings, KeyboardMode, Platform, Truncation, best_first,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -244,11 +244,7 @@ fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
 /// Returns the places of the texts that fit a query, best first.
 fn rank(query: &FuzzyQuery, texts: &[String]) -> Vec<usize> {
     let scored = texts.iter().enumerate();
-    let mut scored: Vec<(f64, usize)> = scored
-        .filter_map(|(place, text)| Some((query.score(text)?, place)))
-        .collect();
-    scored.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-    scored.into_iter().map(|(_, place)| place).collect()
+    best_first(scored.filter_map(|(place, text)| Some((query.score(text)?, place))))
 }
 
 fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {

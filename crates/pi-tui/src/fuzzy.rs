@@ -31,12 +31,18 @@ pub fn fuzzy_filter<T>(items: Vec<T>, query: &str, text_of: impl Fn(&T) -> &str)
     if query.is_empty() {
         return items;
     }
-    let mut matches: Vec<(f64, T)> = items
-        .into_iter()
-        .filter_map(|item| Some((query.score(text_of(&item))?, item)))
-        .collect();
-    matches.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-    matches.into_iter().map(|(_, item)| item).collect()
+    best_first(
+        items
+            .into_iter()
+            .filter_map(|item| Some((query.score(text_of(&item))?, item))),
+    )
+}
+
+/// Returns scored items without their scores, best first, ties in their old order.
+pub fn best_first<T>(scored: impl IntoIterator<Item = (f64, T)>) -> Vec<T> {
+    let mut scored: Vec<(f64, T)> = scored.into_iter().collect();
+    scored.sort_by(|(first, _), (second, _)| first.total_cmp(second));
+    scored.into_iter().map(|(_, item)| item).collect()
 }
 
 /// A query of several words, ready to be held against many texts.

@@ -46,7 +46,7 @@ pub use components::{
 };
 pub use focus::{FocusTarget, Heir};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};
-pub use fuzzy::{FuzzyQuery, fuzzy_filter, fuzzy_score};
+pub use fuzzy::{FuzzyQuery, best_first, fuzzy_filter, fuzzy_score};
 pub use input::{
     ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming,
     InvalidKey, Key, KeyEvent, KeyEventKind, KeyId, KeyIdError, Keybindings, KeyboardMode,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pi_ai::{Model, ScopedModel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action,
+    action, best_first,
 };
 
 use super::field::prefilled;
@@ -282,24 +282,17 @@ impl SearchPane for ModelDialog {
         };
         let text = self.search.value().trim().to_lowercase();
         let query = FuzzyQuery::new(&text);
-        let mut found: Vec<(f64, &Arc<Model>)> = models
-            .iter()
-            .filter_map(|model| {
-                let asked_for_default =
-                    !text.is_empty() && self.is_default(model) && "default".starts_with(&text);
-                let score = if asked_for_default {
-                    f64::NEG_INFINITY
-                } else {
-                    query.score(&search_text(model))?
-                };
-                Some((score, model))
-            })
-            .collect();
-        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-        self.matching = found
-            .into_iter()
-            .map(|(_, model)| Arc::clone(model))
-            .collect();
+        let found = models.iter().filter_map(|model| {
+            let asked_for_default =
+                !text.is_empty() && self.is_default(model) && "default".starts_with(&text);
+            let score = if asked_for_default {
+                f64::NEG_INFINITY
+            } else {
+                query.score(&search_text(model))?
+            };
+            Some((score, Arc::clone(model)))
+        });
+        self.matching = best_first(found);
         self.picker.set_count(self.matching.len());
         if !query.is_empty() {
             self.picker.select(0);

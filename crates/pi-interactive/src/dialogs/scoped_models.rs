@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pi_ai::{Model, ScopedModel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action,
+    action, best_first,
 };
 
 use super::field::prefilled;
@@ -239,12 +239,11 @@ impl SearchPane for ScopedModelsDialog {
         self.matching = if query.is_empty() {
             items
         } else {
-            let mut found: Vec<(f64, EnabledModel)> = items
-                .into_iter()
-                .filter_map(|item| Some((query.score(&item.search_text())?, item)))
-                .collect();
-            found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-            found.into_iter().map(|(_, item)| item).collect()
+            best_first(
+                items
+                    .into_iter()
+                    .filter_map(|item| Some((query.score(&item.search_text())?, item))),
+            )
         };
         self.picker.set_count(self.matching.len());
     }

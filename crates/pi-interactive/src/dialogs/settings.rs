@@ -6,7 +6,7 @@ use pi_ai::Model;
 use pi_config::Settings;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, Key, KeyId,
-    MouseEvent, Truncation, action, pad_to_width, truncate_to_width, visible_width,
+    MouseEvent, Truncation, action, best_first, pad_to_width, truncate_to_width, visible_width,
 };
 
 use super::field::{point_at_field, prefilled};
@@ -82,14 +82,10 @@ impl SettingsDialog {
 
     fn search_again(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
-        let mut found: Vec<(f64, usize)> = self
-            .settings
-            .iter()
-            .enumerate()
-            .filter_map(|(index, setting)| Some((setting.score(&query)?, index)))
-            .collect();
-        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-        self.matching = found.into_iter().map(|(_, index)| index).collect();
+        let settings = self.settings.iter().enumerate();
+        self.matching = best_first(
+            settings.filter_map(|(index, setting)| Some((setting.score(&query)?, index))),
+        );
         self.picker.set_count(self.matching.len());
         self.picker.select(0);
     }

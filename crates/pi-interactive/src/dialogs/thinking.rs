@@ -3,7 +3,7 @@
 use pi_ai::ThinkingLevel;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action,
+    action, best_first,
 };
 
 use super::field::prefilled;
@@ -91,13 +91,9 @@ impl SearchPane for ThinkingDialog {
         let selected = self.chosen();
         let query = FuzzyQuery::new(self.search.value());
         let text = |level: ThinkingLevel| format!("{} {}", level.as_str(), meaning(level));
-        let mut found: Vec<(f64, ThinkingLevel)> = self
-            .levels
-            .iter()
-            .filter_map(|level| Some((query.score(&text(*level))?, *level)))
-            .collect();
-        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-        self.matching = found.into_iter().map(|(_, level)| level).collect();
+        let levels = self.levels.iter();
+        self.matching =
+            best_first(levels.filter_map(|level| Some((query.score(&text(*level))?, *level))));
         self.picker.set_count(self.matching.len());
         let kept = self
             .matching

@@ -3,6 +3,7 @@
 use pi_ai::{AuthKind, AuthSource, AuthStatus};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
+    best_first,
 };
 
 use super::super::field::{point_at_field, prefilled};
@@ -50,17 +51,11 @@ impl ProviderList {
 
     fn search_again(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
-        let mut found: Vec<(f64, usize)> = self
-            .options
-            .iter()
-            .enumerate()
-            .filter_map(|(index, option)| {
-                let text = format!("{} {} {}", option.name, option.provider, kind(option.kind));
-                Some((query.score(&text)?, index))
-            })
-            .collect();
-        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-        self.matching = found.into_iter().map(|(_, index)| index).collect();
+        let options = self.options.iter().enumerate();
+        self.matching = best_first(options.filter_map(|(index, option)| {
+            let text = format!("{} {} {}", option.name, option.provider, kind(option.kind));
+            Some((query.score(&text)?, index))
+        }));
         self.picker.set_count(self.matching.len());
         if !query.is_empty() {
             self.picker.select(0);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_ai::{Model, ThinkingLevel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action,
+    action, best_first,
 };
 
 use super::super::field::{point_at_field, prefilled};
@@ -74,16 +74,10 @@ impl ModelThinking {
 
     fn search_again(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
-        let mut found: Vec<(f64, &Subject)> = self
-            .subjects
-            .iter()
-            .filter_map(|subject| Some((query.score(&subject.name())?, subject)))
-            .collect();
-        found.sort_by(|(first, _), (second, _)| first.total_cmp(second));
-        self.matching = found
-            .into_iter()
-            .map(|(_, subject)| subject.clone())
-            .collect();
+        let subjects = self.subjects.iter();
+        self.matching = best_first(
+            subjects.filter_map(|subject| Some((query.score(&subject.name())?, subject.clone()))),
+        );
         self.picker.set_count(self.matching.len());
         if !query.is_empty() {
             self.picker.select(0);
