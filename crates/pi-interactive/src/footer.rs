@@ -9,6 +9,8 @@ use crate::look::{Appearance, Look};
 
 /// Columns between what was used and the model at least.
 const LEAST_GAP: usize = 2;
+/// Columns of the model's name that stay as long as there is something else to leave out.
+const LEAST_MODEL: usize = 12;
 /// Percent of the context above which it is nearly full.
 const NEARLY_FULL: f64 = 70.0;
 /// Percent of the context above which it is as good as full.
@@ -89,24 +91,30 @@ impl FooterFacts {
     }
 
     /// Returns what was used, without how full the context is.
-    fn usage(&self) -> String {
-        let mut parts = Vec::new();
-        for (mark, count) in [
-            ("↑", self.tokens.input),
-            ("↓", self.tokens.output),
+    fn usage(&self, detail: Detail) -> String {
+        let tokens = [("↑", self.tokens.input), ("↓", self.tokens.output)];
+        let cache = [
             ("R", self.tokens.cache_read),
             ("W", self.tokens.cache_write),
-        ] {
-            if count > 0 {
-                parts.push(format!("{mark}{}", short_count(count)));
-            }
+        ];
+        let mut counts = Vec::new();
+        if detail >= Detail::Tokens {
+            counts.extend(tokens);
         }
-        if self.tokens.cache_read + self.tokens.cache_write > 0
+        if detail >= Detail::Cache {
+            counts.extend(cache);
+        }
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        let mut parts: Vec<String> = counts
+            .map(|(mark, count)| format!("{mark}{}", short_count(count)))
+            .collect();
+        if detail >= Detail::Cache
+            && self.tokens.cache_read + self.tokens.cache_write > 0
             && let Some(share) = self.cache_hits
         {
             parts.push(format!("CH{share:.1}%"));
         }
-        if self.cost > 0.0 || self.subscription {
+        if detail >= Detail::Cost && (self.cost > 0.0 || self.subscription) {
             let paid = if self.subscription { " (sub)" } else { "" };
             parts.push(format!("${:.3}{paid}", self.cost));
         }
@@ -114,8 +122,12 @@ impl FooterFacts {
     }
 
     /// Returns how full the context is, and the colour that says how bad that is.
-    fn fill(&self) -> (String, ColorToken) {
-        let automatic = if self.auto_compaction { " (auto)" } else { "" };
+    fn fill(&self, detail: Detail) -> (String, ColorToken) {
+        let automatic = if self.auto_compaction && detail >= Detail::Compaction {
+            " (auto)"
+        } else {
+            ""
+        };
         let percent = match &self.context {
             Some(context) => context.percent,
             None => Some(0.0),
@@ -133,44 +145,107 @@ impl FooterFacts {
         (format!("{share}/{}{automatic}", short_count(window)), token)
     }
 
-    /// Returns the model, with its provider if there is room for it in `room` columns.
-    fn model_text(&self, room: usize) -> String {
-        let model = clean_line(self.model.as_deref().unwrap_or("no model"));
-        let model = match self.thinking.as_deref() {
-            Some("off") => format!("{model} • thinking off"),
-            Some(level) => format!("{model} • {level}"),
-            None => model,
-        };
-        let Some(provider) = &self.provider else {
-            return model;
-        };
-        let named = format!("({}) {model}", clean_line(provider));
-        if visible_width(&named) <= room {
-            named
-        } else {
-            model
-        }
-    }
-
-    fn numbers_line(&self, width: usize, appearance: &Appearance) -> String {
-        let usage = self.usage();
-        let (fill, token) = self.fill();
+    fn numbers(&self, detail: Detail, appearance: &Appearance) -> String {
+        let usage = self.usage(detail);
+        let (fill, token) = self.fill(detail);
         let gap = if usage.is_empty() { "" } else { " " };
-        let left = format!(
+        format!(
             "{}{}",
             appearance.paint(ColorToken::Dim, &format!("{usage}{gap}")),
             appearance.paint(token, &fill)
-        );
+        )
+    }
+
+    fn numbers_line(&self, width: usize, appearance: &Appearance) -> String {
+        let model = ModelText::new(self);
+        let fits = |left: &String| visible_width(left) + LEAST_GAP + model.least_width() <= width;
+        let mut numbers = Detail::ALL
+            .map(|detail| self.numbers(detail, appearance))
+            .into_iter();
+        let briefest = self.numbers(Detail::Context, appearance);
+        let left = numbers.find(fits).unwrap_or(briefest);
         let left = truncate_to_width(&left, width, ELLIPSIS);
-        let room = width.saturating_sub(visible_width(&left) + LEAST_GAP);
-        let model = self.model_text(room);
-        let model = truncate_to_width(&model, room, Truncation { ellipsis: "" });
-        let gap = width.saturating_sub(visible_width(&left) + visible_width(&model));
-        let right = format!("{}{model}", " ".repeat(gap));
-        if model.is_empty() {
+        let right = model.within(width.saturating_sub(visible_width(&left) + LEAST_GAP));
+        if right.is_empty() {
             return left.into_owned();
         }
+        let gap = width.saturating_sub(visible_width(&left) + visible_width(&right));
+        let right = format!("{}{right}", " ".repeat(gap));
         format!("{left}{}", appearance.paint(ColorToken::Dim, &right))
+    }
+}
+
+/// How much the numbers tell; each tells what those before it do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    /// How full the context is.
+    Context,
+    /// Whether the session compacts itself.
+    Compaction,
+    /// What it cost.
+    Cost,
+    /// What went to the model and came back.
+    Tokens,
+    /// What the cache held.
+    Cache,
+}
+
+impl Detail {
+    /// From the most to the least.
+    const ALL: [Self; 5] = [
+        Self::Cache,
+        Self::Tokens,
+        Self::Cost,
+        Self::Compaction,
+        Self::Context,
+    ];
+}
+
+/// The model and how it thinks, as far as there is room.
+struct ModelText {
+    provider: Option<String>,
+    model: String,
+    /// With what separates it from the model; empty if the model does not think.
+    level: String,
+}
+
+impl ModelText {
+    fn new(facts: &FooterFacts) -> Self {
+        let provider = facts.provider.as_deref();
+        Self {
+            provider: provider.map(|provider| format!("({}) ", clean_line(provider))),
+            model: clean_line(facts.model.as_deref().unwrap_or("no model")),
+            level: match facts.thinking.as_deref() {
+                Some("off") => " • thinking off".to_owned(),
+                Some(level) => format!(" • {level}"),
+                None => String::new(),
+            },
+        }
+    }
+
+    /// Returns the columns in which the model can be told from others and its level is whole.
+    fn least_width(&self) -> usize {
+        visible_width(&self.model).min(LEAST_MODEL) + visible_width(&self.level)
+    }
+
+    /// Returns what fits into `room` columns: the provider goes first, then the end of the model's name.
+    fn within(&self, room: usize) -> String {
+        let Self {
+            provider,
+            model,
+            level,
+        } = self;
+        let unnamed = format!("{model}{level}");
+        if let Some(provider) = provider
+            && visible_width(provider) + visible_width(&unnamed) <= room
+        {
+            return format!("{provider}{unnamed}");
+        }
+        if visible_width(&unnamed) > room && room >= self.least_width() {
+            let model = truncate_to_width(model, room - visible_width(level), ELLIPSIS);
+            return format!("{model}{level}");
+        }
+        truncate_to_width(&unnamed, room, Truncation { ellipsis: "" }).into_owned()
     }
 }
 
@@ -269,18 +344,42 @@ mod tests {
 
     #[test]
     fn what_matters_least_goes_first_when_it_is_narrow() {
-        assert_eq!(
-            shown(&facts(), 72).last().map(String::as_str),
-            Some("↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)      alpha • medium")
-        );
-        assert_eq!(
-            shown(&facts(), 56).last().map(String::as_str),
-            Some("↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)  al")
-        );
-        assert_eq!(
-            shown(&facts(), 20),
-            ["~/project (main) ...", "↑1.2k ↓56 R7.9k W..."]
-        );
+        let numbers = |facts: &FooterFacts, width| shown(facts, width).pop().unwrap();
+        let long = FooterFacts {
+            model: Some("alpha-with-a-long-name".to_owned()),
+            ..facts()
+        };
+        for (facts, width, expected) in [
+            (
+                facts(),
+                72,
+                "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)      alpha • medium",
+            ),
+            (
+                facts(),
+                67,
+                "↑1.2k ↓56 $0.008 4.8%/200k (auto)             (mock) alpha • medium",
+            ),
+            (
+                facts(),
+                48,
+                "$0.008 4.8%/200k (auto)    (mock) alpha • medium",
+            ),
+            (facts(), 40, "$0.008 4.8%/200k (auto)   alpha • medium"),
+            (facts(), 36, "4.8%/200k (auto)      alpha • medium"),
+            (facts(), 25, "4.8%/200k  alpha • medium"),
+            (facts(), 20, "4.8%/200k  alpha • m"),
+            (facts(), 6, "4.8..."),
+            (
+                long.clone(),
+                80,
+                "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)  alpha-with-a-l... • medium",
+            ),
+            (long, 40, "4.8%/200k (auto)  alpha-with... • medium"),
+        ] {
+            assert_eq!(numbers(&facts, width), expected, "{width}");
+        }
+        assert_eq!(shown(&facts(), 20)[0], "~/project (main) ...");
         for width in 0..20 {
             shown(&facts(), width);
         }
@@ -298,7 +397,7 @@ mod tests {
                 context: Some(context),
                 ..FooterFacts::default()
             };
-            facts.fill()
+            facts.fill(Detail::Cache)
         };
         assert_eq!(
             token(Some(91.0)),
