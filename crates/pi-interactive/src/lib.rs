@@ -46,6 +46,7 @@ mod theme_watch;
 mod title;
 mod transcript;
 mod trust_desk;
+mod web_address;
 mod widgets;
 mod working;
 

@@ -10,6 +10,7 @@ use crate::crash;
 use crate::external_editor;
 use crate::terminal_setup::overrides;
 use crate::transcript::NoticeLevel;
+use crate::web_address::is_web;
 
 impl App {
     /// Stops the program until the shell continues it.
@@ -105,7 +106,7 @@ impl App {
 
     /// Opens an address in the browser.
     pub(crate) fn open_url(&mut self, url: String) {
-        if !url.starts_with("https://") && !url.starts_with("http://") {
+        if !is_web(&url) {
             self.tell(
                 NoticeLevel::Warning,
                 format!("Not opened, it is no web address: {url}"),

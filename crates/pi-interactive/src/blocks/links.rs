@@ -5,6 +5,7 @@ use pi_tui::{ColorToken, Lines};
 use super::page::{Page, clean_line};
 use crate::block::Block;
 use crate::look::Appearance;
+use crate::web_address::is_web;
 
 /// Addresses with what they are.
 #[derive(Debug)]
@@ -26,8 +27,7 @@ impl Block for LinksBlock {
         for (label, address) in &self.0 {
             let label = appearance.paint(ColorToken::Dim, &format!("{label}: "));
             let shown = appearance.paint(ColorToken::Accent, address);
-            let is_web = address.starts_with("https://") || address.starts_with("http://");
-            if appearance.capabilities.hyperlinks && is_web {
+            if appearance.capabilities.hyperlinks && is_web(address) {
                 page.styled(&format!(
                     "{label}\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\"
                 ));

@@ -20,6 +20,7 @@ use super::super::window::Pane;
 use crate::dialog::DialogNews;
 use crate::intent::{Answer, Intent};
 use crate::keys;
+use crate::web_address::is_web;
 
 /// Lines of news that are kept; older ones scroll out.
 const MOST_NEWS: usize = 12;
@@ -394,9 +395,4 @@ fn paint_told(told: &Told, sheet: &mut Sheet) {
             }
         }
     }
-}
-
-fn is_web(address: &str) -> bool {
-    let lower = address.to_ascii_lowercase();
-    lower.starts_with("https://") || lower.starts_with("http://")
 }
