@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use pi_ai::Env;
 use pi_config::{
-    AgentDir, ConfigDiagnostic, DiagnosticLevel, MermaidMode, Settings, TuiMode, read_keybindings,
+    AgentDir, ConfigDiagnostic, DiagnosticLevel, FullscreenScrollbar, MermaidMode, Settings,
+    TuiMode, read_keybindings,
 };
 use pi_tui::{
     Capabilities, CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol,
@@ -126,23 +127,14 @@ pub(crate) fn screen_mode(settings: &Settings) -> ScreenMode {
 /// Returns what the UI starts with.
 pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindings) -> TuiOptions {
     let lookup = |name: &str| env.var(name);
+    let mut render = RenderOptions {
+        mouse: TerminalEnvironment::new(&lookup).mouse_tracking(),
+        ..RenderOptions::default()
+    };
+    apply_to_screen(settings, env, &mut render);
     TuiOptions {
         mode: screen_mode(settings),
-        render: RenderOptions {
-            shrink: if settings.clear_on_shrink(env) {
-                ShrinkPolicy::PullBack
-            } else {
-                ShrinkPolicy::LeaveEmpty
-            },
-            show_cursor: settings.show_hardware_cursor(env),
-            scrollbar: match settings.fullscreen_scrollbar() {
-                pi_config::FullscreenScrollbar::Auto => ScrollbarPolicy::Auto,
-                pi_config::FullscreenScrollbar::Always => ScrollbarPolicy::Always,
-                pi_config::FullscreenScrollbar::Hidden => ScrollbarPolicy::Hidden,
-            },
-            mouse: TerminalEnvironment::new(&lookup).mouse_tracking(),
-            ..RenderOptions::default()
-        },
+        render,
         keybindings,
         wheel_lines: settings
             .fullscreen_wheel_scroll_lines()
@@ -150,6 +142,21 @@ pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindin
             .into(),
         copy_on_select: settings.fullscreen_copy_on_select(),
     }
+}
+
+/// Takes what the settings say about the screen as a whole.
+pub(crate) fn apply_to_screen(settings: &Settings, env: &Env, options: &mut RenderOptions) {
+    options.shrink = if settings.clear_on_shrink(env) {
+        ShrinkPolicy::PullBack
+    } else {
+        ShrinkPolicy::LeaveEmpty
+    };
+    options.show_cursor = settings.show_hardware_cursor(env);
+    options.scrollbar = match settings.fullscreen_scrollbar() {
+        FullscreenScrollbar::Auto => ScrollbarPolicy::Auto,
+        FullscreenScrollbar::Always => ScrollbarPolicy::Always,
+        FullscreenScrollbar::Hidden => ScrollbarPolicy::Hidden,
+    };
 }
 
 /// Returns the first appearance.

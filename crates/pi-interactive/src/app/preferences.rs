@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use pi_config::{ConfigDiagnostic, Scope, Settings};
 use pi_runtime::ExportTheme;
-use pi_tui::{ColorScheme, Keybindings, ScreenMode, ScrollbarPolicy, ShrinkPolicy};
+use pi_tui::{ColorScheme, Keybindings, ScreenMode};
 
 use super::App;
 use crate::look::Appearance;
 use crate::picture_desk::Conversion;
-use crate::terminal_setup::{read_keys, screen_mode};
+use crate::terminal_setup::{apply_to_screen, read_keys, screen_mode};
 use crate::theme_watch::ThemeWatch;
 use crate::transcript::NoticeLevel;
 
@@ -132,25 +132,13 @@ impl App {
     /// Makes the screen what the settings say.
     pub(crate) fn apply_settings(&mut self, settings: &Settings) {
         let env = self.runtime.services().env.clone();
-        let home = self.look.appearance().home.clone();
         let cwd = self.session.cwd().to_owned();
         self.change_look(|appearance| {
             appearance.apply(settings);
             appearance.cwd = cwd;
-            appearance.home = home;
         });
         let options = self.screen.runner().tui().render_options_mut();
-        options.show_cursor = settings.show_hardware_cursor(&env);
-        options.shrink = if settings.clear_on_shrink(&env) {
-            ShrinkPolicy::PullBack
-        } else {
-            ShrinkPolicy::LeaveEmpty
-        };
-        options.scrollbar = match settings.fullscreen_scrollbar() {
-            pi_config::FullscreenScrollbar::Auto => ScrollbarPolicy::Auto,
-            pi_config::FullscreenScrollbar::Always => ScrollbarPolicy::Always,
-            pi_config::FullscreenScrollbar::Hidden => ScrollbarPolicy::Hidden,
-        };
+        apply_to_screen(settings, &env, options);
         let padding = usize::from(settings.editor_padding_x());
         let completions = usize::from(settings.autocomplete_max_visible());
         self.screen.with_editor(|area| {
