@@ -16,16 +16,14 @@ use std::time::Instant;
 
 use pi_agent::AgentEvent;
 use pi_ai::{AgentMessage, Usage};
-use pi_runtime::{
-    AgentSession, CompactionOutcome, ComponentId, DrawnCall, RETRY_CANCELLED, SessionEvent,
-};
+use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, RETRY_CANCELLED, SessionEvent};
 use pi_session::{CompactionReason, EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
 use crate::block::{Block, BlockView};
 use crate::blocks::{
-    AnswerBlock, BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock,
-    Summarized, SummaryBlock, ToolCallBlock, UserBlock,
+    BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
+    SummaryBlock, ToolCallBlock,
 };
 use crate::extension_desk::ExtensionDesk;
 use crate::look::Look;
@@ -375,46 +373,6 @@ impl Transcript {
             }
             _ => {}
         }
-    }
-
-    /// An extension has drawn a call.
-    pub(crate) fn call_drawn(
-        &mut self,
-        document: &mut Document,
-        row: ComponentId,
-        drawn: Option<DrawnCall>,
-    ) {
-        let id = self.rows.get(&row).copied();
-        self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
-    }
-
-    /// Extensions have had their say in the wording of a block.
-    pub(crate) fn worded(
-        &mut self,
-        document: &mut Document,
-        row: ComponentId,
-        texts: Option<Vec<String>>,
-    ) {
-        let id = self.rows.get(&row).copied();
-        self.update::<UserBlock>(document, id, |block| block.accept(texts.clone()));
-        self.update::<AnswerBlock>(document, id, |block| block.accept(texts));
-    }
-
-    /// An extension has drawn a message or an entry.
-    pub(crate) fn custom_drawn(
-        &mut self,
-        document: &mut Document,
-        row: ComponentId,
-        drawn: Option<Vec<String>>,
-    ) {
-        let id = self.rows.get(&row).copied();
-        self.update::<CustomBlock>(document, id, |block| block.accept(drawn));
-    }
-
-    fn note_rows(&mut self, rows: Vec<(ComponentId, usize)>, ids: &[BlockId]) {
-        let placed = rows.into_iter();
-        self.rows
-            .extend(placed.filter_map(|(row, index)| Some((row, *ids.get(index)?))));
     }
 
     fn compaction_ended(

@@ -8,29 +8,23 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use pi_config::TreeFilterMode;
 use pi_session::{Entry, EntryId, EntryKind, MessageRole, NodeLabel, SessionTree};
-use pi_tui::{
-    ColorToken, Component, Edge as SliceEdge, Input, InputContext, InputEvent, InputOutcome,
-    MouseEvent, action, slice_columns, visible_width,
-};
+use pi_tui::{ColorToken, Component, Input};
 
-use super::field::{point_at_field, prefilled};
-use super::hint::Hint;
+use super::field::prefilled;
 use super::outbox::Outbox;
 use super::picker::{Edge, Picked, Picker};
 use super::plain::one_line;
 use super::question::{Question, QuestionDialog};
-use super::sheet::{Hit, Sheet, Weight};
 use super::text_editor::EditorDialog;
 use super::window::{Pane, Window};
-use crate::dialog::DialogNews;
 use crate::intent::{Answer, Intent, Summarize};
-use crate::keys;
 use crate::look::Look;
 
 mod brief;
 mod input;
 mod label_time;
 mod outline;
+mod painting;
 
 use brief::{Brief, brief, call_of, copy_text};
 use outline::Outline;
@@ -440,8 +434,6 @@ fn summary_question() -> QuestionDialog {
     let choices = ["No summary", "Summarize", "Summarize with my instructions"];
     QuestionDialog::part(question, &choices.map(str::to_owned))
 }
-
-mod painting;
 
 #[cfg(test)]
 mod tests;

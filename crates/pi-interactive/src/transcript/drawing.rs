@@ -1,11 +1,59 @@
 //! Which parts of the transcript extensions draw.
 
 use pi_ai::AgentMessage;
+use pi_runtime::{ComponentId, DrawnCall};
 use pi_session::{CustomEntry, CustomMessageEntry, Entry};
+use pi_tui::{BlockId, Document};
 use serde_json::{Value, json};
 
-use crate::blocks::{CallDrawer, CustomDrawer, Wording};
+use super::Transcript;
+use crate::blocks::{
+    AnswerBlock, CallDrawer, CustomBlock, CustomDrawer, ToolCallBlock, UserBlock, Wording,
+};
 use crate::extension_desk::ExtensionDesk;
+
+impl Transcript {
+    /// An extension has drawn a call.
+    pub(crate) fn call_drawn(
+        &mut self,
+        document: &mut Document,
+        row: ComponentId,
+        drawn: Option<DrawnCall>,
+    ) {
+        let id = self.rows.get(&row).copied();
+        self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
+    }
+
+    /// Extensions have had their say in the wording of a block.
+    pub(crate) fn worded(
+        &mut self,
+        document: &mut Document,
+        row: ComponentId,
+        texts: Option<Vec<String>>,
+    ) {
+        let id = self.rows.get(&row).copied();
+        self.update::<UserBlock>(document, id, |block| block.accept(texts.clone()));
+        self.update::<AnswerBlock>(document, id, |block| block.accept(texts));
+    }
+
+    /// An extension has drawn a message or an entry.
+    pub(crate) fn custom_drawn(
+        &mut self,
+        document: &mut Document,
+        row: ComponentId,
+        drawn: Option<Vec<String>>,
+    ) {
+        let id = self.rows.get(&row).copied();
+        self.update::<CustomBlock>(document, id, |block| block.accept(drawn));
+    }
+
+    /// Remembers which block each row that extensions draw belongs to.
+    pub(super) fn note_rows(&mut self, rows: Vec<(ComponentId, usize)>, ids: &[BlockId]) {
+        let placed = rows.into_iter();
+        self.rows
+            .extend(placed.filter_map(|(row, index)| Some((row, *ids.get(index)?))));
+    }
+}
 
 /// Returns what draws a call of a tool, if an extension does.
 pub(super) fn of_call(desk: &ExtensionDesk, tool: &str, call_id: &str) -> Option<CallDrawer> {

@@ -1,11 +1,21 @@
 //! How the tree looks, and where its events go.
 
-use super::{
-    Brief, ColorToken, DialogNews, Hint, Hit, InputContext, InputEvent, InputOutcome, MouseEvent,
-    Outbox, Pane, Sheet, SliceEdge, Stage, TreeDialog, TreeFilterMode, Weight, action, keys,
-    label_time, one_line, point_at_field, slice_columns, visible_width,
+use pi_config::TreeFilterMode;
+use pi_tui::{
+    ColorToken, Component, Edge as SliceEdge, InputContext, InputEvent, InputOutcome, MouseEvent,
+    action, slice_columns, visible_width,
 };
-use pi_tui::Component;
+
+use super::brief::Brief;
+use super::{Stage, TreeDialog, label_time};
+use crate::dialog::DialogNews;
+use crate::dialogs::field::point_at_field;
+use crate::dialogs::hint::Hint;
+use crate::dialogs::outbox::Outbox;
+use crate::dialogs::plain::one_line;
+use crate::dialogs::sheet::{Hit, Sheet, Weight};
+use crate::dialogs::window::Pane;
+use crate::keys;
 
 /// The arrow before the selected row.
 const ARROW: usize = 3;
