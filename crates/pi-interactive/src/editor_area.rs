@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, Receiver};
 
 use pi_tui::{
     ColorToken, Component, Editor, EditorEvent, EditorOptions, EditorTheme, InputContext,
-    InputEvent, InputOutcome, KeyEvent, KeyId, Lines, MouseEvent, MouseOutcome, Painter,
-    SelectTheme, action,
+    InputEvent, InputOutcome, KeyEvent, KeyId, Lines, MouseEvent, MouseOutcome, SelectTheme,
+    action,
 };
 
 use crate::keys;
@@ -167,20 +167,14 @@ impl Component for EditorArea {
     }
 }
 
-/// Returns a painter that follows the theme.
-pub(crate) fn painter(look: &Look, token: ColorToken) -> Painter {
-    let look = look.clone();
-    Painter::new(move |text| look.appearance().paint(token, text))
-}
-
 fn theme(look: &Look) -> EditorTheme {
     EditorTheme {
-        border: painter(look, ColorToken::BorderMuted),
+        border: look.painter(ColorToken::BorderMuted),
         popup: SelectTheme {
-            selected: painter(look, ColorToken::Accent),
-            description: painter(look, ColorToken::Muted),
-            position: painter(look, ColorToken::Dim),
-            empty: painter(look, ColorToken::Dim),
+            selected: look.painter(ColorToken::Accent),
+            description: look.painter(ColorToken::Muted),
+            position: look.painter(ColorToken::Dim),
+            empty: look.painter(ColorToken::Dim),
         },
     }
 }

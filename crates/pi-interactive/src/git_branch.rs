@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// More than any reference or link file holds.
 const MOST_BYTES: u64 = 4096;
 
-/// Returns the branch checked out at a directory, or the start of the commit's name; none outside
+/// Returns the branch checked out at a directory, or `detached` where it is a commit; none outside
 /// of repositories.
 pub(crate) fn current_branch(directory: &Path) -> Option<String> {
     let head = read_small(&git_directory(directory)?.join("HEAD"))?;

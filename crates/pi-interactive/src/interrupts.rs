@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How quickly the second press must follow.
-pub(crate) const TWICE_WITHIN: Duration = Duration::from_millis(500);
+const TWICE_WITHIN: Duration = Duration::from_millis(500);
 
 /// A key that may be pressed twice.
 #[derive(Clone, Copy, Debug, Default)]

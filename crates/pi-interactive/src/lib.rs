@@ -22,6 +22,7 @@ mod foreign_completion;
 mod foreign_text;
 mod foreign_view;
 mod git_branch;
+mod grouped;
 mod header;
 mod intent;
 mod interrupts;

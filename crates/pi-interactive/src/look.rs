@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_tui::{Capabilities, ColorToken, Keybindings, Mermaid, Style, Theme};
+use pi_tui::{Capabilities, ColorToken, Keybindings, Mermaid, Painter, Style, Theme};
 
 use crate::picture_desk::PictureDesk;
 
@@ -118,6 +118,12 @@ impl Look {
     /// Returns the appearance.
     pub(crate) fn appearance(&self) -> Arc<Appearance> {
         self.now().1
+    }
+
+    /// Returns a painter that follows the theme.
+    pub(crate) fn painter(&self, token: ColorToken) -> Painter {
+        let look = self.clone();
+        Painter::new(move |text| look.appearance().paint(token, text))
     }
 
     /// Returns a number that changes with the appearance.

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use pi_runtime::AgentSession;
 use pi_session::SessionError;
 
+use crate::grouped::grouped;
+
 /// Returns the facts, one a line.
 pub(crate) fn session_report(
     session: &AgentSession,
@@ -88,29 +90,4 @@ pub(crate) fn session_report(
 fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", grouped(number))
-}
-
-/// Returns a number with its thousands apart.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_apart() {
-        assert_eq!(grouped(7), "7");
-        assert_eq!(grouped(1234), "1,234");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-    }
 }

@@ -7,7 +7,7 @@ const DARK: &str = include_str!("../themes/dark.json");
 const LIGHT: &str = include_str!("../themes/light.json");
 
 /// Names of the themes that need no file.
-pub(crate) const BUILT_IN: [&str; 2] = ["dark", "light"];
+const BUILT_IN: [&str; 2] = ["dark", "light"];
 
 /// Returns a theme that needs no file; none if `name` is not one of them.
 pub(crate) fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {

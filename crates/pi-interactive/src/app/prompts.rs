@@ -5,7 +5,6 @@ use pi_runtime::QueuedTexts;
 use pi_tui::ColorToken;
 
 use super::App;
-use crate::editor_area::painter;
 use crate::extension_desk::Task;
 
 impl App {
@@ -70,7 +69,7 @@ impl App {
         } else {
             border_token(self.session.thinking_level())
         };
-        let border = painter(&self.look, token);
+        let border = self.look.painter(token);
         self.screen
             .with_editor(|area| area.editor().set_border(border));
         self.tell_editor();

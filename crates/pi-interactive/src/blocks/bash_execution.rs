@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use pi_ai::BashExecutionMessage;
-use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer, TAB_WIDTH};
+use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
 
-use super::page::{Page, clean, is_click};
+use super::page::{Page, clean, is_click, without_tabs};
 use crate::block::Block;
 use crate::keys;
 use crate::look::Appearance;
@@ -88,8 +88,7 @@ impl BashExecutionBlock {
             .is_some_and(|new| new.contains('\t'))
         {
             let new = self.output.split_off(start);
-            self.output
-                .push_str(&new.replace('\t', &" ".repeat(TAB_WIDTH)));
+            self.output.push_str(&without_tabs(&new));
         }
         if self.output.len() > 2 * KEPT_BYTES {
             self.drop_beginning();
@@ -99,9 +98,7 @@ impl BashExecutionBlock {
 
     fn drop_beginning(&mut self) {
         let mut cut = self.output.len().saturating_sub(KEPT_BYTES);
-        while !self.output.is_char_boundary(cut) {
-            cut += 1;
-        }
+        cut = self.output.ceil_char_boundary(cut);
         let line_end = self.output.get(cut..).and_then(|rest| rest.find('\n'));
         cut += line_end.map_or(0, |end| end + 1);
         self.output.drain(..cut);

@@ -4,6 +4,7 @@ use pi_tui::{ColorToken, Lines, action};
 
 use super::page::Page;
 use crate::block::Block;
+use crate::grouped::grouped;
 use crate::look::Appearance;
 
 /// Says how much is not shown.
@@ -31,7 +32,7 @@ impl EarlierBlock {
 
 impl Block for EarlierBlock {
     fn lines(&mut self, width: usize, appearance: &Appearance) -> Lines {
-        let count = super::summary::grouped(self.entries as u64);
+        let count = grouped(self.entries as u64);
         let key = appearance.key(action::EDITOR_PAGE_UP);
         let mut page = Page::new(width, appearance.output_padding, appearance);
         page.text(

@@ -35,6 +35,12 @@ pub(super) fn without_tabs(text: &str) -> String {
     text.replace('\t', &" ".repeat(TAB_WIDTH))
 }
 
+/// Returns the remark behind a title that a key shows the rest.
+pub(super) fn expand_hint(appearance: &Appearance) -> String {
+    let key = appearance.key(keys::TOOLS_EXPAND);
+    appearance.paint(ColorToken::Dim, &format!(" ({key} to expand)"))
+}
+
 /// Returns foreign text as one clean line.
 pub(crate) fn clean_line(text: &str) -> String {
     clean(text).replace('\n', " ")

@@ -2,9 +2,8 @@
 
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
-use super::page::{PANEL_PADDING, Page, clean_line, is_click};
+use super::page::{PANEL_PADDING, Page, clean_line, expand_hint, is_click};
 use crate::block::Block;
-use crate::keys;
 use crate::look::Appearance;
 
 /// A message that calls a skill, taken apart.
@@ -70,8 +69,7 @@ impl Block for SkillBlock {
         let hint = if self.expanded {
             String::new()
         } else {
-            let key = appearance.key(keys::TOOLS_EXPAND);
-            appearance.paint(ColorToken::Dim, &format!(" ({key} to expand)"))
+            expand_hint(appearance)
         };
         let title = format!("{} {}{hint}", label.apply("[skill]"), style.apply(&name));
         page.styled(&title);

@@ -2,9 +2,9 @@
 
 use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
 
-use super::page::{PANEL_PADDING, Page, is_click};
+use super::page::{PANEL_PADDING, Page, expand_hint, is_click};
 use crate::block::Block;
-use crate::keys;
+use crate::grouped::grouped;
 use crate::look::Appearance;
 
 /// What was summarized.
@@ -58,8 +58,7 @@ impl Block for SummaryBlock {
             page.blank();
             page.markdown(&self.summary, style, MarkdownOptions::default());
         } else {
-            let key = appearance.key(keys::TOOLS_EXPAND);
-            let hint = appearance.paint(ColorToken::Dim, &format!(" ({key} to expand)"));
+            let hint = expand_hint(appearance);
             page.styled(&format!("{}{hint}", style.apply(&title)));
         }
         page.panel(ColorToken::CustomMessageBg).into()
@@ -83,17 +82,4 @@ impl Block for SummaryBlock {
         self.set_expanded(!self.expanded);
         MouseOutcome::handled()
     }
-}
-
-/// Returns a number with its thousands apart.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }

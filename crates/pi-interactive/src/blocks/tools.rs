@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::page::{Page, clean_line};
 use super::tool_call::{Call, Output};
 use crate::look::Appearance;
+use crate::size_text::size_text;
 
 pub(super) use edit::EditPreviews;
 
@@ -211,7 +212,7 @@ fn draw_listing(call: &Call<'_>, page: &mut Page<'_>, shown: usize, limits: &[(&
         })
         .collect();
     if let Some(truncation) = Truncation::of(output) {
-        reasons.push(format!("limit of {}", size(truncation.max_bytes)));
+        reasons.push(format!("limit of {}", size_text(truncation.max_bytes)));
     }
     if !reasons.is_empty() {
         let remark = format!("[Not everything is shown: {}]", reasons.join(", "));
@@ -256,26 +257,18 @@ impl Truncation {
 
     fn remark(&self) -> String {
         if self.first_line_too_long {
-            format!("the first line is longer than {}", size(self.max_bytes))
+            format!(
+                "the first line is longer than {}",
+                size_text(self.max_bytes)
+            )
         } else if self.by_lines {
             format!("{} of {} lines", self.output_lines, self.total_lines)
         } else {
             format!(
                 "{} lines, limit of {}",
                 self.output_lines,
-                size(self.max_bytes)
+                size_text(self.max_bytes)
             )
         }
-    }
-}
-
-/// Returns a number of bytes in few characters.
-fn size(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-    let number = bytes as f64;
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{:.1} KB", number / 1024.0),
-        _ => format!("{:.1} MB", number / 1_048_576.0),
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use pi_tui::sanitize;
 
 use crate::look::Appearance;
+use crate::paths::with_tilde;
 
 /// No line of a dialog shows more characters of a text than this.
 const LONGEST: usize = 1_000;
@@ -35,13 +36,7 @@ pub(super) fn lines_of(text: &str) -> String {
 
 /// Returns a path as one line, with `~` for the user's home.
 pub(super) fn path_line(path: &Path, appearance: &Appearance) -> String {
-    let home = appearance.home.as_deref();
-    let inside = home.and_then(|home| path.strip_prefix(home).ok());
-    match inside {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => one_line(&format!("~/{}", rest.display())),
-        None => one_line(&path.display().to_string()),
-    }
+    one_line(&with_tilde(path, appearance.home.as_deref()))
 }
 
 #[cfg(test)]

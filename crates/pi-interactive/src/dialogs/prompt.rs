@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pi_tui::{
-    Component, Input, InputContext, InputEvent, InputOptions, InputOutcome, MouseEvent, Painter,
+    ColorToken, Component, Input, InputContext, InputEvent, InputOptions, InputOutcome, MouseEvent,
     action,
 };
 
@@ -33,12 +33,9 @@ impl PromptDialog {
         example: Option<&str>,
         now: Instant,
     ) -> Window<Self> {
-        let painted = look.clone();
         let field = Input::new(InputOptions {
             placeholder: example.map(one_line).unwrap_or_default(),
-            placeholder_style: Painter::new(move |text| {
-                painted.appearance().paint(pi_tui::ColorToken::Dim, text)
-            }),
+            placeholder_style: look.painter(ColorToken::Dim),
             ..InputOptions::default()
         });
         let countdown = Countdown::start(question.timeout, now);

@@ -2,7 +2,7 @@
 
 use pi_tui::{
     ColorToken, Component, Editor, EditorEvent, EditorOptions, EditorTheme, InputContext,
-    InputEvent, InputOutcome, MouseEvent, Painter, SelectTheme, action,
+    InputEvent, InputOutcome, MouseEvent, SelectTheme, action,
 };
 
 use super::hint::Hint;
@@ -33,7 +33,7 @@ impl EditorDialog {
     /// Returns the inside alone, for dialogs that ask on their way.
     pub(super) fn part(look: &Look, question: Question, text: &str) -> Self {
         let theme = EditorTheme {
-            border: painter(look, ColorToken::BorderMuted),
+            border: look.painter(ColorToken::BorderMuted),
             popup: SelectTheme::default(),
         };
         let mut editor = Editor::new(theme, EditorOptions::default());
@@ -47,11 +47,6 @@ impl EditorDialog {
             events,
         }
     }
-}
-
-fn painter(look: &Look, token: ColorToken) -> Painter {
-    let look = look.clone();
-    Painter::new(move |text| look.appearance().paint(token, text))
 }
 
 impl Pane for EditorDialog {

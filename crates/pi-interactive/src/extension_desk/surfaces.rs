@@ -71,8 +71,7 @@ impl Surfaces {
     pub(super) fn redraw(&mut self, now: Instant) {
         for surface in self.0.values_mut() {
             if surface.subject == Subject::Component {
-                let next = surface.drawn.map_or(now, |drawn| drawn + FRAME_INTERVAL);
-                surface.ask(next.max(now));
+                surface.ask_in_turn(now);
             }
         }
     }
@@ -89,8 +88,7 @@ impl Surfaces {
     /// Wants the lines of a row again.
     pub(super) fn redraw_row(&mut self, id: ComponentId, now: Instant) {
         if let Some(surface) = self.0.get_mut(&id) {
-            let next = surface.drawn.map_or(now, |drawn| drawn + FRAME_INTERVAL);
-            surface.ask(next.max(now));
+            surface.ask_in_turn(now);
         }
     }
 
@@ -142,6 +140,12 @@ impl Surfaces {
 }
 
 impl Surface {
+    /// Asks for a drawing no sooner than frames follow each other.
+    fn ask_in_turn(&mut self, now: Instant) {
+        let next = self.drawn.map_or(now, |drawn| drawn + FRAME_INTERVAL);
+        self.ask(next.max(now));
+    }
+
     fn ask(&mut self, due: Instant) {
         if self.strikes < STRIKES {
             self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));

@@ -6,9 +6,8 @@ use pi_tui::{ColorToken, SyntaxStyles};
 
 use super::{Argument, Truncation, number, output_text, painted_path, title};
 use crate::blocks::growing_code::language_of;
-use crate::blocks::page::{Page, clean_line};
+use crate::blocks::page::{Page, clean_line, expand_hint};
 use crate::blocks::tool_call::Call;
-use crate::keys;
 
 /// Lines of an error in the short form.
 const SHOWN: usize = 10;
@@ -62,14 +61,18 @@ fn draw_title(call: &Call<'_>, page: &mut Page<'_>) {
         Some(Special::Skill(name)) => {
             let label = appearance.style(ColorToken::CustomMessageLabel).bold();
             let name = appearance.paint(ColorToken::CustomMessageText, &clean_line(&name));
-            format!("{} {name}{range}{}", label.apply("[skill]"), hint(page))
+            format!(
+                "{} {name}{range}{}",
+                label.apply("[skill]"),
+                expand_hint(appearance)
+            )
         }
         Some(Special::Context) => {
             let path = painted_path(path, appearance);
             format!(
                 "{} {path}{range}{}",
                 title("read context", appearance),
-                hint(page)
+                expand_hint(appearance)
             )
         }
         None => format!(
@@ -79,12 +82,6 @@ fn draw_title(call: &Call<'_>, page: &mut Page<'_>) {
         ),
     };
     page.styled(&line);
-}
-
-fn hint(page: &Page<'_>) -> String {
-    let key = page.appearance.key(keys::TOOLS_EXPAND);
-    let hint = format!(" ({key} to expand)");
-    page.appearance.paint(ColorToken::Dim, &hint)
 }
 
 /// Returns the lines asked for, such as `:10-20`.
