@@ -282,15 +282,22 @@ impl RpcClient {
         sent.map_err(|_closed| self.shared.ended_error())
     }
 
-    /// Waits until the agent settles. Call it before the command that sets it to work, or the end may
-    /// be missed; [`RpcClient::prompt_and_wait`] does.
-    pub async fn wait_for_idle(&self, limit: Duration) -> Result<(), RpcClientError> {
-        self.collect_events(limit).await.map(drop)
+    /// Waits until the agent settles, from this call on: call it before the command that sets it to work,
+    /// and await it after that. [`RpcClient::prompt_and_wait`] does both.
+    pub fn wait_for_idle(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = Result<(), RpcClientError>> + Send + use<> {
+        let events = self.collect_events(limit);
+        async { events.await.map(drop) }
     }
 
-    /// Gathers events until the agent settles.
-    pub async fn collect_events(&self, limit: Duration) -> Result<Vec<RpcEvent>, RpcClientError> {
-        self.gather().finish(limit).await
+    /// Gathers events, from this call on, until the agent settles.
+    pub fn collect_events(
+        &self,
+        limit: Duration,
+    ) -> impl Future<Output = Result<Vec<RpcEvent>, RpcClientError>> + Send + use<> {
+        self.gather().finish(limit)
     }
 
     /// Sends a message and gathers events until the agent settles.
