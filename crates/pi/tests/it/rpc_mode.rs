@@ -6,7 +6,7 @@ use pi_rpc::{RpcClient, RpcClientError, RpcClientOptions};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::process::{LIMIT, World, answer, begin};
+use crate::process::{LIMIT, World, answer, begin, shell_call};
 
 fn client(world: &World) -> RpcClient {
     let mut options = RpcClientOptions::new(env!("CARGO_BIN_EXE_pi"));
@@ -65,10 +65,13 @@ async fn the_rust_client_drives_a_conversation() {
     let state = client.state().await.unwrap();
     assert_eq!(state.model.unwrap().id, "alpha");
     assert!(!state.is_streaming);
+    let idle = client.wait_for_idle(LIMIT);
     let events = client
         .prompt_and_wait("one", Vec::new(), LIMIT)
         .await
         .unwrap();
+    // What was heard before somebody waited counts.
+    idle.await.unwrap();
     let kinds: Vec<_> = events.iter().map(|event| event.kind().to_owned()).collect();
     assert_eq!(kinds.first().map(String::as_str), Some("agent_start"));
     assert_eq!(kinds.last().map(String::as_str), Some("agent_settled"));
@@ -126,6 +129,41 @@ async fn the_rust_client_drives_a_conversation() {
         client.state().await,
         Err(RpcClientError::Ended { .. })
     ));
+}
+
+#[tokio::test]
+async fn messages_read_alike_from_the_session_that_made_them_and_from_its_file() {
+    let call = shell_call("echo \"out\u{2028}put\"");
+    let world = World::new([call, answer("say \"ä\"\n")]).await;
+    let first = client(&world);
+    assert_eq!(first.messages().await.unwrap(), []);
+    first
+        .prompt_and_wait("one", Vec::new(), LIMIT)
+        .await
+        .unwrap();
+    let live = json!(first.messages().await.unwrap());
+    let roles = live.as_array().unwrap().iter();
+    assert_eq!(
+        roles.map(|message| &message["role"]).collect::<Vec<_>>(),
+        ["user", "assistant", "toolResult", "assistant"]
+    );
+    first.stop().await.unwrap();
+
+    // Nothing has read the file when the first command asks for it.
+    let input = "{\"type\":\"get_messages\",\"id\":\"m\"}\n";
+    let arguments = ["--model", "mock/alpha", "--mode", "rpc", "--continue"];
+    let run = world.run_with_input(&arguments, input).await;
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    let mut answers = run.records();
+    let data = answers[0]["data"].take();
+    assert_eq!(
+        answers,
+        [
+            json!({"id": "m", "type": "response", "command": "get_messages",
+            "success": true, "data": null})
+        ]
+    );
+    assert_eq!(data, json!({ "messages": live }));
 }
 
 #[tokio::test]
