@@ -63,6 +63,7 @@ async fn escape_stops_a_request_nobody_answered_yet() {
     terminal.wait("alpha");
     terminal.submit("hello");
     terminal.wait("hello");
+    world.server.request(0).await;
     terminal.wait("to stop");
     terminal.send("\x1b");
     terminal.wait_gone("to stop");

@@ -14,6 +14,8 @@ async fn stopped_while(first: Reply, shown: &str) {
     let terminal = Terminal::start(&world, &[]);
     terminal.wait("alpha");
     terminal.submit("begin");
+    // The screen may know of the request before the server does, which answers in the order of arrival.
+    world.server.request(0).await;
     terminal.wait(shown);
     terminal.send("\x1b");
     terminal.wait_gone("to stop");
