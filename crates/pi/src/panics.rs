@@ -14,7 +14,9 @@ pub(crate) fn end_the_program() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
-        notice("This is a defect of pi, which ends here. What was said is kept: `pi --continue` goes on with it.");
+        notice(
+            "This is a defect of pi, which ends here. What was said is kept: `pi --continue` goes on with it.",
+        );
         std::process::exit(PANICKED);
     }));
 }
