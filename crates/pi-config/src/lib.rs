@@ -67,9 +67,9 @@ pub use settings::{
     DoubleEscapeAction, ExtensionEngine, ExtensionHosts, FullscreenExitOutput, FullscreenScrollbar,
     ImageProtocol, ImageProtocolName, ImageSettings, MarkdownSettings, MermaidMode, PackageFilter,
     PackageSource, ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupWord,
-    RetryPolicy, RetrySettings, RunSettings, SETTING_REFERENCE, SettingReach, SettingReference,
-    SettingTopic, Settings, SettingsError, SettingsStore, ShareDestination, Switch,
-    TerminalSettings, TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
+    RetrySettings, RunSettings, SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic,
+    Settings, SettingsError, SettingsStore, ShareDestination, Switch, TerminalSettings,
+    TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
 };
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{

@@ -64,36 +64,6 @@ impl AgentDir {
         self.0.join("sessions")
     }
 
-    /// Returns the folder of the user's extensions.
-    pub fn extensions(&self) -> PathBuf {
-        self.0.join("extensions")
-    }
-
-    /// Returns the folder of the user's skills.
-    pub fn skills(&self) -> PathBuf {
-        self.0.join("skills")
-    }
-
-    /// Returns the folder of the user's prompt templates.
-    pub fn prompts(&self) -> PathBuf {
-        self.0.join("prompts")
-    }
-
-    /// Returns the folder of the user's themes.
-    pub fn themes(&self) -> PathBuf {
-        self.0.join("themes")
-    }
-
-    /// Returns the folder of installed npm packages.
-    pub fn npm(&self) -> PathBuf {
-        self.0.join("npm")
-    }
-
-    /// Returns the folder of packages cloned with git.
-    pub fn git(&self) -> PathBuf {
-        self.0.join("git")
-    }
-
     /// Returns the folder of programs pi manages.
     pub fn bin(&self) -> PathBuf {
         self.0.join("bin")

@@ -8,6 +8,7 @@ mod context_files;
 mod entry_patterns;
 mod front_matter;
 mod location;
+mod named_set;
 mod package_resources;
 mod path_glob;
 mod prompt_templates;
@@ -39,11 +40,10 @@ pub use themes::ThemeFile;
 
 use context_files::ProjectContext;
 use location::absolute;
-use prompt_templates::TemplateSet;
+use named_set::NamedSet;
 use selection::{Candidate, Kind, Selected, Selector};
 use skills::SkillSet;
 use source_info::Provenance;
-use themes::ThemeSet;
 use walk::{EntryKind, LooseSkills, Walk, kind_of};
 
 use crate::packages::{MissingPackage, PackageAddress};
@@ -64,6 +64,17 @@ pub struct ResourceRequest {
     pub project: ProjectAccess,
     /// What the command line says.
     pub flags: ResourceFlags,
+}
+
+impl ResourceRequest {
+    /// Returns the same request, independent of the directory this process is in.
+    fn with_absolute_folders(&self) -> Self {
+        Self {
+            agent_dir: AgentDir::at(absolute(self.agent_dir.path())),
+            cwd: absolute(&self.cwd),
+            ..self.clone()
+        }
+    }
 }
 
 /// What the command line says about resources. Whatever is named here loads, also where the rest
@@ -134,15 +145,8 @@ pub struct Resources {
 
 /// Finds and loads the resources.
 pub fn load_resources(request: &ResourceRequest) -> Resources {
-    let request = &ResourceRequest {
-        agent_dir: AgentDir::at(absolute(request.agent_dir.path())),
-        cwd: absolute(&request.cwd),
-        ..request.clone()
-    };
-    let settings = ScopedSettings {
-        user: request.settings.scope(Scope::User),
-        project: request.settings.scope(Scope::Project),
-    };
+    let request = &request.with_absolute_folders();
+    let settings = ScopedSettings::of(&request.settings);
     let mut selector = Selector::new(request, &settings);
     let configured = selector.select_configured();
     let command_line = selector.select_command_line();
@@ -172,6 +176,15 @@ pub fn load_resources(request: &ResourceRequest) -> Resources {
 struct ScopedSettings {
     user: Arc<Settings>,
     project: Arc<Settings>,
+}
+
+impl ScopedSettings {
+    fn of(settings: &SettingsStore) -> Self {
+        Self {
+            user: settings.scope(Scope::User),
+            project: settings.scope(Scope::Project),
+        }
+    }
 }
 
 /// What is known of the files that were selected, enabled or not.
@@ -251,7 +264,7 @@ impl Loader<'_> {
     ) {
         let flags = &self.request.flags;
         let configured = wanted(&configured.skills, flags.no_skills);
-        let mut set = SkillSet::default();
+        let mut set = SkillSet::new();
         for path in self.merge(&command_line.skills, configured, &flags.skills) {
             let files = match kind_of(&path) {
                 Some(EntryKind::Directory) => self.walk.skill_files(&path, LooseSkills::AtTheTop),
@@ -286,7 +299,7 @@ impl Loader<'_> {
     ) {
         let flags = &self.request.flags;
         let configured = wanted(&configured.prompts, flags.no_prompt_templates);
-        let mut set = TemplateSet::default();
+        let mut set = NamedSet::<PromptTemplate>::new("prompt template");
         for path in self.merge(&command_line.prompts, configured, &flags.prompt_templates) {
             let files = match kind_of(&path) {
                 Some(EntryKind::Directory) => self.files_with_ending(&path, "md"),
@@ -320,7 +333,7 @@ impl Loader<'_> {
     ) {
         let flags = &self.request.flags;
         let configured = wanted(&configured.themes, flags.no_themes);
-        let mut set = ThemeSet::default();
+        let mut set = NamedSet::<ThemeFile>::new("theme");
         for path in self.merge(&command_line.themes, configured, &flags.themes) {
             let files = match kind_of(&path) {
                 Some(EntryKind::Directory) => self.files_with_ending(&path, "json"),

@@ -14,7 +14,7 @@ mod reference;
 mod store;
 mod values;
 
-pub use accessors::{CompactionTokens, RetryPolicy};
+pub use accessors::CompactionTokens;
 pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
 pub use package_source::{PackageFilter, PackageSource};
 pub use reference::{SETTING_REFERENCE, SettingReach, SettingReference, SettingTopic};

@@ -24,7 +24,7 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
-    struct Step(&'static str, #[source] Option<Box<Step>>);
+    struct Step(&'static str, #[source] Option<Box<Self>>);
 
     #[test]
     fn causes_are_told_once_each() {

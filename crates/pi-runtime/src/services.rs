@@ -269,11 +269,10 @@ impl Services {
         variables: &[(String, String)],
     ) -> Toolset {
         let settings = self.settings.settings();
-        let shell_path = settings.shell_path.as_deref();
         Toolset::new(ToolsetOptions {
             cwd: self.cwd.clone(),
             home: self.env.home_dir(),
-            shell_path: shell_path.map(|path| pi_config::expand_home(path, &self.env)),
+            shell_path: settings.shell_path(&self.env),
             command_prefix: settings.shell_command_prefix.clone(),
             resize_images: settings.image_auto_resize(),
             environment: command_environment(std::env::vars_os(), variables, &self.agent_dir.bin()),

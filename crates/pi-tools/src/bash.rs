@@ -20,7 +20,7 @@ use crate::context::{ToolPrompt, declare_strict, parse_arguments};
 use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use crate::output_spool::{OutputForm, OutputSpool, Snapshot, SpillPlace};
 use crate::shell::{LocalShell, SharedSessionVariables, ShellEnvironment};
-use crate::shell_run::{self, Progress};
+use crate::shell_run::{self, Progress, with_prefix};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, size_text};
 
 /// The longest timeout, in seconds: what fits a 32-bit number of milliseconds.
@@ -164,16 +164,12 @@ impl ShellTool {
 
     async fn command(&self, arguments: Arguments) -> Result<ShellCommand, ToolError> {
         let options = &self.options;
-        let prefix = match &options.command_prefix {
-            Some(prefix) if !prefix.is_empty() => format!("{prefix}\n"),
-            Some(_) | None => String::new(),
-        };
         let session = options
             .session
             .as_ref()
             .and_then(SharedSessionVariables::get);
         let command = ShellCommand {
-            command: prefix + &arguments.command,
+            command: with_prefix(options.command_prefix.as_deref(), &arguments.command),
             cwd: options.cwd.clone(),
             environment: options.environment.for_model(session),
             timeout: arguments.timeout.map(time_limit).transpose()?,

@@ -230,11 +230,11 @@ fn plan(
     let plain = PlainText::read(original);
     let replacements = find_replacements(&plain, edits)?;
     let changed = replace_ranges(plain.text(), &replacements);
-    let diff = LineDiff::new(plain.text(), &changed);
+    let change = TextChange::between(plain.text(), &changed, path);
     let details = EditDetails {
-        diff: diff.display(),
-        patch: diff.patch(path),
-        first_changed_line: diff.first_changed_line(),
+        diff: change.display,
+        patch: change.patch,
+        first_changed_line: change.first_changed_line,
     };
     Ok((plain.splice(&replacements), json!(details)))
 }

@@ -22,7 +22,7 @@ use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare,
 use crate::operations::{FileKind, FileOperations};
 use crate::search_report::{SearchReport, count, relative};
 use crate::truncate::{MAX_BYTES, size_text};
-use crate::walk::{OperationsWalk, Problems, Visitor, local_walk, walk_in_parallel};
+use crate::walk::{OperationsWalk, Problems, Visitor, local_walk, search_root, walk_in_parallel};
 
 /// What the find tool adds to the system prompt.
 pub const FIND_PROMPT: ToolPrompt = ToolPrompt {
@@ -89,16 +89,11 @@ impl FindTool {
     ) -> Result<ToolOutput, ToolError> {
         check_cancelled(&cancel)?;
         let arguments: Arguments = parse_arguments(arguments)?;
-        let written = arguments.path.as_deref().filter(|path| !path.is_empty());
-        let root = self.context.paths.resolve(written.unwrap_or("."))?;
-        let status = self.context.files.status(&root).await.map_err(|error| {
-            ToolError::new(format!("Cannot search {}: {error}", root.display()))
-        })?;
-        if status.kind != FileKind::Directory {
+        let (root, kind) = search_root(&self.context, arguments.path.as_deref()).await?;
+        if kind != FileKind::Directory {
             return Err(ToolError::new(format!(
-                "Cannot search {}: it is {}, not a directory",
-                root.display(),
-                status.kind
+                "Cannot search {}: it is {kind}, not a directory",
+                root.display()
             )));
         }
         let search = Arc::new(Search {

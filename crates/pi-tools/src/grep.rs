@@ -22,7 +22,7 @@ use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare,
 use crate::operations::FileKind;
 use crate::search_report::{SearchReport, count, relative};
 use crate::truncate::{MAX_BYTES, size_text};
-use crate::walk::Problems;
+use crate::walk::{Problems, search_root};
 use search::{FileMatches, MOST_KEPT, Search, Tally};
 
 /// What the grep tool adds to the system prompt.
@@ -117,16 +117,11 @@ impl GrepTool {
     ) -> Result<ToolOutput, ToolError> {
         check_cancelled(&cancel)?;
         let arguments: Arguments = parse_arguments(arguments)?;
-        let written = arguments.path.as_deref().filter(|path| !path.is_empty());
-        let root = self.context.paths.resolve(written.unwrap_or("."))?;
-        let status = self.context.files.status(&root).await.map_err(|error| {
-            ToolError::new(format!("Cannot search {}: {error}", root.display()))
-        })?;
-        if !matches!(status.kind, FileKind::File | FileKind::Directory) {
+        let (root, kind) = search_root(&self.context, arguments.path.as_deref()).await?;
+        if !matches!(kind, FileKind::File | FileKind::Directory) {
             return Err(ToolError::new(format!(
-                "Cannot search {}: it is {}",
-                root.display(),
-                status.kind
+                "Cannot search {}: it is {kind}",
+                root.display()
             )));
         }
         let search = Arc::new(Search {
@@ -138,10 +133,8 @@ impl GrepTool {
             problems: Problems::default(),
             tally: Tally::default(),
         });
-        let found = self
-            .search(&search, root.clone(), status.kind, &cancel)
-            .await?;
-        Ok(report(&search, found, &root, status.kind))
+        let found = self.search(&search, root.clone(), kind, &cancel).await?;
+        Ok(report(&search, found, &root, kind))
     }
 
     async fn search(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
-use crate::plain_text::PlainText;
+use crate::plain_text::TextFilter;
 use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_tail_of};
 use crate::utf8_stream::Utf8Stream;
 
@@ -37,7 +37,7 @@ pub(crate) struct OutputSpool {
     limits: TruncationLimits,
     place: SpillPlace,
     decoder: Utf8Stream,
-    filter: Option<PlainText>,
+    filter: Option<TextFilter>,
     /// The text's end: more than the limits allow, or all of it.
     tail: String,
     lines: LineCount,
@@ -98,7 +98,7 @@ impl OutputSpool {
             decoder: Utf8Stream::default(),
             filter: match form {
                 OutputForm::Raw => None,
-                OutputForm::Plain => Some(PlainText::default()),
+                OutputForm::Plain => Some(TextFilter::default()),
             },
             tail: String::new(),
             lines: LineCount::default(),

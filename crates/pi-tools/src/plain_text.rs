@@ -4,9 +4,9 @@
 //! except tab and newline, carriage returns among them, and the interlinear annotation marks
 //! U+FFF9 to U+FFFB, which have no width anybody agrees on.
 
-/// Filters text that arrives in pieces.
+/// Filters what a terminal would be sent, in pieces as it arrives.
 #[derive(Debug, Default)]
-pub(crate) struct PlainText(State);
+pub(crate) struct TextFilter(State);
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -25,7 +25,7 @@ enum State {
     PayloadEscape,
 }
 
-impl PlainText {
+impl TextFilter {
     /// Appends the text of a piece.
     pub(crate) fn push(&mut self, piece: &str, text: &mut String) {
         for c in piece.chars() {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     fn plain<'a>(pieces: impl IntoIterator<Item = &'a str>) -> String {
-        let mut filter = PlainText::default();
+        let mut filter = TextFilter::default();
         let mut text = String::new();
         for piece in pieces {
             filter.push(piece, &mut text);

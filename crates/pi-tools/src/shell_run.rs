@@ -16,6 +16,14 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 /// busy, and not worth mentioning in memory.
 const PIECES_IN_FLIGHT: usize = 8;
 
+/// Puts the line that the settings run before every command in front of one.
+pub(crate) fn with_prefix(prefix: Option<&str>, command: &str) -> String {
+    match prefix {
+        Some(prefix) if !prefix.is_empty() => format!("{prefix}\n{command}"),
+        Some(_) | None => command.to_owned(),
+    }
+}
+
 /// Output along the way.
 pub(crate) enum Progress<'a> {
     /// Text that was just added.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::operations::{ProcessError, ProcessOperations, ShellCommand};
 use crate::output_spool::{OutputForm, OutputSpool, SpillPlace};
 use crate::shell::ShellEnvironment;
-use crate::shell_run::{self, Progress};
+use crate::shell_run::{self, Progress, with_prefix};
 
 /// Runs commands for the user.
 #[derive(Clone)]
@@ -55,12 +55,8 @@ impl UserShell {
         mut on_text: impl FnMut(&str) + Send,
         cancel: CancellationToken,
     ) -> Result<ShellResult, ProcessError> {
-        let command = match &self.command_prefix {
-            Some(prefix) if !prefix.is_empty() => format!("{prefix}\n{command}"),
-            Some(_) | None => command.to_owned(),
-        };
         let command = ShellCommand {
-            command,
+            command: with_prefix(self.command_prefix.as_deref(), command),
             cwd: self.cwd.clone(),
             environment: self.environment.for_user(),
             timeout: None,

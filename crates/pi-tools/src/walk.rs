@@ -10,12 +10,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use pi_agent::ToolError;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::ToolContext;
 use crate::operations::{FileError, FileKind, FileOperations};
 
 /// More threads than this only fight over the disk's caches; ripgrep stops there too.
 const MOST_THREADS: usize = 12;
+
+/// Returns where a search begins and what stands there: the path the model wrote, or the working
+/// directory.
+pub(crate) async fn search_root(
+    context: &ToolContext,
+    written: Option<&str>,
+) -> Result<(PathBuf, FileKind), ToolError> {
+    let written = written.filter(|path| !path.is_empty());
+    let root = context.paths.resolve(written.unwrap_or("."))?;
+    match context.files.status(&root).await {
+        Ok(status) => Ok((root, status.kind)),
+        Err(error) => Err(ToolError::new(format!(
+            "Cannot search {}: {error}",
+            root.display()
+        ))),
+    }
+}
 
 /// Visits entries on one thread.
 pub(crate) type Visitor<'s> = Box<dyn FnMut(DirEntry) -> WalkState + Send + 's>;

@@ -17,6 +17,10 @@ pub(crate) fn end_the_program() {
         notice(
             "This is a defect of pi, which ends here. What was said is kept: `pi --continue` goes on with it.",
         );
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a panic runs no destructors, whatever ends it"
+        )]
         std::process::exit(PANICKED);
     }));
 }

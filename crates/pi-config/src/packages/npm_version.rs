@@ -35,13 +35,6 @@ impl NpmVersion {
     }
 }
 
-impl NpmVersion {
-    /// Tells whether it is a prerelease, such as `1.0.0-beta.2`.
-    pub fn is_prerelease(&self) -> bool {
-        !self.prerelease.is_empty()
-    }
-}
-
 impl PartialOrd for NpmVersion {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))

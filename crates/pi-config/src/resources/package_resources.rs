@@ -28,7 +28,8 @@ struct Wanted<'a> {
 }
 
 impl PackageFilter {
-    fn patterns(&self, kind: Kind) -> Option<&[String]> {
+    /// The patterns of this kind, if the filter has any.
+    pub(super) fn patterns(&self, kind: Kind) -> Option<&[String]> {
         match kind {
             Kind::Extensions => self.extensions.as_deref(),
             Kind::Skills => self.skills.as_deref(),

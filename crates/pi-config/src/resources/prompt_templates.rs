@@ -1,12 +1,11 @@
 //! Prompt templates: Markdown files a user calls by name, with arguments.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::SourceInfo;
 use super::front_matter::{FrontMatter, split, with_plain_line_ends};
+use super::named_set::NamedSet;
 use super::template_arguments::{split_arguments, substitute};
-use crate::ConfigDiagnostic;
 use crate::regular_file::{MAX_BYTES, read_prose};
 
 /// How much of a template's first line serves as its description.
@@ -40,25 +39,14 @@ pub fn expand_prompt_template(text: &str, templates: &[PromptTemplate]) -> Optio
     Some(substitute(&template.content, &split_arguments(arguments)))
 }
 
-/// Gathers templates; the first one of a name wins.
-#[derive(Debug, Default)]
-pub(super) struct TemplateSet {
-    templates: Vec<PromptTemplate>,
-    by_name: HashMap<String, usize>,
-    diagnostics: Vec<ConfigDiagnostic>,
-    collisions: Vec<ConfigDiagnostic>,
-}
-
-impl TemplateSet {
+impl NamedSet<PromptTemplate> {
     /// Loads one file. `describe` says where it came from.
     pub(super) fn load(&mut self, path: &Path, describe: impl FnOnce(&Path) -> SourceInfo) {
         let text = match read_prose(path, MAX_BYTES) {
             Ok(Some(text)) => text,
             Ok(None) => return,
             Err(error) => {
-                let message = format!("prompt template is left out: {error}");
-                self.diagnostics
-                    .push(ConfigDiagnostic::warning(message, path));
+                self.warn(format!("prompt template is left out: {error}"), path);
                 return;
             }
         };
@@ -67,9 +55,7 @@ impl TemplateSet {
         let matter = match FrontMatter::parse(document.block.unwrap_or_default()) {
             Ok(matter) => matter,
             Err(error) => {
-                let message = format!("prompt template is left out: {error}");
-                self.diagnostics
-                    .push(ConfigDiagnostic::warning(message, path));
+                self.warn(format!("prompt template is left out: {error}"), path);
                 return;
             }
         };
@@ -77,22 +63,8 @@ impl TemplateSet {
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned())
             .unwrap_or_default();
-        let winner = self
-            .by_name
-            .get(&name)
-            .and_then(|index| self.templates.get(*index));
-        if let Some(winner) = winner {
-            let message = format!(
-                "prompt template {name:?} is left out: {} has the same name",
-                winner.file_path.display()
-            );
-            self.collisions
-                .push(ConfigDiagnostic::warning(message, path));
-            return;
-        }
-        self.by_name.insert(name.clone(), self.templates.len());
-        self.templates.push(PromptTemplate {
-            name,
+        self.add(&name, path, || PromptTemplate {
+            name: name.clone(),
             description: matter
                 .text("description")
                 .map_or_else(|| first_words(document.body), str::to_owned),
@@ -101,12 +73,6 @@ impl TemplateSet {
             file_path: path.to_owned(),
             source_info: describe(path),
         });
-    }
-
-    /// Returns the templates and what the user should know.
-    pub(super) fn finish(mut self) -> (Vec<PromptTemplate>, Vec<ConfigDiagnostic>) {
-        self.diagnostics.append(&mut self.collisions);
-        (self.templates, self.diagnostics)
     }
 }
 

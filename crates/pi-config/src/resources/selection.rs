@@ -32,7 +32,7 @@ impl Kind {
     pub(crate) const ALL: [Self; 4] = [Self::Extensions, Self::Skills, Self::Prompts, Self::Themes];
 
     /// The list of this kind in the settings.
-    fn entries(self, settings: &Settings) -> &[String] {
+    pub(super) fn entries(self, settings: &Settings) -> &[String] {
         let entries = match self {
             Self::Extensions => &settings.extensions,
             Self::Skills => &settings.skills,

@@ -3,10 +3,11 @@
 //! Only the front matter of a skill is read until somebody uses it. A skill with an odd name or
 //! a long description is reported and loaded all the same; one without a description is not.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::front_matter::{FrontMatter, read_head, split, with_plain_line_ends};
+use super::named_set::NamedSet;
 use super::{SourceInfo, SourceOrigin, SourceScope};
 use crate::ConfigDiagnostic;
 use crate::regular_file::{MAX_BYTES, read_prose};
@@ -128,17 +129,22 @@ fn attribute(text: &str) -> String {
     text.replace('"', "&quot;").replace(['\n', '\r'], " ")
 }
 
-/// Gathers skills; the first one of a name wins.
-#[derive(Debug, Default)]
+/// Gathers skills, each real file once.
+#[derive(Debug)]
 pub(super) struct SkillSet {
-    skills: Vec<Skill>,
-    by_name: HashMap<String, usize>,
+    skills: NamedSet<Skill>,
     real_files: HashSet<PathBuf>,
-    diagnostics: Vec<ConfigDiagnostic>,
-    collisions: Vec<ConfigDiagnostic>,
 }
 
 impl SkillSet {
+    /// Begins with nothing.
+    pub(super) fn new() -> Self {
+        Self {
+            skills: NamedSet::new("skill"),
+            real_files: HashSet::new(),
+        }
+    }
+
     /// Loads one file; a link to a file that was loaded already is passed over. `describe` says
     /// where it came from once it proves to be a skill.
     pub(super) fn load(
@@ -147,42 +153,30 @@ impl SkillSet {
         real_file: PathBuf,
         describe: impl FnOnce(&Path) -> SourceInfo,
     ) {
-        let Some(mut skill) = self.read(path) else {
+        let Some(skill) = self.read(path) else {
             return;
         };
         if self.real_files.contains(&real_file) {
             return;
         }
-        let winner = self
-            .by_name
-            .get(&skill.name)
-            .and_then(|index| self.skills.get(*index));
-        if let Some(winner) = winner {
-            let message = format!(
-                "skill {:?} is left out: {} has the same name",
-                skill.name,
-                winner.file_path.display()
-            );
-            self.collisions
-                .push(ConfigDiagnostic::warning(message, path));
-            return;
+        let name = skill.name.clone();
+        let added = self.skills.add(&name, path, || Skill {
+            source_info: describe(path),
+            ..skill
+        });
+        if added {
+            self.real_files.insert(real_file);
         }
-        skill.source_info = describe(path);
-        self.by_name.insert(skill.name.clone(), self.skills.len());
-        self.real_files.insert(real_file);
-        self.skills.push(skill);
     }
 
     /// Reports something about a path that is no skill.
     pub(super) fn warn(&mut self, message: &str, path: &Path) {
-        self.diagnostics
-            .push(ConfigDiagnostic::warning(message, path));
+        self.skills.warn(message, path);
     }
 
     /// Returns the skills and what the user should know.
-    pub(super) fn finish(mut self) -> (Vec<Skill>, Vec<ConfigDiagnostic>) {
-        self.diagnostics.append(&mut self.collisions);
-        (self.skills, self.diagnostics)
+    pub(super) fn finish(self) -> (Vec<Skill>, Vec<ConfigDiagnostic>) {
+        self.skills.finish()
     }
 
     /// Reads the front matter of one file. Loose Markdown files that are no skills are none of the

@@ -11,7 +11,7 @@ use super::selection::{Candidate, Kind, Selector};
 use super::{ResourceRequest, ScopedSettings, SourceInfo, SourceOrigin, SourceScope};
 use crate::packages::PackageAddress;
 use crate::settings::{PackageFilter, PackageSource, SettingsError};
-use crate::{AgentDir, ProjectAccess, Scope, Settings, SettingsStore};
+use crate::{ProjectAccess, Scope, Settings, SettingsStore};
 
 /// A file that may be a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,8 +100,7 @@ impl Switchboard {
         let settings = self.settings.scope(Scope::Project);
         match item.source_info.origin {
             SourceOrigin::TopLevel => {
-                let entries = entries(&settings, item.kind).unwrap_or_default();
-                said(entries, &self.top_level_names(item))
+                said(item.kind.entries(&settings), &self.top_level_names(item))
             }
             SourceOrigin::Package => {
                 let packages = settings.packages.as_deref().unwrap_or_default();
@@ -111,7 +110,7 @@ impl Switchboard {
                 let Some(PackageSource::Filtered(filter)) = entry else {
                     return ProjectOverride::Inherit;
                 };
-                match patterns(filter, item.kind) {
+                match filter.patterns(item.kind) {
                     None => ProjectOverride::Inherit,
                     Some([]) if filter.autoload != Some(false) => ProjectOverride::Unload,
                     Some(entries) => said(entries, &[package_name(item)]),
@@ -279,7 +278,7 @@ impl Switchboard {
             }
             let says_nothing = Kind::ALL
                 .into_iter()
-                .all(|kind| patterns(&filter, kind).is_none());
+                .all(|kind| filter.patterns(kind).is_none());
             if !says_nothing {
                 *entry = PackageSource::Filtered(filter);
             } else if filter.autoload == Some(false) {
@@ -362,15 +361,8 @@ impl Switchboard {
 }
 
 fn list(request: &ResourceRequest) -> Vec<ListedResource> {
-    let request = &ResourceRequest {
-        agent_dir: AgentDir::at(super::absolute(request.agent_dir.path())),
-        cwd: super::absolute(&request.cwd),
-        ..request.clone()
-    };
-    let settings = ScopedSettings {
-        user: request.settings.scope(Scope::User),
-        project: request.settings.scope(Scope::Project),
-    };
+    let request = &request.with_absolute_folders();
+    let settings = ScopedSettings::of(&request.settings);
     let selected = Selector::new(request, &settings).select_configured();
     let listed = |kind: Kind, candidates: Vec<Candidate>| {
         candidates.into_iter().map(move |candidate| ListedResource {
@@ -443,16 +435,6 @@ fn filter_of(entry: &PackageSource) -> PackageFilter {
     }
 }
 
-fn patterns(filter: &PackageFilter, kind: Kind) -> Option<&[String]> {
-    let patterns = match kind {
-        Kind::Extensions => &filter.extensions,
-        Kind::Skills => &filter.skills,
-        Kind::Prompts => &filter.prompts,
-        Kind::Themes => &filter.themes,
-    };
-    patterns.as_deref()
-}
-
 fn patterns_mut(filter: &mut PackageFilter, kind: Kind) -> &mut Option<Vec<String>> {
     match kind {
         Kind::Extensions => &mut filter.extensions,
@@ -460,16 +442,6 @@ fn patterns_mut(filter: &mut PackageFilter, kind: Kind) -> &mut Option<Vec<Strin
         Kind::Prompts => &mut filter.prompts,
         Kind::Themes => &mut filter.themes,
     }
-}
-
-fn entries(settings: &Settings, kind: Kind) -> Option<&[String]> {
-    let entries = match kind {
-        Kind::Extensions => &settings.extensions,
-        Kind::Skills => &settings.skills,
-        Kind::Prompts => &settings.prompts,
-        Kind::Themes => &settings.themes,
-    };
-    entries.as_deref()
 }
 
 fn entries_mut(settings: &mut Settings, kind: Kind) -> &mut Option<Vec<String>> {

@@ -1,13 +1,12 @@
 //! Themes as files: which there are and what they are called. Whether their colours make sense is
 //! for the one who paints with them.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::SourceInfo;
-use crate::ConfigDiagnostic;
+use super::named_set::NamedSet;
 use crate::regular_file::read_prose;
 
 /// The largest theme that is read: fifty colours fit a hundred times over.
@@ -26,57 +25,20 @@ pub struct ThemeFile {
     pub source_info: SourceInfo,
 }
 
-/// Gathers themes; the first one of a name wins.
-#[derive(Debug, Default)]
-pub(super) struct ThemeSet {
-    themes: Vec<ThemeFile>,
-    by_name: HashMap<String, usize>,
-    diagnostics: Vec<ConfigDiagnostic>,
-    collisions: Vec<ConfigDiagnostic>,
-}
-
-impl ThemeSet {
+impl NamedSet<ThemeFile> {
     /// Loads one file. `describe` says where it came from.
     pub(super) fn load(&mut self, path: &Path, describe: impl FnOnce(&Path) -> SourceInfo) {
-        let (name, content) = match read_theme(path) {
-            Ok(theme) => theme,
-            Err(problem) => {
-                self.warn(&format!("theme is left out: {problem}"), path);
-                return;
+        match read_theme(path) {
+            Ok((name, content)) => {
+                self.add(&name, path, || ThemeFile {
+                    name: name.clone(),
+                    path: path.to_owned(),
+                    content,
+                    source_info: describe(path),
+                });
             }
-        };
-        let winner = self
-            .by_name
-            .get(&name)
-            .and_then(|index| self.themes.get(*index));
-        if let Some(winner) = winner {
-            let message = format!(
-                "theme {name:?} is left out: {} has the same name",
-                winner.path.display()
-            );
-            self.collisions
-                .push(ConfigDiagnostic::warning(message, path));
-            return;
+            Err(problem) => self.warn(format!("theme is left out: {problem}"), path),
         }
-        self.by_name.insert(name.clone(), self.themes.len());
-        self.themes.push(ThemeFile {
-            name,
-            path: path.to_owned(),
-            content,
-            source_info: describe(path),
-        });
-    }
-
-    /// Reports something about a path that is no theme.
-    pub(super) fn warn(&mut self, message: &str, path: &Path) {
-        self.diagnostics
-            .push(ConfigDiagnostic::warning(message, path));
-    }
-
-    /// Returns the themes and what the user should know.
-    pub(super) fn finish(mut self) -> (Vec<ThemeFile>, Vec<ConfigDiagnostic>) {
-        self.diagnostics.append(&mut self.collisions);
-        (self.themes, self.diagnostics)
     }
 }
 

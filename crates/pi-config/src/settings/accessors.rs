@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pi_ai::retry::RetryPolicy;
 use pi_ai::{Env, ThinkingLevel, TransportPreference};
 
 use super::{
-    CacheWarming, CodeMode, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,
-    FullscreenScrollbar, ImageProtocol, ImageProtocolName, MermaidMode, ProjectTrustDefault,
-    QuietStartup, QuietStartupWord, Settings, ShareDestination, Switch, TreeFilterMode, TuiMode,
-    WheelScrollLines,
+    CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
+    ImageProtocol, ImageProtocolName, MermaidMode, ProjectTrustDefault, QuietStartup,
+    QuietStartupWord, Settings, Switch, TreeFilterMode, TuiMode, WheelScrollLines,
 };
 use crate::{env_vars, expand_home};
 
@@ -20,19 +20,6 @@ pub struct CompactionTokens {
     pub reserve: u64,
     /// Recent tokens that are not summarized.
     pub keep_recent: u64,
-}
-
-/// How the agent tries again after a provider failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RetryPolicy {
-    /// Whether it does.
-    pub enabled: bool,
-    /// How often.
-    pub max_retries: u32,
-    /// The first pause; each further one is twice as long.
-    pub base_delay: Duration,
-    /// The longest pause.
-    pub max_delay: Duration,
 }
 
 const COMPACTION_RESERVE_TOKENS: u64 = 16_384;
@@ -105,16 +92,6 @@ impl Settings {
         self.default_project_trust.unwrap_or_default()
     }
 
-    /// Returns how tools are called through code, if they are.
-    pub fn code_mode(&self) -> Option<CodeMode> {
-        self.codemode.mode
-    }
-
-    /// Returns how many tokens of tool descriptions the prompt may hold in code mode.
-    pub fn code_mode_inline_budget(&self) -> u64 {
-        self.codemode.inline_budget.unwrap_or(3000)
-    }
-
     /// Tells whether skills are commands.
     pub fn enable_skill_commands(&self) -> bool {
         self.enable_skill_commands.unwrap_or(true)
@@ -124,14 +101,6 @@ impl Settings {
     pub fn shell_path(&self, env: &Env) -> Option<PathBuf> {
         let path = self.shell_path.as_deref().filter(|path| !path.is_empty())?;
         Some(expand_home(path, env))
-    }
-
-    /// Returns the command that installs npm packages, with its arguments.
-    pub fn npm_command(&self) -> Vec<String> {
-        match &self.npm_command {
-            Some(command) if !command.is_empty() => command.clone(),
-            _ => vec!["npm".to_owned()],
-        }
     }
 }
 
@@ -173,25 +142,10 @@ impl Settings {
     pub fn branch_summary_skip_prompt(&self) -> bool {
         self.branch_summary.skip_prompt.unwrap_or(false)
     }
-
-    /// Returns where a shared session goes.
-    pub fn session_share_destination(&self) -> ShareDestination {
-        self.session_share_destination.unwrap_or_default()
-    }
 }
 
 /// Terminal and display.
 impl Settings {
-    /// Returns the theme's name; `None` when the terminal decides.
-    pub fn theme_name(&self) -> Option<&str> {
-        self.theme.as_deref().filter(|theme| !theme.contains('/'))
-    }
-
-    /// Returns the names of the light and the dark theme, when the terminal decides between two.
-    pub fn theme_pair(&self) -> Option<(&str, &str)> {
-        self.theme.as_deref()?.split_once('/')
-    }
-
     /// Tells whether the header and the list of resources are hidden.
     pub fn quiet_startup(&self) -> bool {
         self.quiet_startup == Some(QuietStartup::All(true))
@@ -339,12 +293,15 @@ impl Settings {
 
     /// Returns how the agent tries again.
     pub fn retry_policy(&self) -> RetryPolicy {
-        let retry = &self.retry;
+        let (retry, usual) = (&self.retry, RetryPolicy::default());
+        let pause = |milliseconds: Option<u64>, usual: Duration| {
+            milliseconds.map_or(usual, Duration::from_millis)
+        };
         RetryPolicy {
-            enabled: retry.enabled.unwrap_or(true),
-            max_retries: saturate(retry.max_retries.unwrap_or(3)),
-            base_delay: Duration::from_millis(retry.base_delay_ms.unwrap_or(2000)),
-            max_delay: Duration::from_millis(retry.max_agent_delay_ms.unwrap_or(60_000)),
+            enabled: retry.enabled.unwrap_or(usual.enabled),
+            max_retries: retry.max_retries.map_or(usual.max_retries, saturate),
+            base_delay: pause(retry.base_delay_ms, usual.base_delay),
+            max_delay: pause(retry.max_agent_delay_ms, usual.max_delay),
         }
     }
 
@@ -375,11 +332,6 @@ impl Settings {
     /// nobody is counted without having asked for it.
     pub fn enable_install_telemetry(&self) -> bool {
         self.enable_install_telemetry.unwrap_or(false)
-    }
-
-    /// Tells whether the user agreed to analytics.
-    pub fn enable_analytics(&self) -> bool {
-        self.enable_analytics.unwrap_or(false)
     }
 
     /// Tells whether to warn that a subscription may cost extra.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use pi_ai::retry::RetryPolicy;
 use pi_ai::{Env, ThinkingLevel, TransportPreference};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -41,7 +42,6 @@ fn nothing_set_gives_the_defaults() {
         if cfg!(windows) { "notepad" } else { "nano" }
     );
     assert_eq!(settings.shell_path(&env), None);
-    assert_eq!(settings.npm_command(), ["npm"]);
     assert!(settings.compaction_enabled());
     assert_eq!(
         settings.compaction_tokens("p", "m"),
@@ -138,8 +138,9 @@ fn a_setting_wins_over_the_environment() {
         set.shell_path(&env),
         Some(std::path::PathBuf::from("/home/u/bin/zsh"))
     );
-    let blank = settings(json!({"externalEditor": " "}));
+    let blank = settings(json!({"externalEditor": " ", "shellPath": ""}));
     assert_eq!(blank.external_editor(&env), "vi");
+    assert_eq!(blank.shell_path(&env), None);
 }
 
 #[test]
@@ -187,9 +188,6 @@ fn words_and_booleans_share_a_key() {
         assert_eq!(settings.quiet_startup(), quiet);
         assert_eq!(settings.hide_startup_header(), header);
     }
-    let pair = settings(json!({"theme": "day/night"}));
-    assert_eq!(pair.theme_pair(), Some(("day", "night")));
-    assert_eq!(pair.theme_name(), None);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What the session takes from the settings, in the terms of the crates it hands them to.
 
 use pi_agent::QueueMode;
-use pi_ai::retry::RetryPolicy;
 use pi_ai::{Model, StreamOptions, Timeouts};
 use pi_config::{DeliveryMode, Settings};
 use pi_session::CompactionSettings;
@@ -29,17 +28,6 @@ pub(super) fn compaction(settings: &Settings, model: &Model) -> CompactionSettin
         enabled: settings.compaction_enabled(),
         reserve_tokens: tokens.reserve,
         keep_recent_tokens: tokens.keep_recent,
-    }
-}
-
-/// Returns how failed turns are tried again.
-pub(super) fn retry_policy(settings: &Settings) -> RetryPolicy {
-    let policy = settings.retry_policy();
-    RetryPolicy {
-        enabled: policy.enabled,
-        max_retries: policy.max_retries,
-        base_delay: policy.base_delay,
-        max_delay: policy.max_delay,
     }
 }
 

@@ -11,7 +11,7 @@ use pi_config::Scope;
 use pi_session::{ContextEditEntry, EntryId, SessionError};
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentSession, preferences};
+use super::AgentSession;
 use crate::event::SessionEvent;
 
 /// What [`SessionEvent::AutoRetryEnd`] tells as the error when somebody cancelled the pause.
@@ -61,7 +61,7 @@ impl AgentSession {
             }
             live.run.retry_attempt
         };
-        let policy = preferences::retry_policy(&self.0.settings.settings());
+        let policy = self.0.settings.settings().retry_policy();
         let last = messages.iter().rev().find_map(|message| match &**message {
             AgentMessage::Assistant(answer) => Some(answer),
             _ => None,
@@ -71,7 +71,7 @@ impl AgentSession {
 
     /// Leaves the attempt out of the context and waits. False where there is no further attempt.
     pub(super) async fn prepare_retry(&self, answer: &AssistantMessage, id: &EntryId) -> bool {
-        let policy = preferences::retry_policy(&self.0.settings.settings());
+        let policy = self.0.settings.settings().retry_policy();
         let attempt = self.live().run.retry_attempt + 1;
         if !policy.allows(attempt) {
             return false;

@@ -52,7 +52,7 @@ impl AgentSession {
         source: SummarySource,
         cancel: &CancellationToken,
     ) -> Arc<AssistantMessage> {
-        let policy = preferences::retry_policy(&self.0.settings.settings());
+        let policy = self.0.settings.settings().retry_policy();
         let mut attempt = 0;
         loop {
             let answer = self.ask_once(model, request, cancel).await;

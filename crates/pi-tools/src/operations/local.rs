@@ -14,6 +14,8 @@ use std::fs::{self, File, FileType, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
+
 use super::{
     DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
 };
@@ -76,6 +78,12 @@ impl FileOperations for LocalFiles {
     fn is_local(&self) -> bool {
         true
     }
+}
+
+/// Returns a name for a file to be written beside another, a new one each time. It is short whatever
+/// the other's name is, so that a long name can still be written.
+fn temporary_name() -> String {
+    format!(".pi-{}.tmp", Uuid::new_v4().simple())
 }
 
 fn on_disk<'a, T: Send + 'static>(

@@ -4,9 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use uuid::Uuid;
-
 use super::super::{FileError, FileKind};
+use super::temporary_name;
 
 /// Creates a directory and its parents.
 pub(super) fn create_directories(path: &Path) -> Result<(), FileError> {
@@ -25,7 +24,7 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    let temporary = path.with_file_name(format!(".pi-{}.tmp", Uuid::new_v4().simple()));
+    let temporary = path.with_file_name(temporary_name());
     let written = fs::File::create_new(&temporary)
         .and_then(|mut file| file.write_all(contents))
         .and_then(|()| match permissions {

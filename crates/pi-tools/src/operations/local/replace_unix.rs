@@ -13,9 +13,9 @@ use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use uuid::Uuid;
 
 use super::super::{FileError, FileKind};
+use super::temporary_name;
 
 /// Searching a directory must not need the right to list it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -149,8 +149,7 @@ fn write_beside(
     contents: &[u8],
     replaced: Option<&Stat>,
 ) -> io::Result<()> {
-    // The name is short whatever the file's own name is, so that a long name can still be written.
-    let temporary = format!(".pi-{}.tmp", Uuid::new_v4().simple());
+    let temporary = temporary_name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // Contents of a private file are not readable by others for a moment either.
     let mode = Mode::from_raw_mode(if replaced.is_some() { 0o600 } else { 0o666 });
