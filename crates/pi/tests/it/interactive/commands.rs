@@ -11,7 +11,7 @@ async fn every_dialog_opens_and_escape_closes_it() {
     terminal.submit("say something");
     terminal.wait("Something to look at.");
     terminal.wait_gone("to stop");
-    std::fs::write(world.project().join("x.jsonl"), "").unwrap();
+    world.home.write("project/x.jsonl", "");
     for (command, part) in [
         ("/settings", "Compact by itself"),
         ("/model", "beta"),
