@@ -37,8 +37,16 @@ impl Formatter for JsFormatter {
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
     // A line of the event stream fits without growing.
     let mut bytes = Vec::with_capacity(1024);
-    value.serialize(&mut Writer::new(&mut bytes))?;
+    write(&mut bytes, value)?;
     Ok(bytes)
+}
+
+/// Appends a value as compact JSON in the style of `JSON.stringify`.
+pub(crate) fn write<T: Serialize + ?Sized>(
+    bytes: &mut Vec<u8>,
+    value: &T,
+) -> Result<(), serde_json::Error> {
+    value.serialize(&mut Writer::new(bytes))
 }
 
 /// Serializes a value to compact JSON text in the style of `JSON.stringify`.

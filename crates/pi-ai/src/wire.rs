@@ -25,6 +25,7 @@ pub(crate) mod pi_messages;
 pub(crate) mod testing;
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -155,40 +156,49 @@ pub(crate) struct HttpExchange {
     pub encoding: BodyEncoding,
 }
 
+/// The longest body that room is made for at once.
+const MOST_EXPECTED: usize = 8 * 1024 * 1024;
+
 /// The JSON of a request.
 ///
 /// Most of it is the conversation, whose text would be copied once more into a tree only to be
-/// written from there; protocols with typed bodies write the text at once.
+/// written from there; protocols with typed bodies write it at once.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RequestBody {
     /// As a tree.
     Tree(Value),
-    /// As text.
-    Text(String),
+    /// As it is sent.
+    Written(Vec<u8>),
 }
+
+/// How long the last typed body was. The next one is most often that of the same conversation with a turn more:
+/// room of a size that repeats is memory the process still has, where growing room is asked of the system anew.
+static LAST_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
 impl RequestBody {
     /// Writes a typed body.
     pub(crate) fn write(body: &impl Serialize) -> Result<Self, ProviderError> {
-        crate::json::to_string(body)
-            .map(Self::Text)
-            .map_err(|error| not_encoded(&error))
+        let expected = LAST_LENGTH.load(Ordering::Relaxed).next_power_of_two();
+        let mut bytes = Vec::with_capacity(expected.min(MOST_EXPECTED));
+        crate::json::write(&mut bytes, body).map_err(|error| not_encoded(&error))?;
+        LAST_LENGTH.store(bytes.len(), Ordering::Relaxed);
+        Ok(Self::Written(bytes))
     }
 
     /// Returns the body as hooks see it.
     pub(crate) fn into_tree(self) -> Value {
         match self {
             Self::Tree(tree) => tree,
-            // We wrote it ourselves, so it reads; a string would be refused by the service.
-            Self::Text(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            // We wrote it ourselves, so it reads; nothing would be refused by the service.
+            Self::Written(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
         }
     }
 
     /// Returns the body as it is sent.
-    pub(crate) fn into_text(self) -> String {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Tree(tree) => crate::json::value_to_string(&tree),
-            Self::Text(text) => text,
+            Self::Tree(tree) => crate::json::value_to_string(&tree).into_bytes(),
+            Self::Written(bytes) => bytes,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! first line, so that line numbers stay. Plain JavaScript passes through unprinted.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::Program;
@@ -21,6 +22,15 @@ use crate::commonjs_exports::{self, CommonJsExports};
 
 /// Names a CommonJS function has as parameters and an ES module may use all the same.
 const COMMONJS_NAMES: [&str; 5] = ["require", "module", "exports", "__filename", "__dirname"];
+
+/// Stack for code of any kind.
+const LEAST_STACK: usize = 4 * 1024 * 1024;
+
+/// Stack for a byte of code, each of which may open a level of its own.
+const STACK_PER_BYTE: usize = 4 * 1024;
+
+/// As much stack as is asked of a system at the most.
+const MOST_STACK: usize = 1024 * 1024 * 1024;
 
 /// Stands for all names of a module among those that are asked for.
 pub(crate) const EVERYTHING: &str = "*";
@@ -67,6 +77,35 @@ pub struct SyntaxError {
 ///
 /// `preferred` is the format of a file that shows none, by the package it lies in.
 pub fn prepare(
+    path: &Path,
+    source: &str,
+    preferred: SourceFormat,
+) -> Result<PreparedSource, SyntaxError> {
+    let failed = |message: &str| SyntaxError {
+        path: path.to_owned(),
+        line: 1,
+        column: 1,
+        message: message.to_owned(),
+    };
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .name("pi-parser".to_owned())
+            .stack_size(stack_for(source))
+            .spawn_scoped(scope, || prepare_here(path, source, preferred))
+            .map_err(|error| failed(&format!("there is no room to read it: {error}")))?;
+        thread
+            .join()
+            .unwrap_or_else(|_panicked| Err(failed("it cannot be read")))
+    })
+}
+
+/// Returns how much stack the compiler may need: it goes as deep as the code is nested, and knows no limit.
+/// What is not used costs nothing.
+fn stack_for(source: &str) -> usize {
+    (LEAST_STACK + source.len().saturating_mul(STACK_PER_BYTE)).min(MOST_STACK)
+}
+
+fn prepare_here(
     path: &Path,
     source: &str,
     preferred: SourceFormat,

@@ -147,7 +147,7 @@ impl Run<'_> {
             outgoing: OutgoingRequest {
                 url: prepared.url,
                 headers: headers::to_header_map(&all_headers)?,
-                body: encode(body.into_text(), prepared.encoding)?,
+                body: encode(body.into_bytes(), prepared.encoding)?,
             },
         })
     }
@@ -360,10 +360,10 @@ impl Run<'_> {
     }
 }
 
-fn encode(text: String, encoding: BodyEncoding) -> Result<Bytes, ProviderError> {
+fn encode(body: Vec<u8>, encoding: BodyEncoding) -> Result<Bytes, ProviderError> {
     match encoding {
-        BodyEncoding::Json => Ok(Bytes::from(text)),
-        BodyEncoding::Zstd => zstd::encode_all(text.as_bytes(), zstd::DEFAULT_COMPRESSION_LEVEL)
+        BodyEncoding::Json => Ok(Bytes::from(body)),
+        BodyEncoding::Zstd => zstd::encode_all(body.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
             .map(Bytes::from)
             .map_err(|error| {
                 ProviderError::invalid(format!("The request could not be compressed: {error}"))

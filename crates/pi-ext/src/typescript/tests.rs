@@ -105,3 +105,25 @@ fn an_error_names_file_line_and_column() {
     assert_eq!((error.line, error.column), (2, 9));
     assert!(error.to_string().starts_with("/e/bad.ts:2:9: "), "{error}");
 }
+
+#[test]
+fn code_may_be_nested_as_deep_as_it_likes() {
+    const LEVELS: usize = 10_000;
+    for (before, opening, middle, closing) in [
+        ("", "(", "1", ")"),
+        ("", "[", "", "]"),
+        ("", "!", "1", ""),
+        ("", "a=>", "1", ""),
+        ("", "1+", "1", ""),
+        ("", "a?b:", "1", ""),
+        ("", "{", "", "}"),
+        ("", "if(a){}else ", "{}", ""),
+        ("", "`${", "1", "}`"),
+        ("type T=", "A<", "B", ">"),
+    ] {
+        let (opening, closing) = (opening.repeat(LEVELS), closing.repeat(LEVELS));
+        let source = format!("{before}{opening}{middle}{closing}");
+        let prepared = prepare(Path::new("deep.ts"), &source, Module);
+        assert_eq!(prepared.err(), None);
+    }
+}
