@@ -145,7 +145,7 @@ async fn messages_read_alike_from_the_session_that_made_them_and_from_its_file()
     let roles = live.as_array().unwrap().iter();
     assert_eq!(
         roles.map(|message| &message["role"]).collect::<Vec<_>>(),
-        ["user", "assistant", "toolResult", "assistant"]
+        ["system", "user", "assistant", "toolResult", "assistant"]
     );
     first.stop().await.unwrap();
 
