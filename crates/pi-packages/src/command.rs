@@ -1,8 +1,9 @@
 //! Other programs: started without a terminal to ask on, their last words kept for the error.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use crate::error::PackageError;
@@ -12,6 +13,10 @@ const LONGEST: Duration = Duration::from_mins(30);
 
 /// How much of a program's last words an error repeats.
 const LAST_WORDS: usize = 2000;
+
+/// How often a program that is still being written is tried again, and after which time.
+const BUSY_ATTEMPTS: usize = 50;
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
 /// A command line.
 #[derive(Debug, Clone)]
@@ -107,11 +112,11 @@ pub(crate) async fn run(command: Command) -> Result<String, PackageError> {
     if let Some(directory) = &command.directory {
         process.current_dir(directory);
     }
-    let output = tokio::time::timeout(command.limit, process.output())
+    let output = tokio::time::timeout(command.limit, output_of(&mut process))
         .await
         .map_err(|_elapsed| failed(format!("it took longer than {} s", command.limit.as_secs())))?
         .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => failed("there is no such program".to_owned()),
+            io::ErrorKind::NotFound => failed("there is no such program".to_owned()),
             _ => failed(error.to_string()),
         })?;
     if !output.status.success() {
@@ -128,6 +133,20 @@ pub(crate) async fn run(command: Command) -> Result<String, PackageError> {
         }));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs a program, also one that was written just now: a child that another thread starts at that moment
+/// holds the file open until it is a program of its own.
+async fn output_of(process: &mut tokio::process::Command) -> io::Result<Output> {
+    for _ in 0..BUSY_ATTEMPTS {
+        match process.output().await {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            ended => return ended,
+        }
+    }
+    process.output().await
 }
 
 fn last_words(text: &str) -> String {

@@ -141,7 +141,8 @@ async fn messages_read_alike_from_the_session_that_made_them_and_from_its_file()
         .prompt_and_wait("one", Vec::new(), LIMIT)
         .await
         .unwrap();
-    let live = json!(first.messages().await.unwrap());
+    let live = pi_ai::json::to_string(&first.messages().await.unwrap()).unwrap();
+    let live: Value = serde_json::from_str(&live).unwrap();
     let roles = live.as_array().unwrap().iter();
     assert_eq!(
         roles.map(|message| &message["role"]).collect::<Vec<_>>(),
