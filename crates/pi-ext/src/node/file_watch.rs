@@ -81,10 +81,14 @@ pub(super) fn start(realm: &Rc<Realm>, request: Request) -> NativeFuture {
     })
 }
 
-/// Looks at the files, off the thread of JavaScript: there may be thousands.
+/// Looks at the files: those of one folder at once, those of a tree off the thread of JavaScript, for there may
+/// be thousands. A thread for every watch, with memory of its own, would be more than most of them are worth.
 async fn look(arguments: &Arguments) -> std::io::Result<BTreeMap<PathBuf, Look>> {
-    let (path, recursive) = (arguments.path.clone(), arguments.recursive);
-    let looked = tokio::task::spawn_blocking(move || look_at(&path, recursive));
+    if !arguments.recursive {
+        return look_at(&arguments.path, false);
+    }
+    let path = arguments.path.clone();
+    let looked = tokio::task::spawn_blocking(move || look_at(&path, true));
     looked.await.map_err(std::io::Error::other)?
 }
 
