@@ -135,11 +135,14 @@ pub fn parse_models_file<P: DeserializeOwned>(
 }
 
 fn provider_properties(root: Node<'_>) -> Vec<ObjectProp<'_>> {
-    match root {
-        Node::Object(mut root) => root
-            .take_object("providers")
-            .map(|providers| providers.properties)
-            .unwrap_or_default(),
+    let Node::Object(root) = root else {
+        return Vec::new();
+    };
+    // Of a key that stands twice the last one counts, as to everybody who reads JSON.
+    let mut properties = root.properties.into_iter().rev();
+    let providers = properties.find(|property| property.name.as_str() == "providers");
+    match providers.map(|property| property.value) {
+        Some(Node::Object(providers)) => providers.properties,
         _ => Vec::new(),
     }
 }

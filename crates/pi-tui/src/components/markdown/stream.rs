@@ -129,7 +129,7 @@ impl Stream {
         let parsed = self.parse(rest, page);
         let (last, before) = parsed.blocks.split_last()?;
         if !has_begun(&parsed.source, last) {
-            self.render_all(text, &parsed.blocks, page);
+            self.render_from(self.rest, text, &parsed.blocks, page);
             return None;
         }
         let offset = self.rest;
@@ -170,11 +170,6 @@ impl Stream {
             Open::Table(table) => self.start_table(table),
         }
         Some(open)
-    }
-
-    /// Shows blocks that may still change; their ranges count from `rest`.
-    fn render_all(&mut self, text: &str, blocks: &[Placed], page: &Page<'_>) {
-        self.render_from(self.rest, text, blocks, page);
     }
 
     /// Shows blocks that may still change; their ranges count from `offset`.

@@ -65,7 +65,8 @@ impl Stream {
         text: &str,
         page: &Page<'_>,
     ) -> Option<OpenList> {
-        let rest = text.get(self.rest..).unwrap_or_default();
+        let offset = self.rest;
+        let rest = text.get(offset..).unwrap_or_default();
         let parsed = self.parse(rest, page);
         let source = parsed.source.as_ref();
         let Some((list, after)) = first_list(&parsed.blocks) else {
@@ -104,7 +105,7 @@ impl Stream {
         let loose = has_gaps && (open.has_text || list.items.iter().any(begins_with_text));
         self.space_items(&mut open, loose, page);
         self.tail = open.render(items, loose, page).concat();
-        self.render_all(text, after, page);
+        self.render_from(offset, text, after, page);
         Some(open)
     }
 
