@@ -156,9 +156,6 @@ pub(crate) struct HttpExchange {
     pub encoding: BodyEncoding,
 }
 
-/// The longest body that room is made for at once.
-const MOST_EXPECTED: usize = 8 * 1024 * 1024;
-
 /// The JSON of a request.
 ///
 /// Most of it is the conversation, whose text would be copied once more into a tree only to be
@@ -175,6 +172,9 @@ pub(crate) enum RequestBody {
 /// room of a size that repeats is memory the process still has, where growing room is asked of the system anew.
 static LAST_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
+/// The longest body that room is made for at once.
+const MOST_EXPECTED: usize = 8 * 1024 * 1024;
+
 impl RequestBody {
     /// Writes a typed body.
     pub(crate) fn write(body: &impl Serialize) -> Result<Self, ProviderError> {
@@ -189,7 +189,7 @@ impl RequestBody {
     pub(crate) fn into_tree(self) -> Value {
         match self {
             Self::Tree(tree) => tree,
-            // We wrote it ourselves, so it reads; nothing would be refused by the service.
+            // We wrote it ourselves, so it reads; a service would refuse `null`.
             Self::Written(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
         }
     }

@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use pi_runtime::describe_error;
+
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -49,18 +51,7 @@ impl Failure {
 
     /// Creates a failure of an error and what caused it, on one line.
     pub(crate) fn from_chain(error: &dyn std::error::Error) -> Self {
-        let mut cause = error.to_string();
-        let mut source = error.source();
-        while let Some(deeper) = source {
-            let text = deeper.to_string();
-            // Some errors repeat what caused them.
-            if !cause.contains(&text) {
-                cause.push_str(": ");
-                cause.push_str(&text);
-            }
-            source = deeper.source();
-        }
-        Self::new(cause)
+        Self::new(describe_error(error))
     }
 
     /// Adds advice.
