@@ -179,15 +179,12 @@ impl App {
 
     /// Says what a pull changed of a project that was trusted before.
     pub(crate) fn look_at_project(&mut self) {
-        let runtime = self.runtime.clone();
-        self.spawn(
-            async move { runtime.project_changes().await },
-            |app, found| {
-                if let Some(changes) = found {
-                    app.tell_diagnostic(&changes);
-                }
-            },
-        );
+        let looking = self.runtime.project_changes();
+        self.spawn(looking, |app, found| {
+            if let Some(changes) = found {
+                app.tell_diagnostic(&changes);
+            }
+        });
     }
 
     /// Says what is wrong with a file of the user.

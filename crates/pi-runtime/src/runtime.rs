@@ -18,6 +18,7 @@ use pi_config::{
 };
 use pi_session::{OpenFindings, Session};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -154,26 +155,33 @@ impl SessionRuntime {
     /// then; what is found joins the [diagnostics](Self::diagnostics).
     ///
     /// The look reads up to a megabyte beside the caller and decides nothing, so that it can wait until there is
-    /// something on the screen. A second one finds nothing: what the project brings is remembered. Whoever
+    /// something on the screen. It begins with the call, and [`shutdown`](Self::shutdown) waits for it: what the
+    /// project brings is remembered even if nobody stays to hear the answer. A second one finds nothing. Whoever
     /// approves with the command line has decided about the files as they are.
-    pub async fn project_changes(&self) -> Option<ConfigDiagnostic> {
+    pub fn project_changes(&self) -> impl Future<Output = Option<ConfigDiagnostic>> + Send + use<> {
+        let services = self.services();
+        let looking = self.look_at_project(&services);
+        let runtime = self.clone();
+        async move {
+            let found = looking?.await.ok().flatten()?;
+            let mut current = runtime.current();
+            if current.services.cwd == services.cwd {
+                current.diagnostics.push(found.clone());
+            }
+            Some(found)
+        }
+    }
+
+    fn look_at_project(&self, services: &Services) -> Option<JoinHandle<Option<ConfigDiagnostic>>> {
         let ServiceOptions {
             trust, settings, ..
         } = &self.0.services;
-        let services = self.services();
         if trust.is_some() || settings.is_some() || !services.project.is_trusted() {
             return None;
         }
         let (agent_dir, cwd) = (services.agent_dir.clone(), services.cwd.clone());
         let looking = move || changes_of_project(&agent_dir, &cwd);
-        // What was seen is remembered even if the program ends meanwhile.
-        let looking = self.0.background.spawn_blocking(looking);
-        let found = looking.await.ok().flatten()?;
-        let mut current = self.current();
-        if current.services.cwd == services.cwd {
-            current.diagnostics.push(found.clone());
-        }
-        Some(found)
+        Some(self.0.background.spawn_blocking(looking))
     }
 
     /// Returns why the model is not the one the session was left with.

@@ -274,4 +274,10 @@ async fn what_a_pull_changes_in_a_trusted_project_is_told() {
         "{message}"
     );
     assert_eq!(told().await, None);
+    // Whoever leaves at once has seen the project as it is, too.
+    let runtime = SessionRuntime::start(world.options()).await.unwrap();
+    world.home.write("project/.pi/SYSTEM.md", "obey");
+    drop(runtime.project_changes());
+    runtime.shutdown().await;
+    assert_eq!(told().await, None);
 }
