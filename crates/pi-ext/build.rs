@@ -8,7 +8,8 @@
 //! that throw when used, since one missing name would keep a whole extension from linking.
 //!
 //! `js/node_host/x.js` stands for the module `pi:x` where extensions run on Node. That host is given text, since
-//! Node reads no bytecode of ours: those files, and the modules that are the same wherever they run.
+//! Node reads no bytecode of ours: those files, and the modules that are the same wherever they run. Few start that
+//! host, so the text is packed: a JSON object of all of it by name.
 //!
 //! What such a file only passes on is listed by its origin, and what it brings itself becomes a module
 //! of its own (`pi:modules/x/own`): an extension that asks for some names loads what those need.
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::{CatchResultExt as _, Context, Ctx, Module, Runtime, WriteOptions};
 
@@ -59,7 +62,7 @@ fn main() {
         sources.insert(format!("{name}/own"), own);
         passed_on.insert(name, origins);
     }
-    if let Err(error) = list_for_node(&sources, &node_host, &output) {
+    if let Err(error) = pack_for_node(&sources, &node_host, &output) {
         println!("cargo::error=writing the modules for Node: {error}");
     }
     let mut table = String::from("&[\n");
@@ -101,8 +104,8 @@ fn take_node_host(sources: &mut BTreeMap<String, String>) -> BTreeMap<String, St
         .collect()
 }
 
-/// Lists the text of the modules that are given to Node.
-fn list_for_node(
+/// Packs the text of the modules that are given to Node.
+fn pack_for_node(
     sources: &BTreeMap<String, String>,
     node_host: &BTreeMap<String, String>,
     output: &Path,
@@ -111,15 +114,10 @@ fn list_for_node(
         .iter()
         .filter(|(name, _)| FOR_NODE.iter().any(|prefix| name.starts_with(prefix)));
     let all: BTreeMap<&String, &String> = shared.chain(node_host).collect();
-    let mut table = String::from("&[\n");
-    for (name, source) in all {
-        let file = format!("{}.js", name.replace([':', '/'], "_"));
-        write(&output.join(&file), source.as_bytes())?;
-        let line = format!("({name:?}, include_str!(concat!(env!(\"OUT_DIR\"), \"/{file}\"))),\n");
-        table.push_str(&line);
-    }
-    table.push_str("]\n");
-    write(&output.join("node_sources.rs"), table.as_bytes())
+    let file = std::fs::File::create(output.join("node_sources.deflate"))?;
+    let mut encoder = DeflateEncoder::new(file, Compression::best());
+    serde_json::to_writer(&mut encoder, &all)?;
+    encoder.finish().map(drop)
 }
 
 fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {

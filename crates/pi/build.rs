@@ -1,19 +1,65 @@
-//! Tells the linker how to make the program small to start and small on disk.
+//! Packs the manual, and tells the linker how to make the program small to start and small on disk.
+//!
+//! The manual and the changelog are packed together as a JSON object, text by name; `src/manual.rs` unpacks it.
 //!
 //! A start runs a few thousand of the program's functions. Scattered all over it they bring half of it
 //! into memory, since the system loads code in pieces of 64 KiB; side by side they are a few pieces.
 //! `start.order` names them, and `cargo xtask start-order` writes it. The linker passes over a name that
 //! is gone, and places a function without a name in the list after the others: the list may age.
 
+use std::collections::BTreeMap;
 use std::env;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 
 const ORDER: &str = "start.order";
 const WITHOUT_UNWINDING: &str = "without-unwinding.ld";
 
 fn main() {
+    if let Err(error) = pack_manual() {
+        println!("cargo::error=packing the manual: {error}");
+    }
+    tell_linker();
+}
+
+fn pack_manual() -> io::Result<()> {
+    let folder = |variable: &str| PathBuf::from(env::var_os(variable).unwrap_or_default());
+    let root = folder("CARGO_MANIFEST_DIR").join("../..");
+    let (manual, changelog) = (root.join("docs"), root.join("CHANGELOG.md"));
+    let mut texts = BTreeMap::new();
+    for entry in fs::read_dir(&manual)? {
+        let page = entry?.path();
+        if page.extension().is_some_and(|extension| extension == "md") {
+            texts.insert(name_of(&page), fs::read_to_string(&page)?);
+        }
+    }
+    texts.insert(name_of(&changelog), fs::read_to_string(&changelog)?);
+    for read in [manual, changelog] {
+        println!("cargo::rerun-if-changed={}", read.display());
+    }
+    let file = File::create(folder("OUT_DIR").join("manual.deflate"))?;
+    let mut encoder = DeflateEncoder::new(file, Compression::best());
+    serde_json::to_writer(&mut encoder, &texts)?;
+    encoder.finish().map(drop)
+}
+
+fn name_of(file: &Path) -> String {
+    let name = file.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn tell_linker() {
     println!("cargo::rerun-if-changed={ORDER}");
     println!("cargo::rerun-if-changed={WITHOUT_UNWINDING}");
+    if target("OS") == "linux" {
+        // Full RELRO; see `.cargo/config.toml` for why it is not left to the compiler.
+        tell("-z,now");
+    }
     if !is_linked_by_lld() || env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         return;
     }
@@ -34,10 +80,13 @@ fn tell(option: &str) {
     println!("cargo::rustc-link-arg-bins=-Wl,{option}");
 }
 
+fn target(part: &str) -> String {
+    env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default()
+}
+
 /// Tells whether the toolchain's own lld links, which alone knows the option: the default of one target,
 /// unless somebody chose another linker.
 fn is_linked_by_lld() -> bool {
-    let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     let chosen = env::var_os("RUSTC_LINKER").is_some()
         || ["linker", "fuse-ld"]

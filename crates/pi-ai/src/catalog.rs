@@ -1,12 +1,13 @@
 //! The embedded model catalogue, parsed for one provider at a time.
 //!
-//! `cargo xtask models` writes the files. Nothing is read before a provider is asked for, and then
-//! only its own file, once. The text is embedded as it is: compressed it would save half a
-//! megabyte of the binary and cost the first lookup more than the parsing does.
+//! `cargo xtask models` writes the files, and the build packs each. Nothing is read before a provider is
+//! asked for, and then only its own file, once.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read as _};
 use std::sync::{Arc, OnceLock};
 
+use flate2::bufread::DeflateDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -19,63 +20,28 @@ use crate::thinking::ThinkingLevel;
 /// One provider's file and, once somebody asked, what it says.
 struct Entry {
     provider: &'static str,
-    text: &'static str,
+    packed: &'static [u8],
     models: OnceLock<Arc<[Arc<Model>]>>,
 }
 
-macro_rules! embedded {
-    ($($provider:literal),* $(,)?) => {
-        [$(Entry {
-            provider: $provider,
-            text: include_str!(concat!("../data/models/", $provider, ".json")),
+impl Entry {
+    const fn packed(provider: &'static str, packed: &'static [u8]) -> Self {
+        Self {
+            provider,
+            packed,
             models: OnceLock::new(),
-        }),*]
-    };
+        }
+    }
+
+    fn text(&self) -> io::Result<String> {
+        let mut text = String::new();
+        DeflateDecoder::new(self.packed).read_to_string(&mut text)?;
+        Ok(text)
+    }
 }
 
-static CATALOGUE: [Entry; 41] = embedded![
-    "amazon-bedrock",
-    "ant-ling",
-    "anthropic",
-    "azure-openai-responses",
-    "baseten",
-    "cerebras",
-    "cloudflare-ai-gateway",
-    "cloudflare-workers-ai",
-    "deepseek",
-    "fireworks",
-    "github-copilot",
-    "google",
-    "google-vertex",
-    "groq",
-    "huggingface",
-    "kimi-coding",
-    "meta",
-    "minimax",
-    "minimax-cn",
-    "mistral",
-    "moonshotai",
-    "moonshotai-cn",
-    "nvidia",
-    "openai",
-    "openai-codex",
-    "opencode",
-    "opencode-go",
-    "openrouter",
-    "qwen-token-plan",
-    "qwen-token-plan-cn",
-    "qwen-token-plan-individual",
-    "radius",
-    "together",
-    "vercel-ai-gateway",
-    "xai",
-    "xiaomi",
-    "xiaomi-token-plan-ams",
-    "xiaomi-token-plan-cn",
-    "xiaomi-token-plan-sgp",
-    "zai",
-    "zai-coding-cn",
-];
+// `CATALOGUE`: every provider, sorted by name.
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
 fn entry(provider: &str) -> Option<&'static Entry> {
     let place = CATALOGUE.binary_search_by_key(&provider, |entry| entry.provider);
@@ -138,20 +104,20 @@ pub(crate) fn generated_at() -> i64 {
 /// Reads a file of the catalogue. The files are embedded and tested; should one be broken all the
 /// same, its provider has no models and the others work on.
 fn parse(entry: &Entry) -> Arc<[Arc<Model>]> {
+    read(entry).unwrap_or_else(|error| {
+        tracing::error!(provider = entry.provider, %error, "the embedded catalogue is broken");
+        Arc::default()
+    })
+}
+
+fn read(entry: &Entry) -> io::Result<Arc<[Arc<Model>]>> {
+    let text = entry.text()?;
+    let records: Vec<Record<'_>> = serde_json::from_str(&text)?;
     let mut seen = Seen::default();
-    let models = serde_json::from_str::<Vec<Record<'_>>>(entry.text).and_then(|records| {
-        records
-            .into_iter()
-            .map(|record| Ok(Arc::new(record.into_model(entry.provider, &mut seen)?)))
-            .collect()
-    });
-    match models {
-        Ok(models) => models,
-        Err(error) => {
-            tracing::error!(provider = entry.provider, %error, "the embedded catalogue is broken");
-            Arc::default()
-        }
-    }
+    records
+        .into_iter()
+        .map(|record| Ok(Arc::new(record.into_model(entry.provider, &mut seen)?)))
+        .collect()
 }
 
 /// A record as the files have it. [`Model`] would read it too, but it keeps unknown fields, and
@@ -292,12 +258,13 @@ mod tests {
 
     #[test]
     fn the_fast_reader_agrees_with_the_model_type() {
-        for Entry { provider, text, .. } in &CATALOGUE {
+        for entry in &CATALOGUE {
+            let provider = entry.provider;
             let models = builtin_models(provider);
-            let records: Vec<Value> = serde_json::from_str(text).unwrap();
+            let records: Vec<Value> = serde_json::from_str(&entry.text().unwrap()).unwrap();
             assert_eq!(records.len(), models.len(), "{provider}");
             for (mut record, model) in records.into_iter().zip(models.iter()) {
-                record["provider"] = Value::from(*provider);
+                record["provider"] = Value::from(provider);
                 assert_eq!(serde_json::from_value::<Model>(record).unwrap(), **model);
             }
         }

@@ -9,14 +9,12 @@ use pi_runtime::{AgentSession, Prompt, Services};
 
 use crate::args::Args;
 use crate::docs_command::joined;
+use crate::manual;
 use crate::output::{Exit, Failure, notice};
 use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::startup::prepare_interactive;
 use crate::version;
-
-/// What is new, and a word about the file before it.
-const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
 /// Exit code of a program that was asked to end by SIGTERM.
 const TERMINATED: u8 = 143;
@@ -64,8 +62,10 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
 
 /// Returns what is new, for `/changelog`: the releases, each paragraph on a line of its own.
 fn changelog() -> String {
-    let releases = CHANGELOG.split_once("\n## ");
-    joined(&releases.map_or(CHANGELOG.to_owned(), |(_, text)| format!("## {text}")))
+    let whole = manual::text("CHANGELOG");
+    // Before the first release stands a word about the file.
+    let releases = whole.split_once("\n## ");
+    joined(&releases.map_or(whole.to_owned(), |(_, text)| format!("## {text}")))
 }
 
 /// Asks for newer releases of pi and of the packages in use, unless the user does not want that.

@@ -18,6 +18,7 @@ mod interactive_mode;
 mod json_mode;
 mod list_models;
 mod log;
+mod manual;
 mod mode;
 mod output;
 mod package_command;

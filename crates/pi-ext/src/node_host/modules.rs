@@ -1,7 +1,11 @@
 //! What the loader on Node asks for: our modules as text, and the files Node cannot find or read by itself.
 
+use std::collections::HashMap;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use flate2::bufread::DeflateDecoder;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,16 +15,29 @@ use crate::host::HostError;
 use crate::resolver::{ImportKind, Resolver, Target};
 use crate::typescript::SourceFormat;
 
-/// Our modules, sorted by name.
-static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/node_sources.rs"));
+/// Our modules, as the build packed them.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/node_sources.deflate"));
+
+/// Our modules by name. Whoever starts a host on Node needs most of them.
+static SOURCES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
+    unpack().unwrap_or_else(|error| {
+        tracing::error!(%error, "the embedded modules for Node are broken");
+        HashMap::new()
+    })
+});
+
+fn unpack() -> io::Result<HashMap<String, String>> {
+    let mut text = String::new();
+    DeflateDecoder::new(PACKED).read_to_string(&mut text)?;
+    Ok(serde_json::from_str(&text)?)
+}
 
 /// A package that has types alone.
 const NOTHING: &str = "pi:nothing";
 
 /// Returns the text of a module of ours.
 pub(super) fn source(name: &str) -> Option<&'static str> {
-    let position = SOURCES.binary_search_by(|(known, _)| (*known).cmp(name));
-    SOURCES.get(position.ok()?).map(|(_, source)| *source)
+    SOURCES.get(name).map(String::as_str)
 }
 
 /// Answers the loader.

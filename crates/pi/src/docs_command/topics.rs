@@ -1,5 +1,7 @@
 //! The pages of the manual, and how they are found.
 
+use crate::manual;
+
 /// A page of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Topic {
@@ -9,56 +11,57 @@ pub(super) struct Topic {
     pub(super) about: &'static str,
     /// Words a reader may look for it by.
     keywords: &'static [&'static str],
-    source: &'static str,
 }
 
 /// Defines a page by the name of its file.
-macro_rules! topic {
-    ($name:literal, $about:literal, [$($keyword:literal),*]) => {
-        Topic {
-            name: $name,
-            about: $about,
-            keywords: &[$($keyword),*],
-            source: include_str!(concat!("../../../../docs/", $name, ".md")),
-        }
-    };
+const fn topic(
+    name: &'static str,
+    about: &'static str,
+    keywords: &'static [&'static str],
+) -> Topic {
+    Topic {
+        name,
+        about,
+        keywords,
+    }
 }
 
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
 pub(super) static TOPICS: [Topic; 25] = [
-    topic!("quick-start", "From nothing to the first change in your project", ["start", "begin", "install", "tutorial", "overview"]),
-    topic!("interactive", "The terminal application: editor, commands, queue", ["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
-    topic!("command-line", "Flags, modes, input, exit codes, subcommands", ["cli", "flags", "options", "print", "exit", "replay"]),
-    topic!("configuration", "Settings, environment variables, files, trust", ["settings", "environment", "variables", "trust", "agents", "context", "files"]),
-    topic!("providers", "Keys, sign-ins and servers of your own", ["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
-    topic!("models", "Choosing models, thinking levels, models.json", ["model", "thinking", "models.json", "catalogue"]),
-    topic!("sessions", "Resuming, branching, forking, exporting", ["session", "tree", "fork", "resume", "branch", "export"]),
-    topic!("session-files", "What a session file holds, and what is promised", ["jsonl", "format", "crash", "entries", "fsck", "repair"]),
-    topic!("compaction", "How long conversations are shortened", ["compact", "summary", "context", "overflow"]),
-    topic!("tools", "What the model can do, and its limits", ["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
-    topic!("extensions", "Writing extensions in TypeScript", ["extension", "plugin", "hooks", "events", "api"]),
-    topic!("extensions-compatibility", "Which packages of others were tried", ["compatible", "tried"]),
-    topic!("skills", "Instructions the model loads when a task fits", ["skill"]),
-    topic!("templates", "Prompts with arguments, called by a slash", ["prompts", "template", "prompt-templates"]),
-    topic!("themes", "Colours of the terminal application", ["theme", "colours", "colors"]),
-    topic!("packages", "Installing extensions, skills, templates and themes", ["package", "install", "npm", "git", "update"]),
-    topic!("keybindings", "Every key, and how to change it", ["keys", "hotkeys", "shortcuts", "bindings"]),
-    topic!("rpc", "Driving pi from editors and bots", ["protocol", "editor", "client"]),
-    topic!("json", "Every event as a line of JSON", ["events", "jsonl", "stream"]),
-    topic!("sdk", "Using pi as a Rust library", ["rust", "library", "crate", "api"]),
-    topic!("performance", "What pi costs, measured, and how to measure it", ["speed", "memory", "benchmark", "profile", "fast"]),
-    topic!("security", "What pi protects, what not, and how to sandbox it", ["sandbox", "trust", "secrets", "privacy", "telemetry"]),
-    topic!("reliability", "What is promised about your files, and the proof", ["durability", "faults", "soak", "damage"]),
-    topic!("hostile-input", "The attacks we know of, and what is done about them", ["attacks", "injection", "hostile", "threats"]),
-    topic!("differences", "Where pi differs from the TypeScript pi", ["typescript", "compatibility", "reference"]),
+    topic("quick-start", "From nothing to the first change in your project", &["start", "begin", "install", "tutorial", "overview"]),
+    topic("interactive", "The terminal application: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
+    topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
+    topic("configuration", "Settings, environment variables, files, trust", &["settings", "environment", "variables", "trust", "agents", "context", "files"]),
+    topic("providers", "Keys, sign-ins and servers of your own", &["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
+    topic("models", "Choosing models, thinking levels, models.json", &["model", "thinking", "models.json", "catalogue"]),
+    topic("sessions", "Resuming, branching, forking, exporting", &["session", "tree", "fork", "resume", "branch", "export"]),
+    topic("session-files", "What a session file holds, and what is promised", &["jsonl", "format", "crash", "entries", "fsck", "repair"]),
+    topic("compaction", "How long conversations are shortened", &["compact", "summary", "context", "overflow"]),
+    topic("tools", "What the model can do, and its limits", &["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
+    topic("extensions", "Writing extensions in TypeScript", &["extension", "plugin", "hooks", "events", "api"]),
+    topic("extensions-compatibility", "Which packages of others were tried", &["compatible", "tried"]),
+    topic("skills", "Instructions the model loads when a task fits", &["skill"]),
+    topic("templates", "Prompts with arguments, called by a slash", &["prompts", "template", "prompt-templates"]),
+    topic("themes", "Colours of the terminal application", &["theme", "colours", "colors"]),
+    topic("packages", "Installing extensions, skills, templates and themes", &["package", "install", "npm", "git", "update"]),
+    topic("keybindings", "Every key, and how to change it", &["keys", "hotkeys", "shortcuts", "bindings"]),
+    topic("rpc", "Driving pi from editors and bots", &["protocol", "editor", "client"]),
+    topic("json", "Every event as a line of JSON", &["events", "jsonl", "stream"]),
+    topic("sdk", "Using pi as a Rust library", &["rust", "library", "crate", "api"]),
+    topic("performance", "What pi costs, measured, and how to measure it", &["speed", "memory", "benchmark", "profile", "fast"]),
+    topic("security", "What pi protects, what not, and how to sandbox it", &["sandbox", "trust", "secrets", "privacy", "telemetry"]),
+    topic("reliability", "What is promised about your files, and the proof", &["durability", "faults", "soak", "damage"]),
+    topic("hostile-input", "The attacks we know of, and what is done about them", &["attacks", "injection", "hostile", "threats"]),
+    topic("differences", "Where pi differs from the TypeScript pi", &["typescript", "compatibility", "reference"]),
 ];
 
 impl Topic {
     /// Returns the page as a reader wants it: without the marks of generated tables, links to other pages named by their command.
     pub(super) fn text(self) -> String {
-        let lines = self.source.lines().filter(|line| !line.starts_with("<!--"));
-        let mut text = String::with_capacity(self.source.len());
+        let source = manual::text(self.name);
+        let lines = source.lines().filter(|line| !line.starts_with("<!--"));
+        let mut text = String::with_capacity(source.len());
         for line in lines {
             match line.strip_prefix("```") {
                 // Behind the language stands what the tests do with a block.
@@ -198,8 +201,7 @@ mod tests {
     #[test]
     fn links_between_pages_lead_somewhere() {
         for topic in &TOPICS {
-            for target in topic
-                .source
+            for target in manual::text(topic.name)
                 .split("](")
                 .skip(1)
                 .filter_map(|rest| rest.split(')').next())
@@ -209,7 +211,8 @@ mod tests {
                 };
                 let linked = TOPICS.iter().find(|other| other.name == page);
                 let linked = linked.unwrap_or_else(|| panic!("{}: no page {target}", topic.name));
-                let headings = linked.source.lines().filter(|line| line.starts_with('#'));
+                let source = manual::text(linked.name);
+                let headings = source.lines().filter(|line| line.starts_with('#'));
                 let mut anchors = headings.map(|line| slug(line.trim_start_matches('#')));
                 let is_there = anchor.is_none_or(|anchor| anchors.any(|it| it == anchor));
                 assert!(is_there, "{}: no heading {target}", topic.name);
