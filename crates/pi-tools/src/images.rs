@@ -10,8 +10,9 @@ use std::io::Cursor;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::TypedImage;
+use fast_image_resize::pixels::U8x4;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, RgbImage, RgbaImage};
 use pi_ai::{ImageContent, ImageResize, InputBlock};
@@ -220,7 +221,7 @@ fn shrink(
     limits: ImageLimits,
     cancel: &CancellationToken,
 ) -> Result<FittedImage, ImageFailure> {
-    let pixels = Pixels::of(image);
+    let mut pixels = Pixels::of(image);
     let (mut width, mut height) = fitting_size(image.width(), image.height(), limits);
     loop {
         if cancel.is_cancelled() {
@@ -307,16 +308,20 @@ impl Pixels {
         }
     }
 
-    fn resized(&self, width: u32, height: u32) -> Option<DynamicImage> {
+    /// The resizer only reads the image. It is lent as one that may be written since that is what the resizer's own
+    /// steps between are, and its machine code, of which there is much, exists once for every kind of source.
+    fn resized(&mut self, width: u32, height: u32) -> Option<DynamicImage> {
         let (from_width, from_height) = self.image.dimensions();
-        let bytes = self.image.as_raw();
-        let source = ImageRef::new(from_width, from_height, bytes, PixelType::U8x4).ok()?;
-        let mut target = Image::new(width, height, PixelType::U8x4);
+        let source = TypedImage::<U8x4>::from_buffer(from_width, from_height, &mut self.image);
+        let mut image = RgbaImage::new(width, height);
+        let mut target = TypedImage::<U8x4>::from_buffer(width, height, &mut image).ok()?;
         let options = ResizeOptions::new()
             .resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3))
             .use_alpha(!self.is_opaque);
-        Resizer::new().resize(&source, &mut target, &options).ok()?;
-        let image = DynamicImage::from(RgbaImage::from_raw(width, height, target.into_vec())?);
+        Resizer::new()
+            .resize_typed(&source.ok()?, &mut target, &options)
+            .ok()?;
+        let image = DynamicImage::from(image);
         Some(if self.is_opaque {
             image.to_rgb8().into()
         } else {
