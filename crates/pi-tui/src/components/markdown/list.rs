@@ -11,9 +11,10 @@ const INDENT: usize = 4;
 
 impl BlockRenderer<'_> {
     pub(super) fn list(&self, list: &List, width: usize, style: Style) -> Vec<String> {
+        let loose = list.is_loose();
         let mut lines = Vec::new();
         for (index, item) in list.items.iter().enumerate() {
-            if list.loose && index > 0 {
+            if loose && index > 0 {
                 lines.push(String::new());
             }
             lines.extend(self.list_item(list.start, index, item, width, style));

@@ -33,9 +33,15 @@ pub(super) enum Block {
 pub(super) struct List {
     /// The first number of an ordered list.
     pub(super) start: Option<u64>,
-    /// Whether blank lines stand between its items.
-    pub(super) loose: bool,
     pub(super) items: Vec<Item>,
+}
+
+impl List {
+    /// Returns whether its items are set apart from each other: one blank line between two of them, or
+    /// between two blocks of one, does so for all.
+    pub(super) fn is_loose(&self) -> bool {
+        self.items.iter().any(Item::has_gap)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +52,18 @@ pub(super) struct Item {
     pub(super) marker: String,
     /// Whether it is a task, and one that is done.
     pub(super) task: Option<bool>,
+    /// Whether a blank line stands between the item before and this one.
+    pub(super) blank_before: bool,
+    /// Whether a blank line stands between two of its blocks.
+    pub(super) blank_inside: bool,
     pub(super) blocks: Vec<Block>,
+}
+
+impl Item {
+    /// Returns whether a blank line stands before it or inside.
+    pub(super) fn has_gap(&self) -> bool {
+        self.blank_before || self.blank_inside
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,8 +114,17 @@ pub(super) struct Parsed<'a> {
     /// lines counts these.
     pub(super) source: Cow<'a, str>,
     pub(super) blocks: Vec<Placed>,
-    /// The addresses of the links that are defined in it.
-    pub(super) definitions: HashMap<String, String>,
+    pub(super) definitions: Vec<Definition>,
+}
+
+/// What a link by a name leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Definition {
+    /// Where in the source it stands.
+    pub(super) start: usize,
+    /// The name, in lower case.
+    pub(super) label: String,
+    pub(super) address: String,
 }
 
 /// A block with its place in the source.
@@ -134,7 +160,11 @@ pub(super) fn parse<'a>(text: &'a str, reading: Reading<'_>) -> Parsed<'a> {
     let definitions = parser
         .reference_definitions()
         .iter()
-        .map(|(label, definition)| (label.to_lowercase(), definition.dest.to_string()))
+        .map(|(label, definition)| Definition {
+            start: definition.span.start,
+            label: label.to_lowercase(),
+            address: definition.dest.to_string(),
+        })
         .collect();
     let blocks = Reader {
         written: text,
@@ -142,6 +172,7 @@ pub(super) fn parse<'a>(text: &'a str, reading: Reading<'_>) -> Parsed<'a> {
         keep_escapes: reading.keep_escapes,
         events: parser.into_offset_iter().peekable(),
         task: None,
+        quotes: 0,
     }
     .top_level();
     Parsed {
@@ -161,6 +192,8 @@ struct Reader<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {
     /// The box of the item under way, which stands before or, in a loose list, inside its first
     /// paragraph.
     task: Option<bool>,
+    /// How many quotes the block under way stands in.
+    quotes: usize,
 }
 
 impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
@@ -180,9 +213,16 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
 
     /// Reads blocks up to the end of the container they are in.
     fn blocks(&mut self, depth: usize) -> Vec<Block> {
+        self.blocks_and_gap(depth).0
+    }
+
+    /// Reads blocks up to the end of the container they are in; tells whether a blank line stands between
+    /// two of them.
+    fn blocks_and_gap(&mut self, depth: usize) -> (Vec<Block>, bool) {
         let mut blocks = Vec::new();
+        let mut has_gap = false;
         let mut ignored = 0;
-        while let Some((event, _)) = self.events.peek() {
+        while let Some((event, range)) = self.events.peek() {
             match event {
                 Event::End(_) if ignored == 0 => {
                     self.events.next();
@@ -198,10 +238,14 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     ignored += 1;
                     self.events.next();
                 }
-                _ => self.block(&mut blocks, depth),
+                _ => {
+                    let start = range.start;
+                    has_gap |= !blocks.is_empty() && self.is_blank_before(start);
+                    self.block(&mut blocks, depth);
+                }
             }
         }
-        blocks
+        (blocks, has_gap)
     }
 
     fn block(&mut self, blocks: &mut Vec<Block>, depth: usize) {
@@ -247,7 +291,12 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                 blocks.push(Block::Code { language, text });
             }
             Tag::List(start) => blocks.push(Block::List(self.list(start, depth))),
-            Tag::BlockQuote(_) => blocks.push(Block::Quote(self.blocks(depth + 1))),
+            Tag::BlockQuote(_) => {
+                self.quotes += 1;
+                let quoted = self.blocks(depth + 1);
+                self.quotes -= 1;
+                blocks.push(Block::Quote(quoted));
+            }
             Tag::Table(_) => {
                 let source = self.source.get(range).unwrap_or_default();
                 let table = self.table(source.trim_end().to_owned(), depth);
@@ -261,7 +310,6 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
     fn list(&mut self, start: Option<u64>, depth: usize) -> List {
         let mut list = List {
             start,
-            loose: false,
             items: Vec::new(),
         };
         while let Some((event, range)) = self.events.next() {
@@ -270,16 +318,17 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     let start = range.start;
                     let source = self.source.get(range).unwrap_or_default();
                     let marker = source.split_whitespace().next().unwrap_or("-").to_owned();
-                    list.loose |=
-                        matches!(self.events.peek(), Some((Event::Start(Tag::Paragraph), _)));
+                    let blank_before = !list.items.is_empty() && self.is_blank_before(start);
                     let outer = self.task.take();
                     self.task = self.task_marker();
-                    let blocks = self.blocks(depth + 1);
+                    let (blocks, blank_inside) = self.blocks_and_gap(depth + 1);
                     let task = std::mem::replace(&mut self.task, outer);
                     list.items.push(Item {
                         start,
                         marker,
                         task,
+                        blank_before,
+                        blank_inside,
                         blocks,
                     });
                 }
@@ -287,6 +336,10 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
             }
         }
         list
+    }
+
+    fn is_blank_before(&self, at: usize) -> bool {
+        is_blank_before(self.source, at, self.quotes)
     }
 
     fn task_marker(&mut self) -> Option<bool> {
@@ -461,6 +514,19 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
     before.rfind('\n').map_or(0, |end| end + 1)
+}
+
+/// Returns whether the line before the one at `at` is blank for what stands in this many quotes.
+pub(super) fn is_blank_before(text: &str, at: usize, quotes: usize) -> bool {
+    let before = text.get(..line_start(text, at)).unwrap_or_default();
+    let Some(before) = before.strip_suffix('\n') else {
+        return false;
+    };
+    let mut line = before.rsplit('\n').next().unwrap_or(before).trim_ascii();
+    for _ in 0..quotes {
+        line = line.strip_prefix('>').unwrap_or(line).trim_ascii_start();
+    }
+    line.is_empty()
 }
 
 fn push_text(text: &mut Vec<Inline>, part: &str) {

@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 use super::block::BlockRenderer;
-use super::parse::{Block, Parsed, Placed, Reading, line_start, parse};
+use super::parse::{
+    Block, Definition, Parsed, Placed, Reading, is_blank_before, line_start, parse,
+};
 use crate::line::Line;
 use crate::style::Style;
 
@@ -82,6 +84,7 @@ pub(super) struct Stream {
     /// A place where a block was found but could not be read in parts; it is read as a whole, lest it
     /// is found for ever.
     unreadable: Option<usize>,
+    /// The addresses of the links that are defined in finished parts, by their names.
     definitions: HashMap<String, String>,
 }
 
@@ -123,6 +126,16 @@ impl Stream {
         parse(text, reading)
     }
 
+    /// Keeps the definitions of what is finished: all before `end`. The first one of a name counts.
+    fn learn(&mut self, definitions: Vec<Definition>, end: usize) {
+        for definition in definitions {
+            if definition.start < end {
+                let known = self.definitions.entry(definition.label);
+                known.or_insert(definition.address);
+            }
+        }
+    }
+
     /// Reads blocks; returns the last one if it is to be read in parts.
     fn read_blocks(&mut self, text: &str, page: &Page<'_>) -> Option<Open> {
         let rest = text.get(self.rest..).unwrap_or_default();
@@ -137,8 +150,8 @@ impl Stream {
             let lines = self.render(text, offset, placed, page);
             self.finished.extend(lines);
         }
-        self.definitions.extend(parsed.definitions);
         let start = line_start(&parsed.source, last.range.start);
+        self.learn(parsed.definitions, start);
         self.rest = offset + start;
         let opened = if self.unreadable == Some(self.rest) {
             None
@@ -194,7 +207,8 @@ impl Stream {
 
     fn separate(&mut self, text: &str, start: usize, next: Kind, page: &Page<'_>) -> Vec<Line> {
         let last = self.last.replace(next);
-        let apart = last.is_some_and(|last| last.is_apart_from(next, blank_before(text, start)));
+        let apart =
+            last.is_some_and(|last| last.is_apart_from(next, is_blank_before(text, start, 0)));
         if apart {
             vec![(page.frame)("")]
         } else {
@@ -217,14 +231,4 @@ fn has_begun(text: &str, placed: &Placed) -> bool {
 fn has_whole_lines(text: &str, start: usize, lines: usize) -> bool {
     let rest = text.get(line_start(text, start)..).unwrap_or_default();
     rest.matches('\n').take(lines).count() == lines
-}
-
-/// Returns whether the line before the one at `at` is blank.
-fn blank_before(text: &str, at: usize) -> bool {
-    let before = text.get(..line_start(text, at)).unwrap_or_default();
-    let Some(before) = before.strip_suffix('\n') else {
-        return false;
-    };
-    let line = before.rsplit('\n').next().unwrap_or(before);
-    line.trim().is_empty()
 }

@@ -26,6 +26,11 @@ fn blocks_have_their_shapes() {
         ("a\n- b\n- c\n\nd", "a\n- b\n- c\n\nd"),
         ("- a\n# h", "- a\nh"),
         ("- a\n\n- b", "- a\n\n- b"),
+        ("- a\n- b\n\n  c", "- a\n\n- b\n  c"),
+        ("- # a\n\n- # b", "- a\n\n- b"),
+        ("- a\n  > b\n  >\n- c", "- a\n  │ b\n- c"),
+        ("> - a\n>\n> - b", "│ - a\n│\n│ - b"),
+        ("- a\n  - b\n\nc", "- a\n    - b\n\nc"),
         ("3. a\n3. b", "3. a\n4. b"),
         ("- a\n  - b\n    1. c", "- a\n    - b\n        1. c"),
         ("- [x] a\n- [ ] b", "- [x] a\n- [ ] b"),
@@ -461,6 +466,7 @@ fn items_without_a_paragraph_are_set_apart_however_they_arrived() {
         "> - x\n> -\n>\n> -\n",
         "- # a\n- # b\n\n- # c\n",
         "1. a\n   - other\n- [x] done\n-     1. c\n\n   - d\n2. e\n",
+        "   - b\n   - - b\n     1. c\n\n  ~ -e\n",
     ] {
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();

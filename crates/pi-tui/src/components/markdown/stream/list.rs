@@ -11,10 +11,8 @@ use crate::line::Line;
 #[derive(Debug)]
 pub(super) struct OpenList {
     start: Option<u64>,
-    /// Whether blank lines stand between or within its finished items.
-    has_gaps: bool,
-    /// Whether one of its finished items begins with text; without any, a list is shown without gaps.
-    has_text: bool,
+    /// Whether a blank line within a finished item or behind one sets all items apart.
+    loose: bool,
     /// Whether the finished items are shown with empty lines between them.
     shown_loose: bool,
     /// Where the lines of each finished item start among the finished lines.
@@ -25,17 +23,10 @@ impl OpenList {
     pub(super) fn new(list: &List) -> Self {
         Self {
             start: list.start,
-            has_gaps: false,
-            has_text: false,
+            loose: false,
             shown_loose: false,
             items: Vec::new(),
         }
-    }
-
-    /// Takes note of items that are finished, and of the gaps in what was read with them.
-    fn settle(&mut self, items: &[Item], has_gaps: bool) {
-        self.has_gaps |= has_gaps;
-        self.has_text |= items.iter().any(begins_with_text);
     }
 
     /// Returns the lines of the items, which follow the finished ones.
@@ -73,13 +64,14 @@ impl Stream {
             self.unreadable = Some(self.rest);
             return None;
         };
+        let loose = open.loose || list.is_loose();
         if let (Some(next), Some(last)) = (after.first(), after.last())
             && has_begun(source, last)
         {
-            open.settle(&list.items, self.has_gaps(rest, list, page));
-            self.finish_items(&mut open, &list.items, page);
-            self.rest += line_start(source, next.range.start);
-            self.definitions.extend(parsed.definitions);
+            self.finish_items(&mut open, &list.items, loose, page);
+            let end = line_start(source, next.range.start);
+            self.rest += end;
+            self.learn(parsed.definitions, end);
             return None;
         }
         let mut items = list.items.as_slice();
@@ -87,47 +79,21 @@ impl Stream {
             && !before.is_empty()
             && has_whole_lines(source, last.start, 1)
         {
-            // What the last item goes on with must not decide how the others are spaced for good.
-            let start = line_start(source, last.start);
-            let line = source.get(start..).and_then(|rest| rest.find('\n'));
-            let settled = rest.get(..start + line.map_or(0, |end| end + 1));
-            let settled = settled.unwrap_or_default();
-            let parsed = self.parse(settled, page);
-            let settled_list = first_list(&parsed.blocks);
-            let has_gaps = settled_list.is_some_and(|(list, _)| self.has_gaps(settled, list, page));
-            open.settle(before, has_gaps);
-            self.finish_items(&mut open, before, page);
-            self.definitions.extend(parsed.definitions);
-            self.rest += start;
+            self.finish_items(&mut open, before, loose, page);
+            // What the last item goes on with may still change: it does not space the others for good.
+            open.loose |= last.blank_before || before.iter().any(Item::has_gap);
+            let end = line_start(source, last.start);
+            self.rest += end;
+            self.learn(parsed.definitions, end);
             items = std::slice::from_ref(last);
         }
-        let has_gaps = open.has_gaps || self.has_gaps(rest, list, page);
-        let loose = has_gaps && (open.has_text || list.items.iter().any(begins_with_text));
         self.space_items(&mut open, loose, page);
         self.tail = open.render(items, loose, page).concat();
         self.render_from(offset, text, after, page);
         Some(open)
     }
 
-    /// Tells whether blank lines stand between or within the items of a list that a text begins with. Only
-    /// items that begin with text tell, so it is read behind one that does.
-    fn has_gaps(&self, text: &str, list: &List, page: &Page<'_>) -> bool {
-        let is_blank = |line: &str| line.trim().is_empty();
-        if list.loose || !text.lines().any(is_blank) {
-            return list.loose;
-        }
-        let Some(first) = list.items.first() else {
-            return false;
-        };
-        let indent = text.get(line_start(text, first.start)..first.start);
-        let before = format!("{}{} x\n", indent.unwrap_or_default(), first.marker);
-        let behind_text = before + text;
-        let parsed = self.parse(&behind_text, page);
-        first_list(&parsed.blocks).is_some_and(|(list, _)| list.loose)
-    }
-
-    fn finish_items(&mut self, open: &mut OpenList, items: &[Item], page: &Page<'_>) {
-        let loose = open.has_gaps && open.has_text;
+    fn finish_items(&mut self, open: &mut OpenList, items: &[Item], loose: bool, page: &Page<'_>) {
         self.space_items(open, loose, page);
         for lines in open.render(items, loose, page) {
             let separator = usize::from(loose && !open.items.is_empty());
@@ -159,10 +125,6 @@ impl Stream {
             self.finished.extend_from_slice(lines.unwrap_or_default());
         }
     }
-}
-
-fn begins_with_text(item: &Item) -> bool {
-    matches!(item.blocks.first(), Some(Block::Paragraph(_)))
 }
 
 fn first_list(blocks: &[Placed]) -> Option<(&List, &[Placed])> {

@@ -94,8 +94,9 @@ impl Stream {
             let columns = open.columns.clone();
             self.lay_out(&mut open, &grid, columns.widths(grid.available), page);
             page.add(&[grid.foot(&open.widths)], &mut self.finished);
-            self.rest = offset + line_start(source, next.range.start);
-            self.definitions.extend(parsed.definitions);
+            let end = line_start(source, next.range.start);
+            self.rest = offset + end;
+            self.learn(parsed.definitions, end);
             return None;
         }
         let mut rows = rows;
