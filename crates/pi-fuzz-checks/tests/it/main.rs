@@ -6,4 +6,5 @@
     reason = "helpers of tests fail and tell as tests do"
 )]
 
+mod markdown_lines;
 mod replay;

@@ -19,6 +19,43 @@ const SECONDS: &str = "PI_FUZZ_SECONDS";
 /// The longest text a mutation makes.
 const LONGEST: usize = 4096;
 
+/// How long to look, and from which seed on.
+pub(crate) struct Budget {
+    rounds: usize,
+    time: Duration,
+    pub(crate) seed: u64,
+}
+
+impl Budget {
+    /// Returns the same short look each time, or a long one at something else.
+    pub(crate) fn of_this_run() -> Self {
+        let seconds = std::env::var(SECONDS).ok().and_then(|it| it.parse().ok());
+        match seconds {
+            Some(seconds) => Self {
+                rounds: usize::MAX,
+                time: Duration::from_secs(seconds),
+                seed: rand::random(),
+            },
+            None => Self {
+                rounds: MUTATIONS,
+                time: TIME,
+                seed: 0x7069,
+            },
+        }
+    }
+
+    /// Does something as often as it may be done; returns how often that was.
+    pub(crate) fn spend(&self, mut round: impl FnMut()) -> usize {
+        let begun = Instant::now();
+        let mut runs = 0;
+        while runs < self.rounds && begun.elapsed() < self.time {
+            round();
+            runs += 1;
+        }
+        runs
+    }
+}
+
 fn fuzz_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
@@ -41,26 +78,19 @@ fn replay(name: &str) {
     for (path, bytes) in &files {
         tell(check, bytes, &format!("{}", path.display()));
     }
-    let seconds = std::env::var(SECONDS).ok().and_then(|it| it.parse().ok());
-    let (rounds, time, seed) = match seconds {
-        Some(seconds) => (usize::MAX, Duration::from_secs(seconds), rand::random()),
-        None => (MUTATIONS, TIME, 0x7069),
-    };
-    let mut random = StdRng::seed_from_u64(seed);
-    let begun = Instant::now();
-    let mut runs = 0;
-    while runs < rounds && begun.elapsed() < time {
+    let budget = Budget::of_this_run();
+    let mut random = StdRng::seed_from_u64(budget.seed);
+    let runs = budget.spend(|| {
         let (_, bytes) = &files[random.random_range(0..files.len())];
         let (_, other) = &files[random.random_range(0..files.len())];
         let mutated = mutate(bytes.clone(), other, &mut random);
         tell(check, &mutated, "a mutation");
-        runs += 1;
-    }
+    });
     eprintln!("{name}: {runs} mutations");
 }
 
 /// Runs a check and says which input it failed for.
-fn tell(check: Check, bytes: &[u8], what: &str) {
+pub(crate) fn tell(check: Check, bytes: &[u8], what: &str) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(bytes))) {
         eprintln!("failed for {what}: {:?}", String::from_utf8_lossy(bytes));
         resume_unwind(panic);
