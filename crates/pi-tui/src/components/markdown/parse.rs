@@ -283,11 +283,11 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                 blocks.push(Block::Paragraph(text));
             }
             Tag::CodeBlock(kind) => {
-                let language = match kind {
-                    CodeBlockKind::Fenced(info) => info.to_string(),
-                    CodeBlockKind::Indented => String::new(),
+                let (language, margin) = match kind {
+                    CodeBlockKind::Fenced(info) => (info.to_string(), self.column(range.start)),
+                    CodeBlockKind::Indented => (String::new(), 0),
                 };
-                let text = self.raw_text();
+                let text = self.raw_text(margin);
                 blocks.push(Block::Code { language, text });
             }
             Tag::List(start) => blocks.push(Block::List(self.list(start, depth))),
@@ -302,7 +302,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                 let table = self.table(source.trim_end().to_owned(), depth);
                 blocks.push(Block::Table(table));
             }
-            Tag::HtmlBlock => blocks.push(Block::Html(self.raw_text())),
+            Tag::HtmlBlock => blocks.push(Block::Html(self.raw_text(0))),
             _ => blocks.extend(self.blocks(depth + 1)),
         }
     }
@@ -336,6 +336,11 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
             }
         }
         list
+    }
+
+    /// Returns how many bytes stand before this place in its line.
+    fn column(&self, at: usize) -> usize {
+        at - line_start(self.source, at)
     }
 
     fn is_blank_before(&self, at: usize) -> bool {
@@ -379,11 +384,15 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         cells
     }
 
-    fn raw_text(&mut self) -> String {
+    /// Reads text that is shown as it was written, but for the margin of its block; a line that has less of a
+    /// margin loses what it has.
+    fn raw_text(&mut self, margin: usize) -> String {
         let mut text = String::new();
         while let Some((event, range)) = self.events.next() {
             match event {
-                Event::Text(part) | Event::Html(part) => self.push_written(&part, range, &mut text),
+                Event::Text(part) | Event::Html(part) => {
+                    self.push_written(&part, range, margin, &mut text);
+                }
                 Event::End(_) => break,
                 _ => {}
             }
@@ -392,9 +401,9 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
     }
 
     /// Adds a part of the parsed text as it was written. What was taken for a formula stands on one line
-    /// there: its further lines lose the margin that the parser took from the first.
-    fn push_written(&self, part: &str, range: Range<usize>, text: &mut String) {
-        let margin = range.start - line_start(self.source, range.start);
+    /// there: its further lines lose the margin that the parser took from the first, or would have taken.
+    fn push_written(&self, part: &str, range: Range<usize>, margin: usize, text: &mut String) {
+        let margin = self.column(range.start).max(margin);
         let written = match self.written.get(range) {
             Some(written) if written.len() == part.len() => written,
             _ => part,

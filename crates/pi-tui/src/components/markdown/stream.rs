@@ -218,13 +218,20 @@ impl Stream {
 }
 
 /// Returns whether a block has the whole lines that make it what it is; until then it may become
-/// another one. A table is one by its second line, the columns of which must be those of the first.
+/// another one. A table is one by its second line, the columns of which must be those of the first; so is
+/// whether a line that could be its first one ends the paragraph before.
 fn has_begun(text: &str, placed: &Placed) -> bool {
     let lines = match placed.block {
         Block::Table(_) => 2,
+        Block::Paragraph(_) if starts_with_pipe(text, placed) => 2,
         _ => 1,
     };
     has_whole_lines(text, placed.range.start, lines)
+}
+
+fn starts_with_pipe(text: &str, placed: &Placed) -> bool {
+    let source = text.get(placed.range.start..).unwrap_or_default();
+    source.trim_start_matches(' ').starts_with('|')
 }
 
 /// Returns whether this many lines, from the one at `start` on, are whole.

@@ -423,10 +423,11 @@ proptest! {
 
 #[test]
 fn a_row_of_dashes_that_grows_out_of_its_columns_makes_no_table() {
-    let text = "| x | 漢字 |\n|`- - ---\n|-|-|\n";
-    let pieces: Vec<String> = text.chars().map(String::from).collect();
-    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-    assert_eq!(streamed(&pieces, 40), streamed(&[text], 40));
+    for text in ["| x | 漢字 |\n|`- - ---\n|-|-|\n", "1. |\n||\n    -|-"] {
+        let pieces: Vec<String> = text.chars().map(String::from).collect();
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        assert_eq!(streamed(&pieces, 40), streamed(&[text], 40), "{text:?}");
+    }
 }
 
 #[test]
@@ -451,6 +452,7 @@ fn a_formula_looks_the_same_however_it_arrived() {
         "$$\n- x\n y\n",
         "$$\n--|:\n$$\n--|:-$$\n",
         "- a\n\n$$\n|x|\n$$\n|-|\n|\n$$\n|y\n$$\n|z|\n",
+        " ```\n$$\n $$\n```\n",
     ] {
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
