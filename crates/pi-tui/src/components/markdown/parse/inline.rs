@@ -1,0 +1,133 @@
+//! Running text: the inside of paragraphs, headings and cells.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+
+use super::{Inline, MAX_DEPTH, Reader};
+
+impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
+    /// Reads running text: up to its end if it has one of its own, else up to the next block.
+    pub(super) fn inlines(&mut self, depth: usize, own_end: Option<()>) -> Vec<Inline> {
+        let mut text = Vec::new();
+        let mut ignored = 0;
+        loop {
+            match self.events.peek() {
+                None | Some((Event::Rule, _)) => break,
+                Some((Event::End(_), _)) if ignored > 0 => {
+                    ignored -= 1;
+                    self.events.next();
+                    continue;
+                }
+                Some((Event::End(_), _)) => {
+                    if own_end.is_some() {
+                        self.events.next();
+                    }
+                    break;
+                }
+                Some((Event::Start(tag), _)) if !is_inline(tag) => break,
+                Some((Event::Start(_), _)) if depth >= MAX_DEPTH => {
+                    ignored += 1;
+                    self.events.next();
+                    continue;
+                }
+                Some(_) => {}
+            }
+            let Some((event, range)) = self.events.next() else {
+                break;
+            };
+            self.inline(event, &range, depth, &mut text);
+        }
+        text
+    }
+
+    fn inline(
+        &mut self,
+        event: Event<'a>,
+        range: &Range<usize>,
+        depth: usize,
+        text: &mut Vec<Inline>,
+    ) {
+        match event {
+            Event::Text(part) => {
+                let before = self.source.get(..range.start).unwrap_or_default();
+                if self.keep_escapes && before.ends_with('\\') {
+                    push_text(text, "\\");
+                }
+                push_text(text, &part);
+            }
+            Event::Code(code) => text.push(Inline::Code(code.to_string())),
+            Event::InlineMath(math) | Event::DisplayMath(math) => {
+                text.push(Inline::Math(math.to_string()));
+            }
+            Event::Html(html) | Event::InlineHtml(html) => push_text(text, &html),
+            Event::SoftBreak | Event::HardBreak => text.push(Inline::Break),
+            Event::TaskListMarker(done) => self.task = Some(done),
+            Event::FootnoteReference(label) => push_text(text, &format!("[^{label}]")),
+            Event::Rule | Event::End(_) => {}
+            Event::Start(tag) => {
+                let inside = self.inlines(depth + 1, Some(()));
+                match tag {
+                    Tag::Strong => text.push(Inline::Strong(inside)),
+                    Tag::Emphasis => text.push(Inline::Emphasis(inside)),
+                    Tag::Strikethrough if self.starts_with(range, "~~") => {
+                        text.push(Inline::Strikethrough(inside));
+                    }
+                    // A single tilde means "about" more often than it strikes through.
+                    Tag::Strikethrough => {
+                        push_text(text, "~");
+                        text.extend(inside);
+                        push_text(text, "~");
+                    }
+                    Tag::Link {
+                        dest_url,
+                        link_type,
+                        ..
+                    } => {
+                        let mail = if link_type == LinkType::Email {
+                            "mailto:"
+                        } else {
+                            ""
+                        };
+                        text.push(Inline::Link {
+                            address: format!("{mail}{dest_url}"),
+                            text: inside,
+                        });
+                    }
+                    Tag::Image { dest_url, .. } => text.push(Inline::Link {
+                        address: dest_url.to_string(),
+                        text: inside,
+                    }),
+                    _ => text.extend(inside),
+                }
+            }
+        }
+    }
+
+    fn starts_with(&self, range: &Range<usize>, start: &str) -> bool {
+        self.source
+            .get(range.clone())
+            .is_some_and(|source| source.starts_with(start))
+    }
+}
+
+fn push_text(text: &mut Vec<Inline>, part: &str) {
+    match text.last_mut() {
+        Some(Inline::Text(last)) => last.push_str(part),
+        _ => text.push(Inline::Text(part.to_owned())),
+    }
+}
+
+/// Returns whether a tag stands in running text.
+pub(super) fn is_inline(tag: &Tag<'_>) -> bool {
+    matches!(
+        TagEnd::from(tag.clone()),
+        TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Link
+            | TagEnd::Image
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+    )
+}
