@@ -431,6 +431,16 @@ fn a_row_of_dashes_that_grows_out_of_its_columns_makes_no_table() {
 }
 
 #[test]
+fn a_fence_with_anything_but_spaces_behind_it_closes_nothing() {
+    let expected = ["```", "  ```\u{a0}", "```"].map(|line| format!("{line:<9}"));
+    let text = "```\n```\u{a0}\n";
+    assert_eq!(streamed(&[text], 9), expected);
+    let pieces: Vec<String> = text.chars().map(String::from).collect();
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    assert_eq!(streamed(&pieces, 9), expected);
+}
+
+#[test]
 fn a_task_looks_the_same_in_a_list_with_and_without_empty_lines() {
     let tight = streamed(&["- [ ] open\nmore\n- [x] done\n"], 40);
     let loose = streamed(&["- [ ] open\nmore\n\n- [x] done\n"], 40);

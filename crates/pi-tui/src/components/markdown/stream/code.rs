@@ -66,13 +66,14 @@ impl OpenCode {
         let rest = trimmed.trim_start_matches(self.fence);
         line.len() - trimmed.len() <= 3
             && trimmed.len() - rest.len() >= self.length
-            && rest.trim().is_empty()
+            && rest.trim_ascii().is_empty()
     }
 
     /// Returns whether a line may become the closing fence; showing it would make it flicker.
     fn may_be_closed_by(&self, partial: &str) -> bool {
         let trimmed = partial.trim_start_matches(' ');
-        trimmed.trim_start_matches(self.fence).trim().is_empty()
+        let rest = trimmed.trim_start_matches(self.fence);
+        rest.trim_ascii().is_empty()
     }
 
     fn show(&mut self, line: &str, page: &Page<'_>) -> Vec<String> {
