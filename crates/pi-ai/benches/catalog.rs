@@ -1,4 +1,4 @@
-//! The first lookup of a provider's models: parsing its file of the embedded catalogue. The
+//! The first lookup of a provider's models: unpacking and parsing its file of the embedded catalogue. The
 //! budget is a millisecond for the largest, which is what a start-up with a model pays.
 
 use divan::Bencher;
