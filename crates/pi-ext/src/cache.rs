@@ -3,10 +3,13 @@
 //! An entry is named by the hash of the source, of what the preparation depends on, and of our
 //! version; it carries a checksum. Whatever is wrong with an entry or its folder, the file is
 //! prepared again: the cache can only save time.
+//!
+//! Whoever writes an extension adds an entry with every save, so the oldest ones go when there is too much.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest as _, Sha256};
@@ -16,8 +19,14 @@ use crate::typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};
 /// Raised when the preparation changes, so that entries of older programs are not read.
 const FORMAT: &str = "2";
 
+/// How large the folder may grow before the oldest half of it goes; far more than any set of extensions needs.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// Tells files of one process apart while they are written.
 static TEMPORARY: AtomicU64 = AtomicU64::new(0);
+
+/// The first entry that a process writes pays for a look at the others.
+static LOOK_AT_SIZE: Once = Once::new();
 
 /// Prepares sources, remembering the results in a folder.
 #[derive(Debug, Clone, Default)]
@@ -56,6 +65,7 @@ impl SourceCache {
         if let Err(error) = write(&entry, &prepared) {
             tracing::debug!(path = %entry.display(), %error, "a prepared extension was not cached");
         }
+        LOOK_AT_SIZE.call_once(|| remove_oldest(folder, MOST_BYTES));
         Ok(prepared)
     }
 }
@@ -117,11 +127,62 @@ fn write(entry: &Path, prepared: &PreparedSource) -> std::io::Result<()> {
     renamed
 }
 
+/// Removes the oldest files of a folder that holds more than `most` bytes, until it holds half of that. What cannot
+/// be looked at or removed stays.
+fn remove_oldest(folder: &Path, most: u64) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<_> = entries
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            let written = metadata.modified().ok()?;
+            Some((written, metadata.len(), entry.path()))
+        })
+        .collect();
+    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+    if total <= most {
+        return;
+    }
+    files.sort_unstable();
+    for (_, size, file) in files {
+        if total <= most / 2 {
+            break;
+        }
+        if std::fs::remove_file(file).is_ok() {
+            total -= size;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use pretty_assertions::assert_eq;
 
     use super::*;
+
+    #[test]
+    fn the_oldest_entries_go_when_there_is_too_much() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        for age in 0..10 {
+            let mut file =
+                std::fs::File::create(folder.path().join(format!("{age}.json"))).unwrap();
+            file.write_all(&[b'x'; 100]).unwrap();
+            file.set_modified(now - Duration::from_secs(age)).unwrap();
+        }
+        let left = || {
+            let entries = std::fs::read_dir(folder.path()).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        remove_oldest(folder.path(), 1000);
+        assert_eq!(left().len(), 10);
+        remove_oldest(folder.path(), 900);
+        assert_eq!(left(), ["0.json", "1.json", "2.json", "3.json"]);
+        remove_oldest(&folder.path().join("nowhere"), 0);
+    }
 
     fn only_entry(folder: &Path) -> PathBuf {
         let mut entries = std::fs::read_dir(folder).unwrap();
