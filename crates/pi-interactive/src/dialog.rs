@@ -53,6 +53,8 @@ pub(crate) enum DialogNews {
         /// Whether the search is over.
         finished: bool,
     },
+    /// A session's file has the name that was asked for.
+    SessionRenamed,
     /// A session's file is gone.
     SessionDeleted(std::path::PathBuf),
     /// A sign-in has something to show.

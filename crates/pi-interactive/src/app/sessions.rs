@@ -91,13 +91,10 @@ impl App {
     }
 
     fn after_rename(&mut self, renamed: Result<(), SessionError>) {
-        match renamed {
-            Ok(()) => self.list_sessions(SessionScope::Project),
-            Err(error) => {
-                let news = DialogNews::Failed(pi_runtime::describe_error(&error));
-                self.feed_dialog(news);
-            }
-        }
+        self.feed_dialog(match renamed {
+            Ok(()) => DialogNews::SessionRenamed,
+            Err(error) => DialogNews::Failed(pi_runtime::describe_error(&error)),
+        });
     }
 
     /// Deletes a session that is not the live one.

@@ -58,7 +58,6 @@ impl Order {
 /// What is known of a scope's sessions.
 #[derive(Debug, Default)]
 struct Listing {
-    asked: bool,
     sessions: Vec<Arc<SessionInfo>>,
     loaded: usize,
     total: usize,
@@ -77,6 +76,8 @@ pub(crate) struct ResumeDialog {
     current: Option<PathBuf>,
     now_ms: i64,
     scope: SessionScope,
+    /// Whose sessions were asked for last: there is one search at a time, and the next one ends it.
+    searched: SessionScope,
     here: Listing,
     everywhere: Listing,
     order: Order,
@@ -98,10 +99,8 @@ impl ResumeDialog {
             current,
             now_ms,
             scope: SessionScope::Project,
-            here: Listing {
-                asked: true,
-                ..Listing::default()
-            },
+            searched: SessionScope::Project,
+            here: Listing::default(),
             everywhere: Listing::default(),
             order: Order::Threads,
             named_only: false,
@@ -196,13 +195,15 @@ impl ResumeDialog {
             SessionScope::Project => SessionScope::All,
             SessionScope::All => SessionScope::Project,
         };
-        let scope = self.scope;
-        let listing = self.listing_of(scope);
-        if !listing.asked {
-            listing.asked = true;
-            outbox.send(Intent::ListSessions(scope));
+        if !self.listing().finished && self.searched != self.scope {
+            self.search_again(outbox);
         }
         self.list_again();
+    }
+
+    fn search_again(&mut self, outbox: &mut Outbox) {
+        self.searched = self.scope;
+        outbox.send(Intent::ListSessions(self.scope));
     }
 
     fn start_deleting(&mut self) {
@@ -458,10 +459,11 @@ impl Pane for ResumeDialog {
                 self.forget(&path);
                 self.message = Some((ColorToken::Success, "The session is deleted.".to_owned()));
             }
+            DialogNews::SessionRenamed => self.search_again(outbox),
             DialogNews::Failed(cause) => {
                 self.message = Some((ColorToken::Error, cause));
                 // A name that was shown may not have been written.
-                outbox.send(Intent::ListSessions(self.scope));
+                self.search_again(outbox);
             }
             _ => {}
         }

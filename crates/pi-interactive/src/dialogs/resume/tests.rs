@@ -221,6 +221,36 @@ fn renaming_shows_the_new_name_at_once() {
 }
 
 #[test]
+fn a_new_name_is_looked_for_where_the_user_looks() {
+    let mut stage = stage();
+    stage.press("tab");
+    stage.feed(found(SessionScope::All, sessions()));
+    stage.intents();
+    stage.feed(DialogNews::SessionRenamed);
+    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
+}
+
+#[test]
+fn a_search_that_another_ended_begins_again() {
+    let look = Look::for_tests();
+    let mut stage = Terminal::new(&look, ResumeDialog::open(look.clone(), None, NOW));
+    stage.intents();
+    stage.press("tab");
+    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
+    stage.press("tab");
+    let here = Intent::ListSessions(SessionScope::Project);
+    assert_eq!(stage.intents(), [here.clone()]);
+    stage.feed(found(SessionScope::Project, sessions()));
+    stage.press("tab tab");
+    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
+    // The one for all folders is under way, and reading a name again ends it.
+    stage.feed(DialogNews::SessionRenamed);
+    assert_eq!(stage.intents(), [here]);
+    stage.press("tab");
+    assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
+}
+
+#[test]
 fn what_fails_is_told_and_the_list_is_read_again() {
     let mut stage = stage();
     stage.feed(DialogNews::Failed("the disk is full".to_owned()));
