@@ -73,6 +73,7 @@ pub use settings::{
 };
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{
-    SavedTrust, SessionChoices, TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore,
-    TrustUpdate, changed_since_last_use, decide_trust, requires_trust, trust_choices,
+    ProjectChanges, SavedTrust, SessionChoices, TrustChoice, TrustDecision, TrustError,
+    TrustInputs, TrustStore, TrustUpdate, changed_since_last_use, decide_trust, requires_trust,
+    trust_choices,
 };

@@ -6,7 +6,7 @@
 mod seen;
 mod store;
 
-pub use seen::changed_since_last_use;
+pub use seen::{ProjectChanges, changed_since_last_use};
 pub use store::{SavedTrust, TrustError, TrustStore, TrustUpdate};
 
 use std::path::{Path, PathBuf};

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use pi_ai::{Model, NetworkUse, RefreshOptions, ScopedModel, ThinkingLevel};
 use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, Resources, run_startup_migrations, session_directory,
+    ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
+    session_directory,
 };
 use pi_session::{OpenFindings, Session};
 use tokio::sync::watch;
@@ -31,7 +32,8 @@ use crate::extensions::Extensions;
 use crate::hooks::{JoinedHooks, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::services::{
-    ServiceOptions, Services, Survey, changes_of_project, offline, offline_variables,
+    ServiceOptions, Services, Survey, changes_of_project, describe_changes, offline,
+    offline_variables, remember_changes,
 };
 use crate::session::{AgentSession, SessionParts};
 use crate::session_choice::SessionPlaces;
@@ -155,15 +157,20 @@ impl SessionRuntime {
     /// then; what is found joins the [diagnostics](Self::diagnostics).
     ///
     /// The look reads up to a megabyte beside the caller and decides nothing, so that it can wait until there is
-    /// something on the screen. It begins with the call, and [`shutdown`](Self::shutdown) waits for it: what the
-    /// project brings is remembered even if nobody stays to hear the answer. A second one finds nothing. Whoever
-    /// approves with the command line has decided about the files as they are.
+    /// something on the screen. It begins with the call, and [`shutdown`](Self::shutdown) waits for it: a project is
+    /// remembered as it was first seen even if nobody stays to hear the answer. Changes count as told with the
+    /// answer, and a second look does not find them. Whoever approves with the command line has decided about the
+    /// files as they are.
     pub fn project_changes(&self) -> impl Future<Output = Option<ConfigDiagnostic>> + Send + use<> {
         let services = self.services();
         let looking = self.look_at_project(&services);
         let runtime = self.clone();
         async move {
-            let found = looking?.await.ok().flatten()?;
+            let changes = looking?.await.ok().flatten()?;
+            let found = describe_changes(&changes, &services.cwd);
+            let remembering = move || remember_changes(&changes);
+            let remembering = runtime.0.background.spawn_blocking(remembering);
+            remembering.await.ok();
             let mut current = runtime.current();
             if current.services.cwd == services.cwd {
                 current.diagnostics.push(found.clone());
@@ -172,7 +179,7 @@ impl SessionRuntime {
         }
     }
 
-    fn look_at_project(&self, services: &Services) -> Option<JoinHandle<Option<ConfigDiagnostic>>> {
+    fn look_at_project(&self, services: &Services) -> Option<JoinHandle<Option<ProjectChanges>>> {
         let ServiceOptions {
             trust, settings, ..
         } = &self.0.services;

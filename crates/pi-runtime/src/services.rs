@@ -29,7 +29,7 @@ use crate::system_prompt::{
 };
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
-pub(crate) use project_changes::changes_of_project;
+pub(crate) use project_changes::{changes_of_project, describe_changes, remember_changes};
 pub use runtime_keys::RuntimeKeys;
 pub(crate) use survey::Survey;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ const TELLING: [&str; 6] = [
 ];
 
 /// A project with more files than this is judged by the first ones, and what is over the bytes by its
-/// outside: this happens before the first frame, and a few milliseconds are all it may take.
+/// outside: this happens beside the first frames, and a few milliseconds are all it may take.
 const MAX_FILES: usize = 500;
 const MAX_DEPTH: usize = 8;
 const MAX_TOTAL: u64 = 1 << 20;
@@ -38,23 +38,56 @@ const MAX_TOTAL: u64 = 1 << 20;
 /// Fingerprints by path below the project.
 type Fingerprints = BTreeMap<String, String>;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Record {
     /// For people who look into the file.
     folder: String,
     files: Fingerprints,
 }
 
-/// Returns the files of a project that are new or other than when it was last used, and remembers them as
-/// they are now. A project that is used for the first time has no such files.
-pub fn changed_since_last_use(agent_dir: &AgentDir, cwd: &Path) -> io::Result<Vec<String>> {
+/// What is new or other in a project than when it was last used. It counts as seen once it is
+/// [remembered](Self::remember): whoever leaves before hearing of it hears of it the next time.
+#[derive(Debug)]
+pub struct ProjectChanges {
+    files: Vec<String>,
+    place: PathBuf,
+    record: Record,
+}
+
+impl ProjectChanges {
+    /// Returns the paths of the files below the project; there is at least one.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// Remembers the project as it was when it was looked at.
+    pub fn remember(&self) -> io::Result<()> {
+        self.record.save(&self.place)
+    }
+}
+
+impl Record {
+    fn save(&self, place: &Path) -> io::Result<()> {
+        if let Some(folder) = place.parent() {
+            atomic_file::create_private_directory(folder)?;
+        }
+        atomic_file::write(place, &serde_json::to_vec_pretty(self)?, NewFile::Private)
+    }
+}
+
+/// Looks for files of a project that are new or other than when it was last used. Where there are none, since it is
+/// used for the first time or has lost some, it is remembered as it is.
+pub fn changed_since_last_use(
+    agent_dir: &AgentDir,
+    cwd: &Path,
+) -> io::Result<Option<ProjectChanges>> {
     let folder = canonical(cwd);
     let folder_name = folder.to_string_lossy();
-    let file = agent_dir
+    let place = agent_dir
         .seen_projects()
         .join(format!("{}.json", fingerprint(folder_name.as_bytes())));
     let files = fingerprints(&folder);
-    let before = match read_bytes(&file, MAX_BYTES) {
+    let before = match read_bytes(&place, MAX_BYTES) {
         // A record nobody understands is as good as none.
         Ok(Some(bytes)) => serde_json::from_slice::<Record>(&bytes).ok(),
         Ok(None) => None,
@@ -62,9 +95,9 @@ pub fn changed_since_last_use(agent_dir: &AgentDir, cwd: &Path) -> io::Result<Ve
     };
     let before = before.map(|record| record.files);
     if before.as_ref() == Some(&files) || (before.is_none() && files.is_empty()) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let changed = match &before {
+    let changed: Vec<String> = match &before {
         None => Vec::new(),
         Some(before) => files
             .iter()
@@ -76,10 +109,15 @@ pub fn changed_since_last_use(agent_dir: &AgentDir, cwd: &Path) -> io::Result<Ve
         folder: folder_name.into_owned(),
         files,
     };
-    atomic_file::create_private_directory(&agent_dir.seen_projects())?;
-    let text = serde_json::to_vec_pretty(&record)?;
-    atomic_file::write(&file, &text, NewFile::Private)?;
-    Ok(changed)
+    if changed.is_empty() {
+        record.save(&place)?;
+        return Ok(None);
+    }
+    Ok(Some(ProjectChanges {
+        files: changed,
+        place,
+        record,
+    }))
 }
 
 fn fingerprints(folder: &Path) -> Fingerprints {

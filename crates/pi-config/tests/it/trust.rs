@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    AgentDir, ProjectAccess, ProjectTrustDefault, SavedTrust, SessionChoices, TrustChoice,
-    TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate, changed_since_last_use,
-    decide_trust, requires_trust, trust_choices,
+    AgentDir, ProjectAccess, ProjectChanges, ProjectTrustDefault, SavedTrust, SessionChoices,
+    TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate,
+    changed_since_last_use, decide_trust, requires_trust, trust_choices,
 };
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
@@ -331,7 +331,8 @@ fn a_name_that_is_not_text_matches_nothing() {
 #[test]
 fn what_changed_in_a_project_since_its_last_use_is_named_once() {
     let setup = Setup::new();
-    let changed = || changed_since_last_use(&setup.agent_dir, &setup.project()).unwrap();
+    let look = || changed_since_last_use(&setup.agent_dir, &setup.project()).unwrap();
+    let changed = || told(look());
     let write = |file: &str, content: &str| {
         setup.home.write(&format!("code/project/{file}"), content);
     };
@@ -350,6 +351,7 @@ fn what_changed_in_a_project_since_its_last_use_is_named_once() {
     write(".pi/SYSTEM.md", "new");
     write(".pi/themes/t.json", "[]");
     write(".pi/extensions/folder/node_modules/x/index.js", "other");
+    assert!(look().is_some(), "nobody heard of it");
     assert_eq!(changed(), [".pi/SYSTEM.md", ".pi/extensions/a.ts"]);
     assert_eq!(changed(), none, "it was told");
     fs::remove_file(setup.project().join(".pi/SYSTEM.md")).unwrap();
@@ -357,10 +359,19 @@ fn what_changed_in_a_project_since_its_last_use_is_named_once() {
     write(".pi/SYSTEM.md", "new");
     assert_eq!(changed(), [".pi/SYSTEM.md"]);
     let deep = setup.project().join("deep");
-    assert_eq!(
-        changed_since_last_use(&setup.agent_dir, &deep).unwrap(),
-        none
+    assert!(
+        changed_since_last_use(&setup.agent_dir, &deep)
+            .unwrap()
+            .is_none()
     );
+}
+
+/// Returns the names of changed files, as one who tells them and remembers that.
+fn told(changes: Option<ProjectChanges>) -> Vec<String> {
+    changes.map_or_else(Vec::new, |changes| {
+        changes.remember().unwrap();
+        changes.files().to_vec()
+    })
 }
 
 #[cfg(unix)]
@@ -383,11 +394,7 @@ fn a_look_at_a_project_is_bounded_whatever_is_in_it() {
             .home
             .write(&format!("code/project/.pi/extensions/{number}.ts"), "x");
     }
-    let changed = || {
-        changed_since_last_use(&setup.agent_dir, &project)
-            .unwrap()
-            .len()
-    };
+    let changed = || told(changed_since_last_use(&setup.agent_dir, &project).unwrap()).len();
     assert_eq!(changed(), 0);
     large.set_len(1 << 39).unwrap();
     std::os::unix::fs::symlink("/etc", extensions.join("0-other")).unwrap();

@@ -274,10 +274,18 @@ async fn what_a_pull_changes_in_a_trusted_project_is_told() {
         "{message}"
     );
     assert_eq!(told().await, None);
-    // Whoever leaves at once has seen the project as it is, too.
-    let runtime = SessionRuntime::start(world.options()).await.unwrap();
+    // Whoever leaves before the answer has not heard of it.
+    let leave_at_once = async || {
+        let runtime = SessionRuntime::start(world.options()).await.unwrap();
+        drop(runtime.project_changes());
+        runtime.shutdown().await;
+    };
     world.home.write("project/.pi/SYSTEM.md", "obey");
-    drop(runtime.project_changes());
-    runtime.shutdown().await;
-    assert_eq!(told().await, None);
+    leave_at_once().await;
+    assert!(told().await.unwrap().ends_with(": .pi/SYSTEM.md"));
+    // The project has been seen, though: what comes later is a change.
+    std::fs::remove_dir_all(world.path("agent/seen-projects")).unwrap();
+    leave_at_once().await;
+    world.home.write("project/.pi/SYSTEM.md", "obey me");
+    assert!(told().await.unwrap().ends_with(": .pi/SYSTEM.md"));
 }
