@@ -1,16 +1,12 @@
 //! Packs the model catalogue (`data/models/`) and lists it for `src/catalog.rs`.
 //!
-//! The lists of the providers repeat themselves: packed they are a fourteenth of their size in the binary. Each is
-//! packed by itself, so that a start unpacks only those of the providers it asks for.
+//! Each provider's list is packed by itself, so that a start unpacks only those of the providers it asks for.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -26,13 +22,18 @@ fn pack_all(models: &Path, output: &Path) -> io::Result<()> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(models)? {
         let file = entry?.path();
-        let provider = file.file_stem().unwrap_or_default();
-        files.insert(provider.to_string_lossy().into_owned(), file);
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            let provider = file.file_stem().unwrap_or_default();
+            files.insert(provider.to_string_lossy().into_owned(), file);
+        }
     }
     let mut table = format!("static CATALOGUE: [Entry; {}] = [\n", files.len());
     for (provider, file) in files {
         let packed = format!("{provider}.deflate");
-        pack(&fs::read(file)?, &output.join(&packed))?;
+        pi_packed::pack(&fs::read(file)?, &output.join(&packed))?;
         writeln!(
             table,
             "Entry::packed({provider:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{packed}\"))),"
@@ -41,10 +42,4 @@ fn pack_all(models: &Path, output: &Path) -> io::Result<()> {
     }
     table.push_str("];\n");
     File::create(output.join("catalogue.rs"))?.write_all(table.as_bytes())
-}
-
-fn pack(text: &[u8], packed: &Path) -> io::Result<()> {
-    let mut encoder = DeflateEncoder::new(File::create(packed)?, Compression::best());
-    encoder.write_all(text)?;
-    encoder.finish().map(drop)
 }

@@ -9,7 +9,7 @@
 //!
 //! `js/node_host/x.js` stands for the module `pi:x` where extensions run on Node. That host is given text, since
 //! Node reads no bytecode of ours: those files, and the modules that are the same wherever they run. Few start that
-//! host, so the text is packed: a JSON object of all of it by name.
+//! host, so the text is packed.
 //!
 //! What such a file only passes on is listed by its origin, and what it brings itself becomes a module
 //! of its own (`pi:modules/x/own`): an extension that asks for some names loads what those need.
@@ -18,8 +18,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::{CatchResultExt as _, Context, Ctx, Module, Runtime, WriteOptions};
 
@@ -113,11 +111,11 @@ fn pack_for_node(
     let shared = sources
         .iter()
         .filter(|(name, _)| FOR_NODE.iter().any(|prefix| name.starts_with(prefix)));
-    let all: BTreeMap<&String, &String> = shared.chain(node_host).collect();
-    let file = std::fs::File::create(output.join("node_sources.deflate"))?;
-    let mut encoder = DeflateEncoder::new(file, Compression::best());
-    serde_json::to_writer(&mut encoder, &all)?;
-    encoder.finish().map(drop)
+    let all = shared.chain(node_host);
+    let all = all
+        .map(|(name, source)| (name.clone(), source.clone()))
+        .collect();
+    pi_packed::pack_texts(&all, &output.join("node_sources.deflate"))
 }
 
 fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {

@@ -1,6 +1,6 @@
 //! Packs the manual, and tells the linker how to make the program small to start and small on disk.
 //!
-//! The manual and the changelog are packed together as a JSON object, text by name; `src/manual.rs` unpacks it.
+//! `src/manual.rs` unpacks the manual and the changelog.
 //!
 //! A start runs a few thousand of the program's functions. Scattered all over it they bring half of it
 //! into memory, since the system loads code in pieces of 64 KiB; side by side they are a few pieces.
@@ -9,13 +9,10 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
 
 const ORDER: &str = "start.order";
 const WITHOUT_UNWINDING: &str = "without-unwinding.ld";
@@ -42,10 +39,7 @@ fn pack_manual() -> io::Result<()> {
     for read in [manual, changelog] {
         println!("cargo::rerun-if-changed={}", read.display());
     }
-    let file = File::create(folder("OUT_DIR").join("manual.deflate"))?;
-    let mut encoder = DeflateEncoder::new(file, Compression::best());
-    serde_json::to_writer(&mut encoder, &texts)?;
-    encoder.finish().map(drop)
+    pi_packed::pack_texts(&texts, &folder("OUT_DIR").join("manual.deflate"))
 }
 
 fn name_of(file: &Path) -> String {
@@ -56,8 +50,8 @@ fn name_of(file: &Path) -> String {
 fn tell_linker() {
     println!("cargo::rerun-if-changed={ORDER}");
     println!("cargo::rerun-if-changed={WITHOUT_UNWINDING}");
-    if target("OS") == "linux" {
-        // Full RELRO; see `.cargo/config.toml` for why it is not left to the compiler.
+    if rustc_flags().contains("relro-level=partial") {
+        // What this leaves out of full RELRO; see `.cargo/config.toml`.
         tell("-z,now");
     }
     if !is_linked_by_lld() || env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
@@ -80,14 +74,15 @@ fn tell(option: &str) {
     println!("cargo::rustc-link-arg-bins=-Wl,{option}");
 }
 
-fn target(part: &str) -> String {
-    env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default()
+fn rustc_flags() -> String {
+    env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default()
 }
 
 /// Tells whether the toolchain's own lld links, which alone knows the option: the default of one target,
 /// unless somebody chose another linker.
 fn is_linked_by_lld() -> bool {
-    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
+    let flags = rustc_flags();
     let chosen = env::var_os("RUSTC_LINKER").is_some()
         || ["linker", "fuse-ld"]
             .iter()

@@ -1,5 +1,5 @@
 //! The first lookup of a provider's models: unpacking and parsing its file of the embedded catalogue. The
-//! budget is a millisecond for the largest, which is what a start-up with a model pays.
+//! budget is about a millisecond for the largest, which is what a start-up with a model of it pays.
 
 use divan::Bencher;
 

@@ -4,10 +4,9 @@
 //! asked for, and then only its own file, once.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::sync::{Arc, OnceLock};
 
-use flate2::bufread::DeflateDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -34,9 +33,7 @@ impl Entry {
     }
 
     fn text(&self) -> io::Result<String> {
-        let mut text = String::new();
-        DeflateDecoder::new(self.packed).read_to_string(&mut text)?;
-        Ok(text)
+        pi_packed::unpack(self.packed)
     }
 }
 

@@ -1,11 +1,8 @@
 //! What the loader on Node asks for: our modules as text, and the files Node cannot find or read by itself.
 
-use std::collections::HashMap;
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
-use flate2::bufread::DeflateDecoder;
+use pi_packed::PackedTexts;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,29 +12,18 @@ use crate::host::HostError;
 use crate::resolver::{ImportKind, Resolver, Target};
 use crate::typescript::SourceFormat;
 
-/// Our modules, as the build packed them.
-static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/node_sources.deflate"));
-
 /// Our modules by name. Whoever starts a host on Node needs most of them.
-static SOURCES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
-    unpack().unwrap_or_else(|error| {
-        tracing::error!(%error, "the embedded modules for Node are broken");
-        HashMap::new()
-    })
-});
-
-fn unpack() -> io::Result<HashMap<String, String>> {
-    let mut text = String::new();
-    DeflateDecoder::new(PACKED).read_to_string(&mut text)?;
-    Ok(serde_json::from_str(&text)?)
-}
+static SOURCES: PackedTexts = PackedTexts::new(include_bytes!(concat!(
+    env!("OUT_DIR"),
+    "/node_sources.deflate"
+)));
 
 /// A package that has types alone.
 const NOTHING: &str = "pi:nothing";
 
 /// Returns the text of a module of ours.
 pub(super) fn source(name: &str) -> Option<&'static str> {
-    SOURCES.get(name).map(String::as_str)
+    SOURCES.get(name)
 }
 
 /// Answers the loader.

@@ -13,7 +13,7 @@ pub(super) struct Topic {
     keywords: &'static [&'static str],
 }
 
-/// Defines a page by the name of its file.
+/// Names a page by its file, with what it is about.
 const fn topic(
     name: &'static str,
     about: &'static str,
@@ -275,6 +275,7 @@ mod tests {
     fn pages_show_no_marks() {
         for topic in &TOPICS {
             let text = topic.text();
+            assert!(!text.is_empty(), "{}", topic.name);
             assert!(!text.contains("<!--"), "{}", topic.name);
             let mut fences = text.lines().filter(|line| line.starts_with("```"));
             assert!(fences.all(|line| !line.contains(' ')), "{}", topic.name);

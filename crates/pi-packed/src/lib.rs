@@ -1,0 +1,99 @@
+//! Texts that travel packed in the binary: build scripts pack them into files for `include_bytes!`, and the
+//! program unpacks them when it first asks.
+//!
+//! This is for texts that a start does not need; packed they are a third to a fourteenth of their size.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use flate2::Compression;
+use flate2::bufread::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+
+/// Packs a text into a file.
+pub fn pack(text: &[u8], file: &Path) -> io::Result<()> {
+    let mut encoder = DeflateEncoder::new(File::create(file)?, Compression::best());
+    encoder.write_all(text)?;
+    encoder.finish().map(drop)
+}
+
+/// Packs texts with their names into one file, as a JSON object.
+pub fn pack_texts(texts: &BTreeMap<String, String>, file: &Path) -> io::Result<()> {
+    pack(&serde_json::to_vec(texts)?, file)
+}
+
+/// Returns a text that [`pack`] packed.
+pub fn unpack(packed: &[u8]) -> io::Result<String> {
+    let mut text = String::new();
+    DeflateDecoder::new(packed).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Texts by their names, unpacked together when the first one is asked for.
+#[derive(Debug)]
+pub struct PackedTexts {
+    packed: &'static [u8],
+    texts: OnceLock<HashMap<String, String>>,
+}
+
+impl PackedTexts {
+    /// Takes what [`pack_texts`] packed.
+    pub const fn new(packed: &'static [u8]) -> Self {
+        Self {
+            packed,
+            texts: OnceLock::new(),
+        }
+    }
+
+    /// Returns a text by its name. Bytes that no build packed hold none.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let texts = self
+            .texts
+            .get_or_init(|| unpack_texts(self.packed).unwrap_or_default());
+        texts.get(name).map(String::as_str)
+    }
+}
+
+fn unpack_texts(packed: &[u8]) -> io::Result<HashMap<String, String>> {
+    Ok(serde_json::from_str(&unpack(packed)?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn what_was_packed_is_unpacked() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("packed");
+        let text = "the same again, ".repeat(1000);
+        pack(text.as_bytes(), &file).unwrap();
+        let packed = std::fs::read(&file).unwrap();
+        assert!(packed.len() < text.len() / 14, "{}", packed.len());
+        assert_eq!(unpack(&packed).unwrap(), text);
+    }
+
+    #[test]
+    fn texts_are_found_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("packed");
+        let texts = [("a", "α\n\"β\""), ("b", "")];
+        let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        pack_texts(&BTreeMap::from(texts), &file).unwrap();
+        let packed = PackedTexts::new(std::fs::read(&file).unwrap().leak());
+        assert_eq!(packed.get("a"), Some("α\n\"β\""));
+        assert_eq!(packed.get("b"), Some(""));
+        assert_eq!(packed.get("c"), None);
+    }
+
+    #[test]
+    fn bytes_of_others_hold_no_text() {
+        assert!(unpack(b"\xff\xff\xff").is_err());
+        assert_eq!(PackedTexts::new(b"\xff\xff\xff").get("a"), None);
+    }
+}
