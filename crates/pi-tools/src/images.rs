@@ -312,14 +312,15 @@ impl Pixels {
     /// steps between are, and its machine code, of which there is much, exists once for every kind of source.
     fn resized(&mut self, width: u32, height: u32) -> Option<DynamicImage> {
         let (from_width, from_height) = self.image.dimensions();
-        let source = TypedImage::<U8x4>::from_buffer(from_width, from_height, &mut self.image);
+        let source = &mut self.image;
+        let source = TypedImage::<U8x4>::from_buffer(from_width, from_height, source).ok()?;
         let mut image = RgbaImage::new(width, height);
         let mut target = TypedImage::<U8x4>::from_buffer(width, height, &mut image).ok()?;
         let options = ResizeOptions::new()
             .resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3))
             .use_alpha(!self.is_opaque);
         Resizer::new()
-            .resize_typed(&source.ok()?, &mut target, &options)
+            .resize_typed(&source, &mut target, &options)
             .ok()?;
         let image = DynamicImage::from(image);
         Some(if self.is_opaque {

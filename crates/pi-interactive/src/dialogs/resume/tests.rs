@@ -238,14 +238,19 @@ fn a_search_that_another_ended_begins_again() {
     stage.press("tab");
     assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
     stage.press("tab");
-    let here = Intent::ListSessions(SessionScope::Project);
-    assert_eq!(stage.intents(), [here.clone()]);
+    assert_eq!(
+        stage.intents(),
+        [Intent::ListSessions(SessionScope::Project)]
+    );
     stage.feed(found(SessionScope::Project, sessions()));
     stage.press("tab tab");
     assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
     // The one for all folders is under way, and reading a name again ends it.
     stage.feed(DialogNews::SessionRenamed);
-    assert_eq!(stage.intents(), [here]);
+    assert_eq!(
+        stage.intents(),
+        [Intent::ListSessions(SessionScope::Project)]
+    );
     stage.press("tab");
     assert_eq!(stage.intents(), [Intent::ListSessions(SessionScope::All)]);
 }

@@ -126,7 +126,7 @@ impl Stream {
         parse(text, reading)
     }
 
-    /// Keeps the definitions of what is finished: all before `end`. The first one of a name counts.
+    /// Keeps the definitions of what is finished: all before `end`. Of those, the first one of a name counts.
     fn learn(&mut self, definitions: Vec<Definition>, end: usize) {
         for definition in definitions {
             if definition.start < end {
