@@ -22,6 +22,6 @@ manual:
 bench:
     cargo bench --workspace
 
-# Rewrites the model catalogue from the data files of an installed reference or a models.dev document.
+# Rewrites the model catalog from the data files of an installed reference or a models.dev document.
 models from:
     cargo xtask models --from {{from}}

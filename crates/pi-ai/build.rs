@@ -1,4 +1,4 @@
-//! Packs the model catalogue (`data/models/`) and lists it for `src/catalog.rs`.
+//! Packs the model catalog (`data/models/`) and lists it for `src/catalog.rs`.
 //!
 //! Each provider's list is packed by itself, so that a start unpacks only those of the providers it asks for.
 
@@ -14,7 +14,7 @@ fn main() {
     let folder = |variable: &str| PathBuf::from(std::env::var_os(variable).unwrap_or_default());
     let models = folder("CARGO_MANIFEST_DIR").join("data").join("models");
     if let Err(error) = pack_all(&models, &folder("OUT_DIR")) {
-        println!("cargo::error=packing the model catalogue: {error}");
+        println!("cargo::error=packing the model catalog: {error}");
     }
 }
 
@@ -30,7 +30,7 @@ fn pack_all(models: &Path, output: &Path) -> io::Result<()> {
             files.insert(provider.to_string_lossy().into_owned(), file);
         }
     }
-    let mut table = format!("static CATALOGUE: [Entry; {}] = [\n", files.len());
+    let mut table = format!("static CATALOG: [Entry; {}] = [\n", files.len());
     for (provider, file) in files {
         let packed = format!("{provider}.deflate");
         pi_packed::pack(&fs::read(file)?, &output.join(&packed))?;
@@ -41,5 +41,5 @@ fn pack_all(models: &Path, output: &Path) -> io::Result<()> {
         .map_err(io::Error::other)?;
     }
     table.push_str("];\n");
-    File::create(output.join("catalogue.rs"))?.write_all(table.as_bytes())
+    File::create(output.join("catalog.rs"))?.write_all(table.as_bytes())
 }

@@ -78,7 +78,7 @@ fn rustc_flags() -> String {
     env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default()
 }
 
-/// Tells whether the toolchain's own lld links, which alone knows the option: the default of one target,
+/// Returns whether the toolchain's own lld links, which alone knows the option: the default of one target,
 /// unless somebody chose another linker.
 fn is_linked_by_lld() -> bool {
     let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
@@ -90,7 +90,7 @@ fn is_linked_by_lld() -> bool {
     !chosen && target("OS") == "linux" && target("ARCH") == "x86_64" && target("ENV") == "gnu"
 }
 
-/// Tells whether the C library here loads relocations in their packed form, a hundredth of their size: glibc does
+/// Returns whether the C library here loads relocations in their packed form, a hundredth of their size: glibc does
 /// from 2.36. A program that shall run with an older one is built where that is installed, as for its symbols.
 fn loads_packed_relocations() -> bool {
     let asked = Command::new("getconf").arg("GNU_LIBC_VERSION").output();

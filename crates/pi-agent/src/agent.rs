@@ -70,7 +70,6 @@ pub trait Listener: Send + Sync {
 
 /// What an agent starts with.
 pub struct AgentOptions {
-    /// Reaches the model.
     pub models: Arc<dyn ModelStream>,
     /// The model to ask.
     pub model: Arc<Model>,
@@ -90,7 +89,6 @@ pub struct AgentOptions {
     pub execution_mode: ExecutionMode,
     /// How requests are made; cancellation and thinking level are the loop's.
     pub stream_options: StreamOptions,
-    /// The clock.
     pub env: Env,
 }
 
@@ -333,7 +331,7 @@ impl Agent {
         self.core.lock().machine.transcript.len()
     }
 
-    /// Tells whether anything waits in the queues.
+    /// Returns whether anything waits in the queues.
     pub fn has_queued_messages(&self) -> bool {
         let state = self.core.lock();
         !state.machine.steering.is_empty() || !state.machine.follow_ups.is_empty()
@@ -408,7 +406,6 @@ impl Agent {
 /// A look at an agent.
 #[derive(Debug, Clone)]
 pub struct AgentState {
-    /// The transcript.
     pub messages: Vec<SharedMessage>,
     /// The model in use.
     pub model: Arc<Model>,

@@ -23,7 +23,6 @@ pub type SharedMessage = Arc<AgentMessage>;
 )]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// A run begins.
     AgentStart,
     /// A run is over; nothing follows.
     AgentEnd {
@@ -34,7 +33,6 @@ pub enum AgentEvent {
     TurnStart,
     /// A turn is over.
     TurnEnd {
-        /// The model's answer.
         message: SharedMessage,
         /// The results of its tool calls.
         tool_results: Vec<SharedMessage>,
@@ -49,28 +47,22 @@ pub enum AgentEvent {
         /// The answer so far.
         #[serde(rename = "usage", serialize_with = "usage_of")]
         message: LiveMessage,
-        /// What is new.
         assistant_message_event: AssistantMessageEvent,
     },
     /// A message is complete and part of the transcript.
     MessageEnd {
-        /// The whole message.
         message: SharedMessage,
     },
     /// A tool call is about to be checked and run.
     ToolExecutionStart {
-        /// The call.
         tool_call_id: String,
-        /// The tool.
         tool_name: String,
         /// The arguments as the model gave them.
         args: Value,
     },
     /// A running tool has something to show.
     ToolExecutionUpdate {
-        /// The call.
         tool_call_id: String,
-        /// The tool.
         tool_name: String,
         /// The arguments as the model gave them.
         args: Value,
@@ -79,13 +71,9 @@ pub enum AgentEvent {
     },
     /// A tool call is over.
     ToolExecutionEnd {
-        /// The call.
         tool_call_id: String,
-        /// The tool.
         tool_name: String,
-        /// Its result.
         result: ToolOutput,
-        /// Whether it failed.
         is_error: bool,
     },
 }

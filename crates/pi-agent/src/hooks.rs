@@ -19,7 +19,6 @@ use crate::turn::{FinishedTurn, TurnDecision};
 /// The loop as a hook sees it.
 #[derive(Clone)]
 pub struct LoopContext {
-    /// The transcript.
     pub messages: Vec<SharedMessage>,
     /// The tools that can run.
     pub tools: Vec<Arc<dyn Tool>>,
@@ -36,11 +35,8 @@ pub struct LoopUpdate {
     pub transcript: Option<Vec<SharedMessage>>,
     /// Messages to append, with events of their own.
     pub messages: Vec<AgentMessage>,
-    /// Other tools.
     pub tools: Option<Vec<Arc<dyn Tool>>>,
-    /// Another model.
     pub model: Option<Arc<Model>>,
-    /// Another thinking level.
     pub thinking_level: Option<ThinkingLevel>,
 }
 
@@ -51,7 +47,6 @@ pub struct PendingCall {
     pub answer: Option<SharedMessage>,
     /// The call as the model made it.
     pub call: ToolCall,
-    /// The checked arguments.
     pub arguments: JsonObject,
 }
 
@@ -72,13 +67,10 @@ pub enum CallVerdict {
 /// What a hook changes in a result; what is absent stays.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResultUpdate {
-    /// Other content.
     pub content: Option<Vec<InputBlock>>,
-    /// Other details.
     pub details: Option<Value>,
     /// Another verdict on whether the call failed.
     pub is_error: Option<bool>,
-    /// Other usage.
     pub usage: Option<Usage>,
     /// Another wish about ending the run.
     pub terminate: Option<bool>,
@@ -89,9 +81,7 @@ pub struct ResultUpdate {
 pub struct FinishedCall {
     /// The call with its checked arguments.
     pub pending: PendingCall,
-    /// Its result.
     pub output: ToolOutput,
-    /// Whether it failed.
     pub is_error: bool,
 }
 

@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueMode {
-    /// All of them.
     All,
-    /// The oldest one.
     #[default]
     OneAtATime,
 }
@@ -47,7 +45,7 @@ impl MessageQueue {
         self.messages.push_back(message);
     }
 
-    /// Tells whether nothing waits.
+    /// Returns whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }

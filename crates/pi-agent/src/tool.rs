@@ -56,7 +56,6 @@ pub trait Tool: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutionMode {
-    /// Side by side.
     #[default]
     Parallel,
     /// One after the other; one such tool makes its whole batch sequential.

@@ -7,7 +7,6 @@ use crate::event::SharedMessage;
 /// A turn that is over but for its `turn_end`.
 #[derive(Debug, Clone)]
 pub struct FinishedTurn {
-    /// The model's answer.
     pub message: SharedMessage,
     /// The results of its tool calls.
     pub tool_results: Vec<SharedMessage>,

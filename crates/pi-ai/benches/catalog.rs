@@ -1,4 +1,4 @@
-//! The first lookup of a provider's models: unpacking and parsing its file of the embedded catalogue. The
+//! The first lookup of a provider's models: unpacking and parsing its file of the embedded catalog. The
 //! budget is about a millisecond for the largest, which is what a start-up with a model of it pays.
 
 use divan::Bencher;
@@ -22,7 +22,7 @@ fn first_lookup(bencher: Bencher<'_, '_>, provider: &str) {
 
 /// All providers, as a search over every model needs them.
 #[divan::bench]
-fn whole_catalogue() -> usize {
+fn whole_catalog() -> usize {
     pi_ai::builtin_providers()
         .iter()
         .map(|info| pi_ai::parse_builtin_models(info.id).len())

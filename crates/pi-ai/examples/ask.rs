@@ -38,7 +38,6 @@ enum Failure {
     Usage(String),
     /// The model did not answer.
     Failed(String),
-    /// Ctrl-C.
     Interrupted,
 }
 

@@ -55,7 +55,6 @@ impl From<Message> for AgentMessage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BashExecutionMessage {
-    /// The command line.
     pub command: String,
     /// What it printed, cut to the limits.
     pub output: String,
@@ -114,7 +113,6 @@ pub struct CustomMessage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryMessage {
-    /// The summary.
     pub summary: String,
     /// The entry the branch ended at; null when it was empty.
     #[serde(default)]
@@ -131,7 +129,6 @@ pub struct BranchSummaryMessage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummaryMessage {
-    /// The summary.
     pub summary: String,
     /// The size of the context before.
     #[serde(default, deserialize_with = "lenient_u64")]

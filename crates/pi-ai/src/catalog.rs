@@ -1,4 +1,4 @@
-//! The embedded model catalogue, parsed for one provider at a time.
+//! The embedded model catalog, parsed for one provider at a time.
 //!
 //! `cargo xtask models` writes the files, and the build packs each. Nothing is read before a provider is
 //! asked for, and then only its own file, once.
@@ -37,12 +37,12 @@ impl Entry {
     }
 }
 
-// `CATALOGUE`: every provider, sorted by name.
-include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
+// `CATALOG`: every provider, sorted by name.
+include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
 fn entry(provider: &str) -> Option<&'static Entry> {
-    let place = CATALOGUE.binary_search_by_key(&provider, |entry| entry.provider);
-    CATALOGUE.get(place.ok()?)
+    let place = CATALOG.binary_search_by_key(&provider, |entry| entry.provider);
+    CATALOG.get(place.ok()?)
 }
 
 /// Returns the models of a built-in provider, sorted by API and id; none for any other id.
@@ -67,7 +67,7 @@ pub fn builtin_model(provider: &str, id: &str) -> Option<Arc<Model>> {
         .cloned()
 }
 
-/// Tells whether a header of a catalogue would make a request pass for another vendor's client.
+/// Returns whether a header of a catalog would make a request pass for another vendor's client.
 /// For the generator; what it writes has none.
 #[doc(hidden)]
 pub fn is_foreign_identity(header: &str) -> bool {
@@ -82,27 +82,27 @@ pub fn is_foreign_identity(header: &str) -> bool {
         .any(|foreign| header.eq_ignore_ascii_case(foreign))
 }
 
-/// Returns when the catalogue was made, in milliseconds since the epoch.
+/// Returns when the catalog was made, in milliseconds since the epoch.
 pub(crate) fn generated_at() -> i64 {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct About {
         generated_at: String,
     }
-    let about: Result<About, _> = serde_json::from_str(include_str!("../data/catalogue.json"));
+    let about: Result<About, _> = serde_json::from_str(include_str!("../data/catalog.json"));
     let time = about.map(|about| about.generated_at.parse::<jiff::Timestamp>());
     match time {
         Ok(Ok(time)) => time.as_millisecond(),
-        // Any remote catalogue is then newer, which is the harmless way to be wrong.
+        // Any remote catalog is then newer, which is the harmless way to be wrong.
         Ok(Err(_)) | Err(_) => 0,
     }
 }
 
-/// Reads a file of the catalogue. The files are embedded and tested; should one be broken all the
+/// Reads a file of the catalog. The files are embedded and tested; should one be broken all the
 /// same, its provider has no models and the others work on.
 fn parse(entry: &Entry) -> Arc<[Arc<Model>]> {
     read(entry).unwrap_or_else(|error| {
-        tracing::error!(provider = entry.provider, %error, "the embedded catalogue is broken");
+        tracing::error!(provider = entry.provider, %error, "the embedded catalog is broken");
         Arc::default()
     })
 }
@@ -157,7 +157,7 @@ struct Cost {
     tiers: Vec<CostTier>,
 }
 
-/// The nested values of one file. Neighbours mostly agree on them to the letter, so each is parsed
+/// The nested values of one file. Neighbors mostly agree on them to the letter, so each is parsed
 /// once and copied after that.
 #[derive(Default)]
 struct Seen<'text> {
@@ -234,11 +234,11 @@ mod tests {
     use crate::providers::builtin_providers;
 
     #[test]
-    fn the_catalogue_has_every_provider_and_its_first_model() {
+    fn the_catalog_has_every_provider_and_its_first_model() {
         let mut ids: Vec<&str> = builtin_providers().iter().map(|info| info.id).collect();
         ids.sort_unstable();
         assert_eq!(
-            CATALOGUE
+            CATALOG
                 .iter()
                 .map(|entry| entry.provider)
                 .collect::<Vec<_>>(),
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_fast_reader_agrees_with_the_model_type() {
-        for entry in &CATALOGUE {
+        for entry in &CATALOG {
             let provider = entry.provider;
             let models = builtin_models(provider);
             let records: Vec<Value> = serde_json::from_str(&entry.text().unwrap()).unwrap();
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn no_model_passes_for_another_client() {
-        for Entry { provider, .. } in &CATALOGUE {
+        for Entry { provider, .. } in &CATALOG {
             let models = builtin_models(provider);
             for model in models.iter() {
                 let mut headers = model.headers.iter().flat_map(BTreeMap::keys);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_catalogue_knows_its_date() {
+    fn the_catalog_knows_its_date() {
         assert!(generated_at() > 1_700_000_000_000);
     }
 }

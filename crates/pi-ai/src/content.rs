@@ -15,7 +15,6 @@ pub(crate) use read::lenient_blocks;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextContent {
-    /// The text.
     pub text: String,
     /// Opaque provider data that identifies this text when it is sent back to the same model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +76,7 @@ pub struct ThinkingContent {
 }
 
 impl ThinkingContent {
-    /// Tells whether the provider withheld the text.
+    /// Returns whether the provider withheld the text.
     pub fn is_redacted(&self) -> bool {
         self.redacted == Some(true)
     }
@@ -89,7 +88,6 @@ impl ThinkingContent {
 pub struct ToolCall {
     /// The provider's id of the call; the result names it.
     pub id: String,
-    /// The tool's name.
     pub name: String,
     /// The arguments, not yet validated.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -125,9 +123,7 @@ impl ToolCall {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum InputBlock {
-    /// Text.
     Text(TextContent),
-    /// An image.
     Image(ImageContent),
     /// A block of a type this version does not know; kept, never sent.
     #[serde(untagged)]
@@ -155,9 +151,7 @@ impl InputBlock {
 pub enum AssistantBlock {
     /// Text for the user.
     Text(TextContent),
-    /// Thinking.
     Thinking(ThinkingContent),
-    /// A tool call.
     ToolCall(ToolCall),
     /// A block of a type this version does not know; kept, never sent.
     #[serde(untagged)]
@@ -191,7 +185,6 @@ impl AssistantBlock {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
-    /// A bare string.
     Text(String),
     /// A list of blocks.
     Blocks(Vec<InputBlock>),
@@ -230,7 +223,7 @@ impl Content {
         }
     }
 
-    /// Tells whether there is neither text nor block.
+    /// Returns whether there is neither text nor block.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) => text.is_empty(),

@@ -31,7 +31,6 @@ pub enum ErrorClass {
     Network,
     /// The service answered with something that is not its protocol.
     Protocol,
-    /// The caller cancelled.
     Aborted,
 }
 

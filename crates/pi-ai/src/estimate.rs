@@ -21,7 +21,6 @@ const CHARACTERS_PER_IMAGE: u64 = 4800;
 /// How many tokens a transcript takes, and what that rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContextEstimate {
-    /// The whole context.
     pub tokens: u64,
     /// What the last usable answer reported.
     pub usage_tokens: u64,

@@ -34,18 +34,15 @@ pub enum AssistantMessageEvent {
         /// The block's place in the message.
         content_index: usize,
     },
-    /// Text arrived.
     TextDelta {
         /// The block's place in the message.
         content_index: usize,
-        /// The new text.
         delta: String,
     },
     /// A text block is complete.
     TextEnd {
         /// The block's place in the message.
         content_index: usize,
-        /// The whole text.
         content: String,
         /// The provider's data about the text, where its own events carry it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,18 +53,15 @@ pub enum AssistantMessageEvent {
         /// The block's place in the message.
         content_index: usize,
     },
-    /// Thinking arrived.
     ThinkingDelta {
         /// The block's place in the message.
         content_index: usize,
-        /// The new text.
         delta: String,
     },
     /// A thinking block is complete.
     ThinkingEnd {
         /// The block's place in the message.
         content_index: usize,
-        /// The whole text.
         content: String,
         /// The provider's data about the thinking, where its own events carry it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,9 +75,7 @@ pub enum AssistantMessageEvent {
     ToolCallStart {
         /// The block's place in the message.
         content_index: usize,
-        /// The call's id.
         id: String,
-        /// The tool's name.
         tool_name: String,
     },
     /// A piece of the JSON text of the arguments arrived.
@@ -91,7 +83,6 @@ pub enum AssistantMessageEvent {
     ToolCallDelta {
         /// The block's place in the message.
         content_index: usize,
-        /// The new piece.
         delta: String,
     },
     /// A tool call is complete.
@@ -99,15 +90,12 @@ pub enum AssistantMessageEvent {
     ToolCallEnd {
         /// The block's place in the message.
         content_index: usize,
-        /// The call.
         #[serde(serialize_with = "as_block")]
         tool_call: ToolCall,
     },
     /// The answer is complete.
     Done {
-        /// Why it ended.
         reason: StopReason,
-        /// The whole message.
         message: Arc<AssistantMessage>,
     },
     /// The answer failed or was cancelled.
@@ -116,7 +104,6 @@ pub enum AssistantMessageEvent {
         reason: StopReason,
         /// The message with what had arrived and `errorMessage`.
         error: Arc<AssistantMessage>,
-        /// The classified cause.
         #[serde(skip)]
         cause: ProviderError,
     },

@@ -59,7 +59,6 @@ pub struct FauxModel {
     pub reasoning: bool,
     /// Its words for thinking levels.
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
-    /// What it accepts.
     pub input: Vec<Modality>,
     /// Limits on what may be sent.
     pub input_limits: Option<InputLimits>,

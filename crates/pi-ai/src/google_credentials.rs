@@ -29,7 +29,6 @@ const RENEWAL_MARGIN_MS: i64 = 225_000;
 /// An access token and whom its use is billed to.
 #[derive(Debug, Clone)]
 pub(crate) struct GoogleToken {
-    /// The bearer token.
     pub access_token: SecretString,
     /// The project to bill, for the `x-goog-user-project` header.
     pub quota_project: Option<String>,

@@ -1,4 +1,4 @@
-//! Messages, model catalogue, wire protocols and sign-in for language-model services.
+//! Messages, model catalog, wire protocols and sign-in for language-model services.
 //!
 //! [`Models`] is the way in: it knows the providers and their models, finds the credential of a
 //! request and asks. What comes back is an [`AssistantStream`], which never fails half-way: it ends

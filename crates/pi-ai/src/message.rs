@@ -90,7 +90,6 @@ message_from!(
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemMessage {
-    /// Instruction text.
     #[serde(default)]
     pub content: Content,
     /// Named parts of the prompt in order; `null` removes one.
@@ -114,7 +113,6 @@ pub struct SystemMessage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
-    /// Text and images.
     #[serde(default)]
     pub content: Content,
     /// Milliseconds since the epoch.
@@ -153,7 +151,6 @@ pub struct AssistantMessage {
     /// What went wrong along the way without failing the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Vec<Diagnostic>>,
-    /// Tokens and cost.
     #[serde(default, deserialize_with = "null_as_default")]
     pub usage: Usage,
     /// Why the message ended.
@@ -240,7 +237,6 @@ pub struct Diagnostic {
     /// The error behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<DiagnosticError>,
-    /// More data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<JsonObject>,
 }
@@ -251,7 +247,6 @@ pub struct DiagnosticError {
     /// The error's class name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its text.
     pub message: String,
     /// A stack trace; ours never has one, JavaScript's may.
     #[serde(default, skip_serializing_if = "Option::is_none")]

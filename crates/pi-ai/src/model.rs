@@ -65,12 +65,10 @@ pub struct Model {
     /// The provider's words for thinking levels; null marks a level as unsupported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
-    /// What it accepts.
     pub input: Vec<Modality>,
     /// Limits on what may be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_limits: Option<InputLimits>,
-    /// Prices.
     pub cost: ModelCost,
     /// How long its prompt cache lives, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,12 +92,12 @@ pub struct Model {
 }
 
 impl Model {
-    /// Tells whether the model accepts images.
+    /// Returns whether the model accepts images.
     pub fn accepts_images(&self) -> bool {
         self.input.contains(&Modality::Image)
     }
 
-    /// Tells whether both are the same model of the same provider.
+    /// Returns whether both are the same model of the same provider.
     pub fn is_same(&self, other: &Self) -> bool {
         self.provider == other.provider && self.id == other.id
     }
@@ -114,9 +112,7 @@ impl Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Modality {
-    /// Text.
     Text,
-    /// Images.
     Image,
 }
 
@@ -136,13 +132,9 @@ pub struct ModelCost {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenRates {
-    /// Uncached input.
     pub input: f64,
-    /// Output.
     pub output: f64,
-    /// Cache reads.
     pub cache_read: f64,
-    /// Cache writes.
     pub cache_write: f64,
 }
 
@@ -152,7 +144,6 @@ pub struct TokenRates {
 pub struct CostTier {
     /// The tier applies to prompts of more tokens than this.
     pub input_tokens_above: u64,
-    /// Its rates.
     #[serde(flatten)]
     pub rates: TokenRates,
 }
@@ -161,10 +152,8 @@ pub struct CostTier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PromptCacheLifetimes {
-    /// With short retention.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short: Option<u64>,
-    /// With long retention.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long: Option<u64>,
 }
@@ -176,7 +165,6 @@ pub struct InputLimits {
     /// Bytes of the serialized request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_request_bytes: Option<u64>,
-    /// Limits on images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<ImageLimits>,
     /// Fields this version does not know.
@@ -203,10 +191,8 @@ pub struct ImageLimits {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageResize {
-    /// Pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_width: Option<u32>,
-    /// Pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_height: Option<u32>,
     /// Bytes of the base64 text.

@@ -27,7 +27,7 @@ pub trait ModelPool {
     /// Returns the models of a provider.
     fn of_provider(&self, provider: &str) -> Vec<Arc<Model>>;
 
-    /// Tells whether a provider has a credential.
+    /// Returns whether a provider has a credential.
     fn is_authenticated(&self, provider: &str) -> bool;
 
     /// Returns all models.
@@ -70,7 +70,6 @@ pub struct ModelQuery<'a> {
 /// The model a query means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedModel {
-    /// The model.
     pub model: Arc<Model>,
     /// The level at the end of the pattern.
     pub thinking: Option<ThinkingLevel>,
@@ -84,23 +83,14 @@ pub struct ResolvedModel {
 pub enum ModelWarning {
     /// The provider lists no such model; one was made up after its first.
     CustomModel {
-        /// The provider.
         provider: String,
         /// The id that was asked for.
         id: String,
     },
     /// What follows the last colon is no thinking level.
-    BadLevel {
-        /// What follows.
-        level: String,
-        /// The whole pattern.
-        pattern: String,
-    },
+    BadLevel { level: String, pattern: String },
     /// No model is meant by a pattern of a scope.
-    NoMatch {
-        /// The pattern.
-        pattern: String,
-    },
+    NoMatch { pattern: String },
 }
 
 impl fmt::Display for ModelWarning {
@@ -294,9 +284,7 @@ fn custom_model(
 /// A model of a scope, with the level its pattern gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScopedModel {
-    /// The model.
     pub model: Arc<Model>,
-    /// The level.
     pub thinking: Option<ThinkingLevel>,
 }
 

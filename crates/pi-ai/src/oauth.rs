@@ -147,9 +147,7 @@ pub struct OAuthRequestAuth {
 /// What a flow works with.
 #[derive(Clone, Debug)]
 pub struct OAuthContext {
-    /// The connections.
     pub http: HttpClient,
-    /// Variables and clock.
     pub env: Env,
 }
 

@@ -27,7 +27,6 @@ pub struct ModelRequest {
     pub model: Arc<Model>,
     /// The conversation; prompt and tools are in its system messages.
     pub messages: Arc<[Message]>,
-    /// How to ask.
     pub options: StreamOptions,
     /// Environment variables and clock.
     pub env: Env,
@@ -51,12 +50,12 @@ impl ModelRequest {
         })
     }
 
-    /// Tells whether the caller or the model says anything of a header, be it to delete it.
+    /// Returns whether the caller or the model says anything of a header, be it to delete it.
     pub(crate) fn configures_header(&self, name: &str) -> bool {
         self.header_settings(name).next().is_some()
     }
 
-    /// Tells whether the caller or the model sends one of these headers with a value.
+    /// Returns whether the caller or the model sends one of these headers with a value.
     pub(crate) fn sends_any_header(&self, names: &[&str]) -> bool {
         names.iter().any(|name| {
             self.header_settings(name)
@@ -99,7 +98,6 @@ pub struct StreamOptions {
     pub max_retries: u32,
     /// The longest wait the service may ask for before the request fails; zero lifts the limit.
     pub max_retry_delay: Option<Duration>,
-    /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Sampling parameters merged last into the body of OpenAI-compatible requests.
     pub sampling_params: Option<JsonObject>,
@@ -173,9 +171,7 @@ pub(crate) fn set_header(headers: &mut HeaderOverrides, name: &str, value: Optio
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoice {
-    /// The model decides.
     Auto,
-    /// No tools.
     None,
 }
 
@@ -185,7 +181,6 @@ pub enum ToolChoice {
 pub enum CacheRetention {
     /// No caching: no ids, no markers.
     None,
-    /// Minutes.
     Short,
     /// An hour to a day.
     Long,
@@ -209,7 +204,6 @@ pub enum TransportPreference {
 /// How long to wait; `None` waits for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the connection.
     pub connect: Option<Duration>,
     /// From the request until the answer begins.
     pub first_byte: Option<Duration>,
@@ -268,7 +262,6 @@ impl fmt::Debug for dyn RequestHooks {
 /// Status and headers of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseHead {
-    /// The HTTP status.
     pub status: u16,
     /// Headers by lower-case name.
     pub headers: BTreeMap<String, String>,

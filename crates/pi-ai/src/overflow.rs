@@ -1,4 +1,4 @@
-//! Recognises that a conversation no longer fits the model's window.
+//! Recognizes that a conversation no longer fits the model's window.
 //!
 //! There is no common error code for it: each service has its own sentence, some accept the request
 //! and report an impossible size, and some cut the prompt silently. The sentences are a table with
@@ -54,7 +54,7 @@ const CEREBRAS_OVERFLOWS: [&str; 2] = [
 /// A prompt that fills this much of the window, in percent, was cut to fit.
 const FULL_WINDOW_PERCENT: u64 = 99;
 
-/// Tells whether an answer failed, or is worthless, because the context was too large.
+/// Returns whether an answer failed, or is worthless, because the context was too large.
 ///
 /// A window of zero is unknown; then only error texts count.
 pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> bool {
@@ -77,7 +77,7 @@ pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> b
     }
 }
 
-/// Tells whether an error text says that the prompt is too long.
+/// Returns whether an error text says that the prompt is too long.
 pub fn is_overflow_text(text: &str) -> bool {
     !any_matches(&OTHER_TROUBLE, text) && any_matches(&OVERFLOWS, text)
 }
@@ -88,7 +88,7 @@ fn is_bodyless_refusal(text: &str) -> bool {
         .any(|pattern| matches(pattern, text))
 }
 
-/// Tells whether an answer stopped at a length below the model's own limit, so that a shorter
+/// Returns whether an answer stopped at a length below the model's own limit, so that a shorter
 /// context may let it finish.
 pub fn is_recoverable_length(message: &AssistantMessage, model: &Model) -> bool {
     message.stop_reason == StopReason::Length && message.usage.output < model.max_tokens

@@ -303,7 +303,6 @@ enum Hex<'text> {
     Unit(u32, &'text str),
     /// The text ends before it is told whether this is one.
     Cut,
-    /// Something else.
     None,
 }
 

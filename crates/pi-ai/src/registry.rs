@@ -53,16 +53,14 @@ use radius::RadiusProvider;
 pub struct ModelsOptions {
     /// Where credentials live; in memory by default.
     pub credentials: Arc<dyn CredentialStore>,
-    /// Where fetched catalogues live; in memory by default.
+    /// Where fetched catalogs live; in memory by default.
     pub store: Arc<dyn ModelsStore>,
-    /// The connections.
     pub http: HttpClient,
-    /// Variables and clock.
     pub env: Env,
     /// Whether services learn which program asks, beyond the user agent; off by default.
     pub telemetry: Telemetry,
-    /// Where newer catalogues are served.
-    pub catalogue_server: String,
+    /// Where newer catalogs are served.
+    pub catalog_server: String,
 }
 
 impl Default for ModelsOptions {
@@ -73,7 +71,7 @@ impl Default for ModelsOptions {
             http: HttpClient::new(),
             env: Env::process(),
             telemetry: Telemetry::default(),
-            catalogue_server: remote_catalog::SERVER.to_owned(),
+            catalog_server: remote_catalog::SERVER.to_owned(),
         }
     }
 }
@@ -159,7 +157,7 @@ impl Models {
                         info,
                         wire.clone(),
                         options.env.clone(),
-                        options.catalogue_server.clone(),
+                        options.catalog_server.clone(),
                     )),
                 };
                 Slot::builtin(builtin)
@@ -255,7 +253,7 @@ impl Models {
             .map(|access| access.status.clone())
     }
 
-    /// Tells whether requests to a provider can authenticate: they need not, or the last refresh
+    /// Returns whether requests to a provider can authenticate: they need not, or the last refresh
     /// found a credential.
     pub fn is_authenticated(&self, provider: &str) -> bool {
         self.auth_status(provider).is_some()

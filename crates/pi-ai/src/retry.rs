@@ -71,7 +71,7 @@ const PASSING: [&str; 45] = [
     "connection reset",
 ];
 
-/// Tells whether a failed answer may succeed when it is asked for again.
+/// Returns whether a failed answer may succeed when it is asked for again.
 ///
 /// Context overflow has its own remedy; callers look for it first, with [`crate::overflow`].
 pub fn is_retryable(message: &AssistantMessage) -> bool {
@@ -82,7 +82,7 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
             .is_some_and(|text| !is_lasting_limit(text) && any_matches(&PASSING, text))
 }
 
-/// Tells whether an error text speaks of a limit that no waiting lifts.
+/// Returns whether an error text speaks of a limit that no waiting lifts.
 pub fn is_lasting_limit(text: &str) -> bool {
     any_matches(&LASTING, text)
 }
@@ -96,7 +96,6 @@ pub struct RetryPolicy {
     pub max_retries: u32,
     /// The wait before the first of them; it doubles with each.
     pub base_delay: Duration,
-    /// The longest wait.
     pub max_delay: Duration,
 }
 
@@ -118,7 +117,7 @@ impl RetryPolicy {
         self.base_delay.saturating_mul(factor).min(self.max_delay)
     }
 
-    /// Tells whether the given attempt, counted from one, is still allowed.
+    /// Returns whether the given attempt, counted from one, is still allowed.
     pub fn allows(&self, attempt: u32) -> bool {
         self.enabled && attempt <= self.max_retries
     }

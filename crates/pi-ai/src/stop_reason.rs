@@ -24,7 +24,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Tells whether the turn ended without a usable answer.
+    /// Returns whether the turn ended without a usable answer.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Error | Self::Aborted)
     }

@@ -36,7 +36,6 @@ pub enum StreamPhase {
     Connecting,
     /// The request is sent, nothing has come back.
     Waiting,
-    /// The service answers.
     Receiving,
     /// The service refused for the moment; another attempt follows.
     Retrying {

@@ -11,12 +11,12 @@
 //! | `[words]` | the words or nothing |
 //! | `^` | at the front: the text begins here |
 
-/// Tells whether any of the lower-case patterns occurs in the text.
+/// Returns whether any of the lower-case patterns occurs in the text.
 pub(crate) fn any_matches(patterns: &[&str], text: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, text))
 }
 
-/// Tells whether the lower-case pattern occurs in the text.
+/// Returns whether the lower-case pattern occurs in the text.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     match pattern.strip_prefix('^') {
         Some(pattern) => matches_here(pattern.as_bytes(), text.as_bytes()),

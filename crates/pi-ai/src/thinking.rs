@@ -10,16 +10,12 @@ use crate::model::Model;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
-    /// No thinking.
     #[default]
     Off,
     /// The least a provider offers.
     Minimal,
-    /// A little.
     Low,
-    /// The usual amount.
     Medium,
-    /// Much.
     High,
     /// More than most models offer.
     Xhigh,

@@ -14,7 +14,6 @@ const ANSWER_RESERVE: u64 = 1024;
 pub(crate) struct ThinkingAllowance {
     /// The output limit, thinking included.
     pub max_tokens: u64,
-    /// Tokens for thinking.
     pub budget: u64,
 }
 

@@ -26,7 +26,6 @@ pub struct Tool {
 /// A tool named, not declared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolReference {
-    /// The tool's name.
     pub name: String,
     /// Fields this version does not know.
     #[serde(flatten)]
@@ -67,10 +66,8 @@ pub enum Strictness {
 /// One language written in the formats providers understand.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct GrammarVariants {
-    /// OpenAI's Lark dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openai_lark: Option<String>,
-    /// OpenAI's regular expressions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openai_regex: Option<String>,
 }

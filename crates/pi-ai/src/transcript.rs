@@ -156,7 +156,7 @@ pub fn resolve(messages: &[Message], accepts_later_system_messages: bool) -> Vec
     head.into_iter().chain(rest).collect()
 }
 
-/// Tells whether two tools declare the same interface to the model.
+/// Returns whether two tools declare the same interface to the model.
 pub fn same_declaration(left: &Tool, right: &Tool) -> bool {
     left.name == right.name
         && left.description == right.description
@@ -219,13 +219,13 @@ impl ToolChanges {
         }
     }
 
-    /// Tells whether nothing changed.
+    /// Returns whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty()
     }
 }
 
-/// Tells whether a tool name was declared twice with different definitions.
+/// Returns whether a tool name was declared twice with different definitions.
 pub fn has_tool_redefinitions(messages: &[Message]) -> bool {
     let mut declared: Vec<&Tool> = Vec::new();
     for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
@@ -238,7 +238,7 @@ pub fn has_tool_redefinitions(messages: &[Message]) -> bool {
     false
 }
 
-/// Tells whether a tool was removed or declared again, which transports that can only add tools
+/// Returns whether a tool was removed or declared again, which transports that can only add tools
 /// cannot replay.
 pub fn has_non_additive_tool_changes(messages: &[Message]) -> bool {
     let mut declared: Vec<&str> = Vec::new();

@@ -17,7 +17,7 @@ use crate::model::Model;
 /// Rewrites a tool-call id for the target API; the source message tells where the id came from.
 pub(crate) type CallIdRule<'rule> = &'rule (dyn Fn(&str, &AssistantMessage) -> String + Sync);
 
-/// Tells whether the model itself wrote the message, so that its signatures and ids are valid.
+/// Returns whether the model itself wrote the message, so that its signatures and ids are valid.
 pub(crate) fn is_same_model(message: &AssistantMessage, model: &Model) -> bool {
     message.provider == model.provider && message.api == model.api && message.model == model.id
 }

@@ -56,19 +56,14 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
-    /// Uncached input.
     #[serde(deserialize_with = "null_as_default")]
     pub input: f64,
-    /// Output.
     #[serde(deserialize_with = "null_as_default")]
     pub output: f64,
-    /// Cache reads.
     #[serde(deserialize_with = "null_as_default")]
     pub cache_read: f64,
-    /// Cache writes.
     #[serde(deserialize_with = "null_as_default")]
     pub cache_write: f64,
-    /// The sum.
     #[serde(deserialize_with = "null_as_default")]
     pub total: f64,
     /// Fields this version does not know.

@@ -95,7 +95,7 @@ pub(crate) trait HttpProtocol: Send + Sync + 'static {
         RetrySupport::default()
     }
 
-    /// Tells whether an answer that is no success may be followed by another attempt.
+    /// Returns whether an answer that is no success may be followed by another attempt.
     fn may_retry(&self, head: &ResponseHead, body: &str) -> bool {
         let _ = body;
         crate::transport::asks_for_retry(head)
@@ -128,25 +128,21 @@ pub(crate) enum RetrySupport {
     Heeding,
     /// As often as the options say, after a wait of our own, whatever the service asks for.
     Unheeding,
-    /// Never.
     Never,
 }
 
 /// A request with everything that a signature covers. Headers hold credentials: no `Debug`.
 #[derive(Clone)]
 pub(crate) struct OutgoingRequest {
-    /// Where to.
     pub url: String,
     /// All headers but those the connection adds.
     pub headers: HeaderMap,
-    /// The encoded body.
     pub body: Bytes,
 }
 
 /// A request, ready to send but for hooks, user headers and signing.
 #[derive(Clone)]
 pub(crate) struct HttpExchange {
-    /// Where to.
     pub url: String,
     /// The protocol's own headers. The model's and the caller's are laid over them.
     pub headers: HeaderOverrides,
@@ -162,7 +158,6 @@ pub(crate) struct HttpExchange {
 /// written from there; protocols with typed bodies write it at once.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RequestBody {
-    /// As a tree.
     Tree(Value),
     /// As it is sent.
     Written(Vec<u8>),
@@ -222,7 +217,6 @@ impl fmt::Debug for HttpExchange {
 /// How a request body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum BodyEncoding {
-    /// Plain JSON.
     #[default]
     Json,
     /// JSON, compressed with zstd.

@@ -62,7 +62,7 @@ pub fn write_with<E: From<io::Error>>(
     Ok(sync_directory(&directory)?)
 }
 
-/// Tells whether there is no content to replace: a terminal, a pipe, a socket.
+/// Returns whether there is no content to replace: a terminal, a pipe, a socket.
 fn is_stream(metadata: &fs::Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// How much a diagnostic matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiagnosticLevel {
-    /// Worth knowing.
     Info,
     /// Something was ignored or replaced.
     Warning,

@@ -11,7 +11,6 @@ use std::path::Path;
 pub(crate) struct NotAnObject {
     /// Where the parser stopped.
     pub(crate) position: FilePosition,
-    /// What it says.
     pub(crate) problem: String,
 }
 

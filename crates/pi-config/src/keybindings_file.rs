@@ -17,7 +17,6 @@ use crate::{ConfigDiagnostic, DiagnosticLevel, object_file};
 /// Two or more actions that the user gave the same key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyConflict {
-    /// The key.
     pub key: String,
     /// The actions, in the order of the file.
     pub actions: Vec<String>,

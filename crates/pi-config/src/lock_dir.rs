@@ -3,7 +3,7 @@
 //! The lock of `auth.json` is the directory `auth.json.lock`: whoever creates it holds the lock,
 //! removing it releases it. The holder renews the directory's modification time; a directory that
 //! has not been renewed for the stale time was left behind by a crash and may be taken over. A
-//! holder that slept through its stale time finds out by the time it no longer recognises.
+//! holder that slept through its stale time finds out by the time it no longer recognizes.
 //!
 //! The path is not resolved through links, because the TypeScript pi does not resolve it either:
 //! both must agree on where the lock is.
@@ -76,7 +76,7 @@ pub struct LockDir {
 
 type SharedIdentity = Arc<Mutex<Option<Identity>>>;
 
-/// How we recognise our own lock: inode numbers are reused at once, so the time counts too.
+/// How we recognize our own lock: inode numbers are reused at once, so the time counts too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     modified: SystemTime,
@@ -189,7 +189,7 @@ fn turn_to_take_over(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
-/// Tells whether a lock was left behind. One from the future was, too: its holder would have renewed it
+/// Returns whether a lock was left behind. One from the future was, too: its holder would have renewed it
 /// since the clock was put back, and waiting for that time to come could take years.
 fn is_stale(held: Identity, stale: Duration) -> bool {
     let distance = SystemTime::now()
@@ -228,7 +228,7 @@ fn remove_stale(path: &Path, judged: Identity) -> io::Result<bool> {
 fn create(path: &Path) -> io::Result<Identity> {
     fs::create_dir(path)?;
     touch(path).inspect_err(|_| {
-        // Without a time of our own we could not recognise it.
+        // Without a time of our own we could not recognize it.
         if let Err(error) = fs::remove_dir(path) {
             tracing::warn!(%error, lock = %path.display(), "a lock could not be released");
         }

@@ -26,9 +26,7 @@ pub enum ModelsFileError {
     /// The file system refused.
     #[error("cannot read {}: {source}; it is ignored", file.display())]
     Io {
-        /// The file.
         file: PathBuf,
-        /// Why it failed.
         #[source]
         source: io::Error,
     },
@@ -39,7 +37,6 @@ pub enum ModelsFileError {
         listed(problems)
     )]
     Invalid {
-        /// The file.
         file: PathBuf,
         /// Every place that is wrong, in the order of the file.
         problems: Vec<Problem>,
@@ -49,7 +46,6 @@ pub enum ModelsFileError {
 /// One place of a file that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is.
     pub position: FilePosition,
     /// The path of the value, such as `providers.local.models[0].id`; empty for the file itself.
     pub path: String,

@@ -1,4 +1,4 @@
-//! `models-store.json`: the catalogues providers were last asked for.
+//! `models-store.json`: the catalogs providers were last asked for.
 //!
 //! A cache: when it cannot be read, it is empty. It is still changed under the lock, because the
 //! TypeScript pi keeps its own providers' entries in it. What an entry looks like is `pi-ai`'s matter.
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::lock_dir::LockTiming;
 use crate::locked_file::LockedFile;
 
-/// The stored catalogues, one entry per provider; cheap to clone.
+/// The stored catalogs, one entry per provider; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ModelsStoreFile(LockedFile);
 
@@ -30,7 +30,7 @@ impl ModelsStoreFile {
         let entry = match self.0.entries().await {
             Ok(mut entries) => entries.shift_remove(provider)?,
             Err(error) => {
-                tracing::warn!(%error, "the stored catalogues are unusable");
+                tracing::warn!(%error, "the stored catalogs are unusable");
                 return None;
             }
         };
@@ -86,6 +86,6 @@ impl ModelsStore for ModelsStoreFile {
 
 fn read_entry<C: DeserializeOwned>(provider: &str, entry: Value) -> Option<C> {
     serde_json::from_value(entry)
-        .inspect_err(|error| tracing::warn!(provider, %error, "a stored catalogue is unusable"))
+        .inspect_err(|error| tracing::warn!(provider, %error, "a stored catalog is unusable"))
         .ok()
 }

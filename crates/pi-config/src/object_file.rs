@@ -112,6 +112,5 @@ impl LockedObject {
 pub(crate) enum Ending {
     /// With the closing brace.
     None,
-    /// With a newline.
     Newline,
 }

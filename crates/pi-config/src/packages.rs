@@ -25,9 +25,7 @@ use crate::resources::{SourceScope, resolve};
 pub struct MissingPackage {
     /// The source as written.
     pub source: String,
-    /// What it names.
     pub address: PackageAddress,
-    /// Who wants it.
     pub scope: SourceScope,
     /// Where it is to be installed.
     pub install_path: PathBuf,

@@ -123,7 +123,7 @@ pub(crate) fn open(path: &Path) -> Result<Option<File>, UnreadableFile> {
     }
 }
 
-/// Tells whether there is no such file; a file in a folder's place counts.
+/// Returns whether there is no such file; a file in a folder's place counts.
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

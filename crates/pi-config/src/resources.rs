@@ -52,9 +52,7 @@ use crate::{AgentDir, ConfigDiagnostic, ProjectAccess, Scope, Settings, Settings
 /// What to load resources for.
 #[derive(Debug, Clone)]
 pub struct ResourceRequest {
-    /// The agent directory.
     pub agent_dir: AgentDir,
-    /// The working directory.
     pub cwd: PathBuf,
     /// For the home directory.
     pub env: Env,

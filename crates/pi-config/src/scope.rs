@@ -23,12 +23,12 @@ pub enum ProjectAccess {
 }
 
 impl ProjectAccess {
-    /// Tells whether the project's files may take effect.
+    /// Returns whether the project's files may take effect.
     pub fn is_trusted(self) -> bool {
         self == Self::Trusted
     }
 
-    /// Tells whether the user has decided against the project.
+    /// Returns whether the user has decided against the project.
     pub fn is_refused(self) -> bool {
         self == Self::Refused
     }

@@ -241,7 +241,6 @@ pub struct BranchSummarySettings {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TerminalSettings {
-    /// Whether images show.
     pub show_images: Option<bool>,
     /// How wide images show.
     #[serde(deserialize_with = "number::whole")]
@@ -254,7 +253,7 @@ pub struct TerminalSettings {
     pub hyperlinks: Option<Switch>,
     /// How images are transferred.
     pub images: Option<ImageProtocol>,
-    /// Whether there are 16 million colours.
+    /// Whether there are 16 million colors.
     pub true_color: Option<Switch>,
 }
 
@@ -284,13 +283,11 @@ pub struct MarkdownSettings {
 pub struct RetrySettings {
     /// Whether a failed turn is tried again.
     pub enabled: Option<bool>,
-    /// How often.
     #[serde(deserialize_with = "number::whole")]
     pub max_retries: Option<u64>,
     /// The first pause; each further one is twice as long.
     #[serde(deserialize_with = "number::whole")]
     pub base_delay_ms: Option<u64>,
-    /// The longest pause.
     #[serde(deserialize_with = "number::whole")]
     pub max_agent_delay_ms: Option<u64>,
     /// What the provider layer does before the agent hears of a failure.

@@ -152,7 +152,7 @@ fn rename_keybindings(file: &Path, report: &mut Vec<ConfigDiagnostic>) {
     }
 }
 
-/// Tells whether somebody else has just done it, or the place is taken.
+/// Returns whether somebody else has just done it, or the place is taken.
 fn is_settled(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -27,7 +27,6 @@ const GUARDED: [&str; 7] = [
 /// What a decision is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct TrustInputs<'a> {
-    /// The project's folder.
     pub cwd: &'a Path,
     /// The user's home, whose own skills need no trust.
     pub home: Option<&'a Path>,
@@ -42,7 +41,6 @@ pub struct TrustInputs<'a> {
 /// A decision, or that the user is to be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustDecision {
-    /// It is decided.
     Known(ProjectAccess),
     /// The user is to be asked.
     Ask {
@@ -94,7 +92,7 @@ pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustErro
     })
 }
 
-/// Tells whether a project has files that take effect once it is trusted.
+/// Returns whether a project has files that take effect once it is trusted.
 pub fn requires_trust(cwd: &Path, home: Option<&Path>) -> bool {
     let cwd = canonical(cwd);
     let config = cwd.join(".pi");
@@ -115,9 +113,7 @@ fn is_there(path: &Path) -> bool {
 /// Something the user can choose about a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustChoice {
-    /// Trust the project.
     Trust {
-        /// Its folder.
         folder: PathBuf,
     },
     /// Trust everything in the folder the project is in.
@@ -131,7 +127,6 @@ pub enum TrustChoice {
     TrustOnce,
     /// Do not trust the project.
     Refuse {
-        /// Its folder.
         folder: PathBuf,
     },
     /// Do not trust the project until the program ends.

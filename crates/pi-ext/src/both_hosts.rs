@@ -147,7 +147,7 @@ impl Heard {
         self.completion
     }
 
-    /// Tells whether anybody on Node hears of an event.
+    /// Returns whether anybody on Node hears of an event.
     pub(crate) fn on_node(&self, event: &str) -> bool {
         self.node.contains(event)
     }

@@ -199,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// Tells whether the JavaScript thread runs.
+    /// Returns whether the JavaScript thread runs.
     pub fn is_started(&self) -> bool {
         self.thread
             .lock()

@@ -9,11 +9,9 @@ use crate::node_host::NodeHostError;
 pub struct Thrown {
     /// The class of the error, such as `TypeError`; empty for a value that is no error.
     pub name: String,
-    /// The message.
     pub message: String,
     /// The `code` property, such as `ENOENT`.
     pub code: Option<String>,
-    /// The stack.
     pub stack: Option<String>,
 }
 
@@ -29,7 +27,6 @@ impl std::fmt::Display for Thrown {
 /// Why the engine gave no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// The code threw.
     #[error("{0}")]
     Thrown(Thrown),
     /// The code ran without pause for longer than it may, and was stopped.

@@ -28,7 +28,6 @@ pub enum ConsoleLevel {
 pub struct ConsoleLine {
     /// The extension, where it is known.
     pub extension: Option<String>,
-    /// How loud.
     pub level: ConsoleLevel,
     /// The text, without a line end.
     pub text: String,
@@ -58,7 +57,6 @@ pub struct Fault {
     pub extension: Option<String>,
     /// What kind of failure.
     pub kind: FaultKind,
-    /// One line.
     pub message: String,
     /// The stack, in the author's files and lines.
     pub stack: Option<String>,

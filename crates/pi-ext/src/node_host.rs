@@ -78,7 +78,7 @@ impl NodeHost {
         }
     }
 
-    /// Tells whether it was started and has not ended since.
+    /// Returns whether it was started and has not ended since.
     pub(crate) fn is_alive(&self) -> bool {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         thread

@@ -100,9 +100,7 @@ const TYPESCRIPT_TWINS: [(&str, &[&str]); 4] = [
 pub enum Target {
     /// A module of Node's, by its name with `node:`.
     Builtin(String),
-    /// A virtual module.
     Virtual(String),
-    /// A file.
     File(PathBuf),
 }
 
@@ -134,12 +132,10 @@ impl ImportKind {
 /// An import that leads nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// No such file.
     #[error("Cannot find module '{specifier}' imported from {importer}")]
     NotFound {
         /// What was asked for.
         specifier: String,
-        /// Who asked.
         importer: String,
     },
     /// No such package in any `node_modules` above the importer.
@@ -147,22 +143,15 @@ pub enum ResolveError {
         "Cannot find package '{package}' imported from {importer}; \
          run `npm install` in the extension's folder if it lists it as a dependency"
     )]
-    NoPackage {
-        /// The package.
-        package: String,
-        /// Who asked.
-        importer: String,
-    },
+    NoPackage { package: String, importer: String },
     /// The package is there but does not offer this path.
     #[error(
         "Package '{package}' has no entry for '{subpath}' in its exports, imported from {importer}"
     )]
     NotExported {
-        /// The package.
         package: String,
         /// The path inside of it.
         subpath: String,
-        /// Who asked.
         importer: String,
     },
     /// An address that is no file.
@@ -170,7 +159,6 @@ pub enum ResolveError {
     UnsupportedScheme {
         /// What was asked for.
         specifier: String,
-        /// Who asked.
         importer: String,
     },
 }

@@ -16,7 +16,7 @@ impl SourceMaps {
         self.texts.insert(file.to_owned(), map);
     }
 
-    /// Tells whether a file has a map.
+    /// Returns whether a file has a map.
     pub(crate) fn contains(&self, file: &str) -> bool {
         self.texts.contains_key(file)
     }

@@ -42,7 +42,7 @@ pub trait TerminalKit: Send + Sync + 'static {
     /// Returns the name of the key that a sequence of the terminal means.
     fn key_name(&self, sequence: &str) -> Option<String>;
 
-    /// Tells whether a sequence of the terminal means a key.
+    /// Returns whether a sequence of the terminal means a key.
     fn is_key(&self, sequence: &str, key: &str) -> bool;
 
     /// Answers a question that is asked rarely, by its name.

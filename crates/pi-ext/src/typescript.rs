@@ -49,7 +49,6 @@ pub enum SourceFormat {
 pub struct PreparedSource {
     /// How the engine is to run it.
     pub format: SourceFormat,
-    /// JavaScript.
     pub code: String,
     /// The source map (version 3) from `code` to the file; `None` where the lines are the same.
     pub map: Option<String>,
@@ -63,7 +62,6 @@ pub struct PreparedSource {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}:{column}: {message}", path.display())]
 pub struct SyntaxError {
-    /// The file.
     pub path: PathBuf,
     /// The line, from 1.
     pub line: usize,

@@ -105,7 +105,7 @@ fn file_pattern(pattern: &str) {
     assert_eq!(left, expected, "{pattern:?}");
 }
 
-/// Tells whether a pattern has no signs but stars and question marks, and is short enough for a
+/// Returns whether a pattern has no signs but stars and question marks, and is short enough for a
 /// matcher that tries everything.
 fn is_plain(pattern: &str) -> bool {
     let simple = |one: char| {

@@ -58,7 +58,7 @@ fn frames(pieces: &[&[u8]], limit: usize) -> Vec<Frame> {
     frames
 }
 
-/// Tells whether a line neither runs a command nor names a file, which a made-up one must not.
+/// Returns whether a line neither runs a command nor names a file, which a made-up one must not.
 fn is_harmless(line: &ClientLine) -> bool {
     let ClientLine::Request(request) = line else {
         return true;

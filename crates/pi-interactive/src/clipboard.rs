@@ -9,9 +9,7 @@ use thiserror::Error;
 pub(crate) enum Pasted {
     /// An image, now in this file.
     Image(PathBuf),
-    /// Text.
     Text(String),
-    /// Neither.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Changes of a text in colour, with marks on the words that differ.
+//! Changes of a text in color, with marks on the words that differ.
 //!
 //! Two sources: the numbered diff an edit reports, and the old and new text of an edit that has not
 //! been made yet.
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    /// Returns rows with marks as brackets and without colours.
+    /// Returns rows with marks as brackets and without colors.
     fn plain(rows: &[String]) -> Vec<String> {
         rows.iter()
             .map(|row| {

@@ -46,7 +46,6 @@ struct Inner {
     beforehand: Option<Beforehand>,
     has_application: AtomicBool,
     state: Mutex<State>,
-    /// Wakes the application.
     news: Notify,
     /// Wakes the task that talks to components.
     work: Notify,

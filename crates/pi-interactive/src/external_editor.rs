@@ -16,18 +16,13 @@ pub(crate) enum EditorError {
     /// The editor does not start.
     #[error("the editor \"{command}\" does not start; set externalEditor, VISUAL or EDITOR")]
     Start {
-        /// What was run.
         command: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The editor failed.
     #[error("the editor \"{command}\" ended with {status}; the text stays as it was")]
     Failed {
-        /// What was run.
         command: String,
-        /// How it ended.
         status: std::process::ExitStatus,
     },
 }

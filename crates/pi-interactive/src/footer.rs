@@ -24,7 +24,6 @@ pub(crate) struct FooterFacts {
     pub(crate) place: String,
     /// The branch that is checked out.
     pub(crate) branch: Option<String>,
-    /// The session's name.
     pub(crate) name: Option<String>,
     /// Tokens used so far.
     pub(crate) tokens: TokenTotals,
@@ -42,7 +41,6 @@ pub(crate) struct FooterFacts {
     pub(crate) auto_compaction: bool,
     /// The provider, where there are several.
     pub(crate) provider: Option<String>,
-    /// The model.
     pub(crate) model: Option<String>,
     /// The thinking level, if the model thinks.
     pub(crate) thinking: Option<String>,
@@ -121,7 +119,7 @@ impl FooterFacts {
         parts.join(" ")
     }
 
-    /// Returns how full the context is, and the colour that says how bad that is.
+    /// Returns how full the context is, and the color that says how bad that is.
     fn fill(&self, detail: Detail) -> (String, ColorToken) {
         let automatic = if self.auto_compaction && detail >= Detail::Compaction {
             " (auto)"
@@ -182,7 +180,6 @@ enum Detail {
     Context,
     /// Whether the session compacts itself.
     Compaction,
-    /// What it cost.
     Cost,
     /// What went to the model and came back.
     Tokens,
@@ -267,7 +264,7 @@ impl Component for Footer {
             facts.numbers_line(width, &appearance),
         ];
         if !statuses.is_empty() {
-            // Extensions colour what they say themselves.
+            // Extensions color what they say themselves.
             lines.push(truncate_to_width(&statuses, width, ELLIPSIS).into_owned());
         }
         lines.into()

@@ -1,4 +1,4 @@
-//! Lines that extensions draw: colours, links and the cursor stay, everything else that steers a
+//! Lines that extensions draw: colors, links and the cursor stay, everything else that steers a
 //! terminal goes.
 
 use std::borrow::Cow;
@@ -63,13 +63,13 @@ fn is_harmless(sequence: &str) -> bool {
     body.starts_with("\x1b]133;")
 }
 
-/// Tells whether a link leads to a page, mail or a file of this machine, or ends.
+/// Returns whether a link leads to a page, mail or a file of this machine, or ends.
 fn is_harmless_address(address: &str) -> bool {
     let schemes = ["https://", "http://", "mailto:", "file:///"];
     address.is_empty() || schemes.iter().any(|scheme| address.starts_with(scheme))
 }
 
-/// Tells whether a key of a list is there, once, with this value.
+/// Returns whether a key of a list is there, once, with this value.
 fn has_key(list: &str, separator: char, key: &str, value: &str) -> bool {
     let list = list.split(':').next().unwrap_or_default();
     let mut values = list
@@ -118,7 +118,7 @@ pub(crate) fn out_of_band(data: &str) -> String {
     kept
 }
 
-/// Tells whether an operating system command asks for something, or has a file as its subject.
+/// Returns whether an operating system command asks for something, or has a file as its subject.
 fn wants_an_answer(body: &str) -> bool {
     let files = [
         "1337;File",
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_links_and_the_cursor_stay_and_nothing_else_does() {
+    fn colors_links_and_the_cursor_stay_and_nothing_else_does() {
         for (given, expected) in [
             ("plain", "plain"),
             (

@@ -25,9 +25,7 @@ pub(crate) struct HeaderFacts {
 /// A list in the header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderSection {
-    /// What is listed.
     pub(crate) title: String,
-    /// The names.
     pub(crate) names: Vec<String>,
     /// The long form, one line each.
     pub(crate) details: Vec<String>,

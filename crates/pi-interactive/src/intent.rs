@@ -38,32 +38,21 @@ pub(crate) enum Intent {
     EndThemePreview,
     /// Move to another place of the session tree.
     NavigateTree {
-        /// Where to.
         target: EntryId,
         /// Whether the branch that is left is summarized.
         summarize: Summarize,
     },
     /// Name an entry, or take its name away.
     SetLabel {
-        /// The entry.
         entry: EntryId,
-        /// The name.
         label: Option<String>,
     },
     /// Start a session that ends before a message of the user.
-    Fork {
-        /// The message.
-        entry: EntryId,
-    },
+    Fork { entry: EntryId },
     /// Go on with another session.
     Resume(PathBuf),
     /// Name another session, or take its name away.
-    RenameSession {
-        /// Its file.
-        path: PathBuf,
-        /// The name.
-        name: Option<String>,
-    },
+    RenameSession { path: PathBuf, name: Option<String> },
     /// Delete a session's file.
     DeleteSession(PathBuf),
     /// List the sessions of this project or of all, as [`DialogNews::Sessions`](crate::dialog::DialogNews).
@@ -74,7 +63,6 @@ pub(crate) enum Intent {
     Trust(TrustChoice),
     /// Sign in to a provider: in the browser, with a code, or with a key and what goes with it.
     SignIn {
-        /// The provider.
         provider: String,
         /// Whether it is an account or a key.
         kind: AuthKind,
@@ -84,17 +72,9 @@ pub(crate) enum Intent {
     /// Give the sign-in under way up.
     CancelSignIn,
     /// Keep an API key.
-    StoreKey {
-        /// The provider.
-        provider: String,
-        /// The key.
-        key: Secret,
-    },
+    StoreKey { provider: String, key: Secret },
     /// Delete a stored credential.
-    SignOut {
-        /// The provider.
-        provider: String,
-    },
+    SignOut { provider: String },
     /// The first start is over.
     FinishFirstStart,
     /// Open the sign-in dialog.
@@ -122,7 +102,6 @@ impl std::fmt::Debug for Secret {
 /// Whether a branch that is left is summarized.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Summarize {
-    /// It is not.
     #[default]
     No,
     /// With the usual instructions.
@@ -144,11 +123,9 @@ pub(crate) enum SessionScope {
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Yes or no.
     Confirmed(bool),
     /// One of the choices, by its place in the list.
     Chosen(usize),
-    /// A text.
     Text(String),
     /// No answer: the dialog was closed, or its time was over.
     Dismissed,
@@ -193,7 +170,6 @@ pub(crate) enum SettingChange {
     ModelThinking {
         /// `provider/id`
         model: String,
-        /// The level.
         level: Option<ThinkingLevel>,
     },
     /// The default thinking level, from the same submenu.

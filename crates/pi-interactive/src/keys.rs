@@ -82,7 +82,7 @@ pub(crate) const TREE_FILTER_DEFAULT: &str = "app.tree.filter.default";
 pub(crate) const TREE_FILTER_NO_TOOLS: &str = "app.tree.filter.noTools";
 /// The user's messages only.
 pub(crate) const TREE_FILTER_USER_ONLY: &str = "app.tree.filter.userOnly";
-/// Labelled entries only.
+/// Labeled entries only.
 pub(crate) const TREE_FILTER_LABELED_ONLY: &str = "app.tree.filter.labeledOnly";
 /// All entries.
 pub(crate) const TREE_FILTER_ALL: &str = "app.tree.filter.all";
@@ -227,7 +227,7 @@ pub(crate) const APP_ACTIONS: &[ActionDefinition] = &[
     ),
     define(
         TREE_FILTER_LABELED_ONLY,
-        "Labelled entries only",
+        "Labeled entries only",
         &["ctrl+l"],
         &[],
     ),

@@ -80,7 +80,7 @@ pub struct InteractiveOptions {
     /// Whether the user chooses a session first.
     pub pick_session: bool,
     /// Whether services are asked for newer models.
-    pub refresh_catalogues: bool,
+    pub refresh_catalogs: bool,
     /// Tells what is new, as Markdown.
     pub changelog: Option<fn() -> String>,
     /// Whom the runtime asks about projects.
@@ -114,7 +114,6 @@ impl std::fmt::Debug for StartupNews {
 /// Why the application ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitReason {
-    /// The user left.
     Quit,
     /// The process was asked to end, or its terminal is gone.
     Terminated,

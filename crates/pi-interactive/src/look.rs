@@ -13,7 +13,6 @@ use crate::picture_desk::PictureDesk;
 /// Everything lines depend on besides their content and the width.
 #[derive(Clone, Debug)]
 pub(crate) struct Appearance {
-    /// The colours.
     pub(crate) theme: Arc<Theme>,
     /// Which keys mean what, for hints.
     pub(crate) keys: Arc<Keybindings>,
@@ -33,7 +32,6 @@ pub(crate) struct Appearance {
     pub(crate) mermaid: Mermaid,
     /// Whether remarks about what caching and summaries cost show.
     pub(crate) show_cost_notices: bool,
-    /// Whether images show.
     pub(crate) show_images: bool,
     /// How wide images show, in cells.
     pub(crate) image_width: usize,
@@ -51,7 +49,7 @@ impl Appearance {
         self.theme.style(token)
     }
 
-    /// Returns `text` in the colour of a token.
+    /// Returns `text` in the color of a token.
     pub(crate) fn paint(&self, token: ColorToken, text: &str) -> String {
         self.theme.style(token).apply(text)
     }
@@ -141,7 +139,7 @@ impl Look {
 
 #[cfg(test)]
 impl Look {
-    /// Returns a look for tests: plain keys, the dark theme in 24-bit colours.
+    /// Returns a look for tests: plain keys, the dark theme in 24-bit colors.
     pub(crate) fn for_tests() -> Self {
         Self::new(Appearance::for_tests())
     }

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_home_is_a_tilde_and_its_neighbours_are_not() {
+    fn the_home_is_a_tilde_and_its_neighbors_are_not() {
         let home = Some(Path::new("/home/user"));
         assert_eq!(with_tilde(Path::new("/home/user"), home), "~");
         assert_eq!(with_tilde(Path::new("/home/user/x"), home), "~/x");

@@ -16,7 +16,6 @@ const CAPACITY: usize = 256;
 
 /// What is heard of a session.
 pub(crate) enum Heard {
-    /// Something happened.
     Event(SessionEvent),
     /// The request under way does something else; none when there is none.
     Phase(Option<StreamPhase>),

@@ -139,8 +139,8 @@ pub(crate) fn after_first_frame(app: &mut App) {
     app.watch_theme_files();
     app.mention_crash();
     app.look_at_project();
-    if app.options.refresh_catalogues {
-        app.runtime.refresh_catalogues();
+    if app.options.refresh_catalogs {
+        app.runtime.refresh_catalogs();
     }
     if let Some(news) = app.options.news.take() {
         app.spawn(news.0, |app, lines| {

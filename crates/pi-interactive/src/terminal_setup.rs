@@ -18,7 +18,7 @@ use crate::keys::{self, APP_ACTIONS};
 use crate::look::Appearance;
 use crate::picture_desk::PictureDesk;
 
-/// Says that the user wants no colours.
+/// Says that the user wants no colors.
 const NO_COLOR: &str = "NO_COLOR";
 
 /// Lines a turn of the wheel scrolls where nobody says otherwise.
@@ -90,7 +90,7 @@ fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProto
     }
 }
 
-/// Returns how many colours themes are resolved for.
+/// Returns how many colors themes are resolved for.
 pub(crate) fn color_mode(capabilities: Capabilities, env: &Env) -> ColorMode {
     // https://no-color.org: any value but an empty one.
     let unwanted = env.var(NO_COLOR).is_some_and(|value| !value.is_empty());

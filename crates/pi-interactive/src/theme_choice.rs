@@ -41,7 +41,7 @@ pub(crate) struct ChosenTheme {
 }
 
 impl ThemeChoice {
-    /// Starts with the terminal's colours and the settings.
+    /// Starts with the terminal's colors and the settings.
     pub(crate) fn new(mode: ColorMode, scheme: ColorScheme, settings: &Settings) -> Self {
         Self {
             mode,

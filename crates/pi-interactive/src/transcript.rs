@@ -38,11 +38,9 @@ const RECENT_ENTRIES: usize = 1_000;
 pub(crate) enum NoticeLevel {
     /// Something was done; the next such line takes its place.
     Status,
-    /// Something worth keeping.
     Info,
     /// Something to look at.
     Warning,
-    /// Something failed.
     Error,
 }
 
@@ -150,7 +148,7 @@ impl Transcript {
         self.first = ids.first().copied();
     }
 
-    /// Tells whether entries before the first one shown can be loaded.
+    /// Returns whether entries before the first one shown can be loaded.
     pub(crate) fn has_older(&self) -> bool {
         !self.older.is_empty()
     }
@@ -295,7 +293,7 @@ impl Transcript {
         document.invalidate();
     }
 
-    /// Tells whether details are shown.
+    /// Returns whether details are shown.
     pub(crate) fn is_expanded(&self) -> bool {
         self.look.is_expanded()
     }

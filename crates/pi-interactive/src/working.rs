@@ -25,12 +25,9 @@ const STALLED_AFTER: Duration = Duration::from_secs(10);
 /// What is going on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Activity {
-    /// Nothing.
     #[default]
     Idle,
-    /// A run.
     Working,
-    /// A compaction.
     Compacting {
         /// Whether pi began it by itself.
         automatic: bool,
@@ -43,7 +40,6 @@ pub(crate) enum Activity {
         attempt: u32,
         /// How many there may be.
         max_attempts: u32,
-        /// When.
         until: Instant,
     },
 }
@@ -51,14 +47,11 @@ pub(crate) enum Activity {
 /// What a run is busy with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Step {
-    /// It prepares.
     #[default]
     Preparing,
     /// The model was asked and has not answered.
     Asked,
-    /// The model thinks.
     Thinking,
-    /// The model answers.
     Answering,
     /// The model writes the arguments of a tool.
     Calling(String),
@@ -84,9 +77,7 @@ pub(crate) struct Working {
 /// What extensions want to be shown while the model works.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    /// The text.
     pub(crate) message: Option<String>,
-    /// Nothing at all.
     pub(crate) hidden: bool,
     /// Pictures, and how long each stays; no pictures show none.
     pub(crate) indicator: Option<(Vec<String>, Duration)>,
@@ -320,7 +311,7 @@ impl Component for Working {
         };
         let picture = match picture {
             "" => String::new(),
-            // An extension colours its pictures itself.
+            // An extension colors its pictures itself.
             picture if is_own => format!("{} ", styled_line(picture)),
             picture => format!("{} ", appearance.paint(token, picture)),
         };

@@ -71,7 +71,7 @@ impl Command {
     }
 
     /// Names the command in errors, instead of its command line.
-    pub(crate) fn labelled(mut self, label: impl Into<String>) -> Self {
+    pub(crate) fn labeled(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }

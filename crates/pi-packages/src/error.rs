@@ -21,15 +21,12 @@ pub enum PackageError {
     Network {
         /// What was asked for, without credentials.
         url: String,
-        /// What happened.
         problem: String,
     },
-    /// A service refused.
     #[error("{url} answered {status}")]
     Refused {
         /// What was asked for, without credentials.
         url: String,
-        /// The status code.
         status: u16,
     },
     /// The registry's configuration is unusable.
@@ -37,7 +34,6 @@ pub enum PackageError {
     Configuration {
         /// The file that says so.
         file: PathBuf,
-        /// What is wrong.
         problem: String,
     },
     /// The registry does not know a package.
@@ -46,7 +42,6 @@ pub enum PackageError {
     /// No version of a package is what was asked for.
     #[error("no version of {name} matches {wanted}")]
     NoVersion {
-        /// The package.
         name: String,
         /// The range or tag.
         wanted: String,
@@ -54,11 +49,8 @@ pub enum PackageError {
     /// A dependency comes from somewhere this program does not fetch from.
     #[error("{name} wants {dependency} from {spec}, which is not a registry")]
     ForeignDependency {
-        /// Who wants it.
         name: String,
-        /// What it wants.
         dependency: String,
-        /// Where from.
         spec: String,
     },
     /// A package is made for other machines.
@@ -67,7 +59,6 @@ pub enum PackageError {
     /// What the registry or a package says is not understood.
     #[error("{what}: {problem}")]
     Malformed {
-        /// Whose words.
         what: String,
         /// What is wrong with them.
         problem: String,
@@ -77,16 +68,10 @@ pub enum PackageError {
     Integrity(String),
     /// An archive holds what must not be unpacked.
     #[error("the archive of {name} is refused: {problem}")]
-    UnsafeArchive {
-        /// The package.
-        name: String,
-        /// What it holds.
-        problem: String,
-    },
+    UnsafeArchive { name: String, problem: String },
     /// A package asks for more than there should be.
     #[error("{what} is too large: more than {limit}")]
     TooLarge {
-        /// What.
         what: String,
         /// The limit, with its unit.
         limit: String,
@@ -105,14 +90,8 @@ pub enum PackageError {
     /// Another program is installing and does not end.
     #[error("another program is installing packages in {}", .0.display())]
     Busy(PathBuf),
-    /// The disk refused.
     #[error("{}: {error}", path.display())]
-    Disk {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Disk { path: PathBuf, error: io::Error },
     /// A release could not be verified or put in place.
     #[error("{0}")]
     Release(String),

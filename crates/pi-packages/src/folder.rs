@@ -126,7 +126,6 @@ pub(crate) fn clear_away(path: &Path) {
 pub(crate) enum Content {
     /// All: nobody writes into them.
     Shared,
-    /// None.
     Copied,
 }
 

@@ -99,7 +99,7 @@ impl GitPackage<'_> {
         Ok(())
     }
 
-    /// Tells whether the repository has something newer than the checkout.
+    /// Returns whether the repository has something newer than the checkout.
     pub(crate) async fn has_update(&self) -> Result<bool, PackageError> {
         self.check()?;
         let head = self.ask(self.place, &["rev-parse", "HEAD"]).await?;
@@ -135,7 +135,7 @@ impl GitPackage<'_> {
                 "--",
             ])
             .args([self.source.repository.as_ref(), checkout.as_os_str()])
-            .labelled(format!("git clone {}", self.source.repository));
+            .labeled(format!("git clone {}", self.source.repository));
         command::run(clone).await?;
         if let Some(reference) = &self.source.reference {
             self.check_out(&checkout, reference).await?;
@@ -321,7 +321,7 @@ impl GitPackage<'_> {
         command
     }
 
-    /// Tells whether git would start ssh as it comes, which then must not ask anything.
+    /// Returns whether git would start ssh as it comes, which then must not ask anything.
     async fn uses_plain_ssh(&self, directory: &Path) -> bool {
         let repository = &self.source.repository;
         if !repository.starts_with("ssh://") && !repository.starts_with("git@") {
@@ -342,13 +342,13 @@ impl GitPackage<'_> {
     async fn run(&self, checkout: &Path, words: &[&str]) -> Result<String, PackageError> {
         let command = self.git(checkout).await.args(words);
         let label = format!("git {}", words.join(" "));
-        command::run(command.labelled(label)).await
+        command::run(command.labeled(label)).await
     }
 
     async fn ask(&self, checkout: &Path, words: &[&str]) -> Result<String, PackageError> {
         let command = self.git(checkout).await.args(words);
         let label = format!("git {}", words.join(" "));
-        command::run(command.labelled(label).within(QUESTION_LIMIT)).await
+        command::run(command.labeled(label).within(QUESTION_LIMIT)).await
     }
 
     fn parent_and_name(&self) -> (PathBuf, String) {
@@ -413,7 +413,7 @@ fn locked_packages(checkout: &Path) -> Map<String, Value> {
     }
 }
 
-/// Tells whether a checkout lost dependencies it asks for.
+/// Returns whether a checkout lost dependencies it asks for.
 fn lacks_dependencies(checkout: &Path) -> bool {
     let modules = checkout.join("node_modules");
     read_manifest(checkout).is_some_and(|manifest| {

@@ -35,9 +35,8 @@ const MAX_FILES: usize = 200_000;
 pub struct Inspection {
     /// Its name, by its manifest.
     pub name: Option<String>,
-    /// Its version.
     pub version: Option<String>,
-    /// Under which licence it comes.
+    /// Under which license it comes.
     pub license: Option<String>,
     /// How many files it has.
     pub files: usize,

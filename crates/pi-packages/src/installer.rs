@@ -29,11 +29,8 @@ const GIT_UPDATES_AT_ONCE: usize = 4;
 /// What an installer works with.
 #[derive(Debug, Clone)]
 pub struct InstallerOptions {
-    /// The user's files.
     pub agent_dir: AgentDir,
-    /// The project.
     pub cwd: PathBuf,
-    /// Variables.
     pub env: Env,
     /// The setting `npmCommand`: a package manager to use instead of our own.
     pub npm_command: Option<Vec<String>>,
@@ -63,9 +60,7 @@ impl InstallerOptions {
 /// A package that is in use: what it is and for whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsedPackage {
-    /// What it names.
     pub address: PackageAddress,
-    /// Whose it is.
     pub scope: SourceScope,
 }
 

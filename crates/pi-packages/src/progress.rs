@@ -12,20 +12,15 @@ pub enum Progress {
         /// How many packages are known so far.
         packages: usize,
     },
-    /// Archives arrive.
     Fetching {
         /// How many have arrived.
         done: usize,
-        /// Of how many.
         total: usize,
         /// How many bytes so far.
         bytes: u64,
     },
     /// A program works and says nothing.
-    Running {
-        /// Which.
-        command: String,
-    },
+    Running { command: String },
     /// Something to know that is no failure.
     Note(String),
 }

@@ -86,7 +86,7 @@ struct ReleasedProgram {
 }
 
 impl ReleaseNews {
-    /// Tells whether this release is newer than a version.
+    /// Returns whether this release is newer than a version.
     pub fn is_newer_than(&self, version: &str) -> bool {
         order_of(&self.version) > order_of(version)
     }
@@ -280,7 +280,7 @@ fn write_program(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 async fn try_program(program: &Path, version: &str) -> Result<(), PackageError> {
     let question = Command::new(program)
         .args(["--version"])
-        .labelled(format!("the new pi {version}"))
+        .labeled(format!("the new pi {version}"))
         .within(TRIAL_LIMIT);
     let answer = command::run(question).await?;
     if answer.trim() == version {

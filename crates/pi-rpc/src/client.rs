@@ -40,11 +40,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How to start the process.
 #[derive(Debug, Clone)]
 pub struct RpcClientOptions {
-    /// The program.
     pub program: PathBuf,
     /// Arguments before `--mode rpc`, for a program that is run by another.
     pub leading_arguments: Vec<OsString>,
-    /// Arguments after it.
     pub arguments: Vec<OsString>,
     /// `--provider`.
     pub provider: Option<String>,
@@ -101,9 +99,7 @@ pub enum RpcClientError {
     /// The process did not start.
     #[error("cannot start {}: {source}", program.display())]
     Start {
-        /// The program.
         program: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -115,12 +111,7 @@ pub enum RpcClientError {
     },
     /// The process refused the command.
     #[error("{command}: {error}")]
-    Refused {
-        /// The command's type.
-        command: String,
-        /// What it said.
-        error: String,
-    },
+    Refused { command: String, error: String },
     /// The answer is not what it should be.
     #[error("cannot read the answer: {0}")]
     Answer(#[from] serde_json::Error),

@@ -31,7 +31,6 @@ pub enum StreamingBehavior {
 pub enum RpcCommand {
     /// Sends a message of the user. Answered when the run starts, not when it ends.
     Prompt {
-        /// The text.
         message: String,
         /// Images that go with it.
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
@@ -42,7 +41,6 @@ pub enum RpcCommand {
     },
     /// Queues a message for after the tools that run now.
     Steer {
-        /// The text.
         message: String,
         /// Images that go with it.
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
@@ -50,7 +48,6 @@ pub enum RpcCommand {
     },
     /// Queues a message for when the agent would stop.
     FollowUp {
-        /// The text.
         message: String,
         /// Images that go with it.
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
@@ -70,11 +67,8 @@ pub enum RpcCommand {
     GetState,
     /// Asks for the messages the model sees.
     GetMessages,
-    /// Chooses a model.
     SetModel {
-        /// Its provider.
         provider: String,
-        /// Its id.
         model_id: String,
     },
     /// Chooses the next model.
@@ -83,7 +77,6 @@ pub enum RpcCommand {
     GetAvailableModels,
     /// Chooses a thinking level. An unknown one means the least the model offers.
     SetThinkingLevel {
-        /// The level's name.
         level: String,
     },
     /// Chooses the next thinking level.
@@ -92,12 +85,10 @@ pub enum RpcCommand {
     GetAvailableThinkingLevels,
     /// Says how steering messages are delivered.
     SetSteeringMode {
-        /// When.
         mode: QueueMode,
     },
     /// Says how follow-up messages are delivered.
     SetFollowUpMode {
-        /// When.
         mode: QueueMode,
     },
     /// Summarizes the conversation so far.
@@ -108,19 +99,16 @@ pub enum RpcCommand {
     },
     /// Turns automatic compaction on or off.
     SetAutoCompaction {
-        /// On or off.
         enabled: bool,
     },
     /// Turns automatic retries on or off.
     SetAutoRetry {
-        /// On or off.
         enabled: bool,
     },
     /// Gives up a retry that is waiting.
     AbortRetry,
     /// Runs a command of the user.
     Bash {
-        /// The command.
         command: String,
         /// Whether the model shall not see it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,12 +126,10 @@ pub enum RpcCommand {
     },
     /// Opens another session file.
     SwitchSession {
-        /// The file.
         session_path: String,
     },
     /// Begins a session from before a message of the user.
     Fork {
-        /// The message's entry.
         entry_id: String,
     },
     /// Begins a session that is a copy of this branch.
@@ -160,9 +146,7 @@ pub enum RpcCommand {
     GetTree,
     /// Asks for the text of the last answer.
     GetLastAssistantText,
-    /// Names the session.
     SetSessionName {
-        /// The name.
         name: String,
     },
     /// Asks what a message may begin with after `/`.
@@ -214,14 +198,12 @@ pub struct RpcRequest {
     pub id: Option<Value>,
     /// The `type`, repeated in the answer.
     pub kind: String,
-    /// The command.
     pub command: RpcCommand,
 }
 
 /// What a line of a client is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientLine {
-    /// A command.
     Request(RpcRequest),
     /// An answer to an extension's dialog.
     ExtensionUi(ExtensionUiResponse),
@@ -236,7 +218,6 @@ pub struct Rejected {
     pub id: Option<Value>,
     /// The `type`, where there is one; `parse` for a line that is no JSON.
     pub command: Option<String>,
-    /// What is wrong.
     pub error: String,
 }
 

@@ -33,9 +33,7 @@ pub struct ExtensionUiRequest {
 pub enum ExtensionUiMethod {
     /// Asks for one of several options.
     Select {
-        /// What is asked.
         title: String,
-        /// The options.
         options: Vec<String>,
         /// When the dialog gives up, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,9 +41,7 @@ pub enum ExtensionUiMethod {
     },
     /// Asks yes or no.
     Confirm {
-        /// What is asked.
         title: String,
-        /// More about it.
         message: String,
         /// When the dialog gives up, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +49,6 @@ pub enum ExtensionUiMethod {
     },
     /// Asks for a line.
     Input {
-        /// What is asked.
         title: String,
         /// Shown while nothing is typed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +59,6 @@ pub enum ExtensionUiMethod {
     },
     /// Asks for a text of any length.
     Editor {
-        /// What is asked.
         title: String,
         /// The text to begin with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +66,6 @@ pub enum ExtensionUiMethod {
     },
     /// Tells the user something.
     Notify {
-        /// What.
         message: String,
         /// `info`, `warning` or `error`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +73,6 @@ pub enum ExtensionUiMethod {
     },
     /// Shows or clears a line of status.
     SetStatus {
-        /// Which.
         status_key: String,
         /// The text; none clears it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +80,6 @@ pub enum ExtensionUiMethod {
     },
     /// Shows or clears lines around the editor.
     SetWidget {
-        /// Which.
         widget_key: String,
         /// The lines; none clears them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,16 +89,10 @@ pub enum ExtensionUiMethod {
         widget_placement: Option<String>,
     },
     /// Sets the title of the window.
-    SetTitle {
-        /// The title.
-        title: String,
-    },
+    SetTitle { title: String },
     /// Sets the text the user is writing.
     #[serde(rename = "set_editor_text")]
-    SetEditorText {
-        /// The text.
-        text: String,
-    },
+    SetEditorText { text: String },
 }
 
 /// A reply to a dialog.
@@ -115,7 +100,6 @@ pub enum ExtensionUiMethod {
 pub struct ExtensionUiResponse {
     /// The request it answers.
     pub id: String,
-    /// The answer.
     pub reply: DialogReply,
 }
 
@@ -126,7 +110,6 @@ pub enum DialogReply {
     Value(String),
     /// With yes or no.
     Confirmed(bool),
-    /// Without an answer.
     Cancelled,
 }
 

@@ -21,7 +21,6 @@ pub struct RpcResponse {
     pub command: Option<String>,
     /// Whether it was done.
     pub success: bool,
-    /// What it gave.
     #[serde(default)]
     pub data: Value,
     /// Why it was not done.
@@ -84,7 +83,6 @@ pub struct SessionState {
     /// The model, where one is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<std::sync::Arc<Model>>,
-    /// The thinking level.
     pub thinking_level: ThinkingLevel,
     /// Whether the agent works.
     pub is_streaming: bool,
@@ -97,9 +95,7 @@ pub struct SessionState {
     /// The session file, which may not exist yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
-    /// The session's id.
     pub session_id: String,
-    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_name: Option<String>,
     /// Whether compaction happens by itself.
@@ -114,9 +110,7 @@ pub struct SessionState {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedMessages {
-    /// Steering messages.
     pub steering: Vec<String>,
-    /// Follow-up messages.
     pub follow_up: Vec<String>,
 }
 
@@ -141,9 +135,7 @@ pub struct Forked {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CycledModel {
-    /// The model chosen.
     pub model: std::sync::Arc<Model>,
-    /// Its thinking level.
     pub thinking_level: ThinkingLevel,
     /// Whether the choice was among the models of `--models`.
     pub is_scoped: bool,
@@ -153,7 +145,6 @@ pub struct CycledModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compacted {
-    /// The summary.
     pub summary: String,
     /// The first entry that stays.
     #[serde(default)]
@@ -193,22 +184,17 @@ pub struct BashFinished {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStats {
-    /// The session file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
-    /// The session's id.
     pub session_id: String,
     /// Messages of the user.
     pub user_messages: u64,
-    /// Answers.
     pub assistant_messages: u64,
     /// Calls in the answers.
     pub tool_calls: u64,
-    /// Results of calls.
     pub tool_results: u64,
     /// Messages of every role.
     pub total_messages: u64,
-    /// Tokens by kind.
     pub tokens: TokenCounts,
     /// Cost in US dollars.
     pub cost: f64,
@@ -221,15 +207,10 @@ pub struct SessionStats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCounts {
-    /// Uncached input.
     pub input: u64,
-    /// Output.
     pub output: u64,
-    /// Cache reads.
     pub cache_read: u64,
-    /// Cache writes.
     pub cache_write: u64,
-    /// The sum.
     pub total: u64,
 }
 
@@ -249,9 +230,7 @@ pub struct ContextFill {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkMessage {
-    /// Its entry.
     pub entry_id: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -268,7 +247,6 @@ pub struct EntryList {
 /// The messages the model sees, the answer to `get_messages`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct MessageList {
-    /// The messages.
     pub messages: Vec<AgentMessage>,
 }
 

@@ -35,7 +35,6 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 pub struct ServeOptions {
     /// How much of a growing message its updates repeat.
     pub updates: UpdateForm,
-    /// Ends the serving.
     pub stop: CancellationToken,
     /// Carries what extensions show and ask; the one the runtime was started with.
     pub extensions: ExtensionLines,

@@ -19,7 +19,6 @@ const MOST_BYTES: u64 = 256 * 1024 * 1024;
 pub struct Attachments {
     /// The files' text, each in a `file` element; images leave an empty one.
     pub text: String,
-    /// The images.
     pub images: Vec<ImageContent>,
 }
 
@@ -36,7 +35,6 @@ pub enum AttachmentError {
     /// It cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         #[source]

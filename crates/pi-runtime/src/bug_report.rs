@@ -69,9 +69,7 @@ pub struct BugReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenReport {
-    /// Its id.
     pub id: String,
-    /// The archive.
     pub path: PathBuf,
     /// How large it is.
     pub bytes: u64,
@@ -91,7 +89,6 @@ pub enum BugReportError {
     /// The archive cannot be written.
     #[error("the report could not be written to {}", path.display())]
     Unwritable {
-        /// The archive.
         path: PathBuf,
         /// What the system said.
         #[source]

@@ -13,7 +13,6 @@ use crate::session::PromptExpansion;
 pub struct CommandInfo {
     /// What follows the slash.
     pub name: String,
-    /// What it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// What kind of command it is.

@@ -38,10 +38,7 @@ pub enum SessionEvent {
         follow_up: Vec<String>,
     },
     /// An entry was appended that is no message of the run.
-    EntryAppended {
-        /// The entry.
-        entry: Arc<Entry>,
-    },
+    EntryAppended { entry: Arc<Entry> },
     /// The session has another name.
     SessionInfoChanged {
         /// The name; none where it was taken away.
@@ -49,13 +46,8 @@ pub enum SessionEvent {
         name: Option<String>,
     },
     /// Another thinking level is in force.
-    ThinkingLevelChanged {
-        /// The level.
-        level: ThinkingLevel,
-    },
-    /// A compaction begins.
+    ThinkingLevelChanged { level: ThinkingLevel },
     CompactionStart {
-        /// Why.
         #[serde(serialize_with = "reason_name")]
         reason: CompactionReason,
     },
@@ -71,7 +63,6 @@ pub enum SessionEvent {
         aborted: bool,
         /// Whether the model is asked again.
         will_retry: bool,
-        /// Why it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
@@ -81,7 +72,6 @@ pub enum SessionEvent {
         attempt: u32,
         /// How many there may be.
         max_attempts: u32,
-        /// The pause.
         delay_ms: u64,
         /// Why the turn failed.
         error_message: String,
@@ -90,7 +80,6 @@ pub enum SessionEvent {
     AutoRetryEnd {
         /// Whether an attempt succeeded.
         success: bool,
-        /// The last attempt.
         attempt: u32,
         /// Why it failed in the end.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +91,6 @@ pub enum SessionEvent {
         attempt: u32,
         /// How many there may be.
         max_attempts: u32,
-        /// The pause.
         delay_ms: u64,
         /// Why the request failed.
         error_message: String,
@@ -120,7 +108,6 @@ pub enum SessionEvent {
         /// The id the command was given.
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<Value>,
-        /// The new text.
         delta: String,
     },
     /// A step of a run; never [`AgentEvent::AgentEnd`].
@@ -132,7 +119,6 @@ pub enum SessionEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "source", rename_all = "camelCase")]
 pub enum SummarySource {
-    /// A compaction.
     Compaction {
         /// Why the session is compacted.
         #[serde(serialize_with = "reason_name")]
@@ -146,7 +132,6 @@ pub enum SummarySource {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionOutcome {
-    /// The summary.
     pub summary: String,
     /// The first entry that stays in the context.
     pub first_kept_entry_id: Option<EntryId>,

@@ -30,7 +30,7 @@ pub struct HtmlOptions {
     /// The file to write; `pi-session-<name of the session file>.html` in the current directory if
     /// absent. A leading `~` is the home directory.
     pub output: Option<PathBuf>,
-    /// Colours of the user's theme.
+    /// Colors of the user's theme.
     pub theme: ExportTheme,
     /// The system prompt in force; if absent, the page shows what the transcript holds of it.
     pub system_prompt: Option<String>,
@@ -67,7 +67,6 @@ pub enum ExportError {
     /// The file cannot be written; what was there before is still there.
     #[error("the export could not be written to {}", path.display())]
     Unwritable {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         #[source]

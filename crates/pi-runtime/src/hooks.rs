@@ -29,7 +29,7 @@ pub(crate) use joined::JoinedHooks;
 
 /// The application's part in a session.
 pub trait SessionHooks: Send + Sync {
-    /// Tells whether a slash command of this name exists.
+    /// Returns whether a slash command of this name exists.
     fn has_command(&self, name: &str) -> bool {
         let _ = name;
         false
@@ -218,9 +218,7 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
 /// What the user typed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserInput {
-    /// The text.
     pub text: String,
-    /// The images.
     pub images: Vec<ImageContent>,
     /// Where it comes from.
     pub source: InputSource,
@@ -235,7 +233,6 @@ pub enum InputVerdict {
     Continue,
     /// Something else goes on.
     Replace {
-        /// The text.
         text: String,
         /// The images; none keeps those of the user.
         images: Option<Vec<ImageContent>>,
@@ -247,13 +244,11 @@ pub enum InputVerdict {
 /// A prompt that is about to start a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentStart {
-    /// The text, expanded.
     pub prompt: String,
     /// The images as they were given.
     pub images: Vec<ImageContent>,
     /// The system prompt in force.
     pub sections: PromptSections,
-    /// The active tools.
     pub tools: Vec<String>,
 }
 
@@ -267,7 +262,6 @@ pub struct AgentStartChanges {
     /// A text that takes the place of the whole system prompt in requests of this run. The
     /// transcript keeps its sections.
     pub forced_prompt: Option<String>,
-    /// Other active tools.
     pub tools: Option<Vec<String>>,
 }
 
@@ -287,27 +281,21 @@ pub struct CustomDraft {
 /// How the last turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ActivityOutcome {
-    /// The model answered.
     #[default]
     Completed,
-    /// Somebody cancelled it.
     Aborted,
-    /// It failed.
     Error,
 }
 
 /// A turn that is over but for its `turn_end`.
 #[derive(Clone)]
 pub struct TurnBoundary<'a> {
-    /// The model's answer.
     pub message: &'a SharedMessage,
     /// The results of its calls.
     pub tool_results: &'a [SharedMessage],
-    /// The answer's entry.
     pub message_entry_id: EntryId,
     /// The entries of the results.
     pub tool_result_entry_ids: Vec<EntryId>,
-    /// How it ended.
     pub outcome: ActivityOutcome,
     /// What the model would see next.
     pub view: BoundaryView<'a>,
@@ -353,7 +341,6 @@ pub enum EntryDraft {
     Custom {
         /// The extension's name for this kind of entry.
         custom_type: String,
-        /// The state.
         data: Option<Value>,
     },
     /// A message of an extension.
@@ -367,7 +354,6 @@ pub enum EntryDraft {
     },
     /// A summary of what came before.
     Compaction {
-        /// The summary.
         summary: String,
         /// The first entry that stays; none keeps nothing.
         first_kept_entry_id: Option<EntryId>,
@@ -400,7 +386,6 @@ pub struct CompactionProposal<'a> {
 pub enum CompactionVerdict {
     /// A model is asked.
     Proceed,
-    /// Nothing is compacted.
     Cancel,
     /// This summary is stored.
     Use(CompactionResult),
@@ -409,7 +394,6 @@ pub enum CompactionVerdict {
 /// A compaction that is stored.
 #[derive(Clone)]
 pub struct Compacted<'a> {
-    /// Its entry.
     pub entry: &'a Arc<Entry>,
     /// Who wrote the summary.
     pub author: SummaryAuthor,
@@ -460,11 +444,9 @@ pub struct TreeVerdict {
     pub cancel: bool,
     /// A summary of the hook's own, used when the user wants one.
     pub summary: Option<BranchSummary>,
-    /// Other instructions.
     pub instructions: Option<String>,
     /// Whether they replace the usual ones.
     pub replace_instructions: Option<bool>,
-    /// Another label.
     pub label: Option<String>,
 }
 
@@ -473,29 +455,24 @@ pub struct TreeVerdict {
 pub struct TreeMoved<'a> {
     /// Where the session stands.
     pub new_leaf_id: Option<&'a EntryId>,
-    /// Where it stood.
     pub old_leaf_id: Option<&'a EntryId>,
     /// The summary of what was left.
     pub summary: Option<&'a Arc<Entry>>,
-    /// Who wrote it.
     pub author: Option<SummaryAuthor>,
 }
 
 /// A command of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCommand {
-    /// The command line.
     pub command: String,
     /// Whether the model shall not see it.
     pub exclude_from_context: bool,
-    /// Where it runs.
     pub cwd: PathBuf,
 }
 
 /// What a hook makes of a command of the user.
 #[derive(Clone)]
 pub enum UserBashVerdict {
-    /// It runs here.
     Run,
     /// It runs through these operations.
     RunWith(Arc<dyn ProcessOperations>),
@@ -506,9 +483,7 @@ pub enum UserBashVerdict {
 /// A model that is in force.
 #[derive(Debug, Clone)]
 pub struct ModelSelected {
-    /// The model.
     pub model: Arc<Model>,
-    /// The one before.
     pub previous: Option<Arc<Model>>,
     /// How it was chosen.
     pub source: ModelSource,
@@ -517,7 +492,6 @@ pub struct ModelSelected {
 /// How a model was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelSource {
-    /// By name.
     Set,
     /// As the next in turn.
     Cycle,
@@ -528,7 +502,6 @@ pub enum ModelSource {
 /// Why a session starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionStart {
-    /// The reason.
     pub reason: StartReason,
     /// The file of the session before.
     pub previous_session_file: Option<PathBuf>,
@@ -537,7 +510,6 @@ pub struct SessionStart {
 /// Why a session starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartReason {
-    /// The program starts.
     Startup,
     /// Settings and resources were read again.
     Reload,
@@ -574,6 +546,5 @@ pub struct HookProblem {
     pub event: &'static str,
     /// The file or command it belongs to, where there is one.
     pub origin: Option<String>,
-    /// What went wrong.
     pub message: String,
 }

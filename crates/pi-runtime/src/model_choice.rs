@@ -78,7 +78,7 @@ fn shows_messages(kind: EntryKind) -> bool {
     )
 }
 
-/// Tells whether an entry on the way to the leaf is of a kind, without reading its body.
+/// Returns whether an entry on the way to the leaf is of a kind, without reading its body.
 fn path_has(session: &Session, wanted: impl Fn(EntryKind) -> bool) -> Result<bool, SessionError> {
     let mut next = session.leaf_id();
     while let Some(id) = next {

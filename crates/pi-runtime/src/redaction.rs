@@ -182,7 +182,7 @@ impl Redaction {
     }
 }
 
-/// Tells whether a text is encoded data, in which a few letters may look like anything.
+/// Returns whether a text is encoded data, in which a few letters may look like anything.
 fn is_encoded(text: &str) -> bool {
     text.len() > LONGEST_KEY
         && text

@@ -39,7 +39,7 @@ use crate::session::{AgentSession, SessionParts};
 use crate::session_choice::SessionPlaces;
 
 /// How long services may take to tell of new models, all of them together.
-const CATALOGUE_PATIENCE: Duration = Duration::from_secs(15);
+const CATALOG_PATIENCE: Duration = Duration::from_secs(15);
 
 /// The live session of a program. Handles are cheap to clone and are all the same.
 #[derive(Clone)]
@@ -246,7 +246,7 @@ impl SessionRuntime {
     }
 
     /// Asks services in the background for models that are newer than what is known.
-    pub fn refresh_catalogues(&self) {
+    pub fn refresh_catalogs(&self) {
         let models = self.services().models.clone();
         let cancel = self.0.ended.child_token();
         self.0.background.spawn(async move {
@@ -255,7 +255,7 @@ impl SessionRuntime {
                 cancel: cancel.clone(),
                 ..RefreshOptions::default()
             });
-            match tokio::time::timeout(CATALOGUE_PATIENCE, refresh).await {
+            match tokio::time::timeout(CATALOG_PATIENCE, refresh).await {
                 Ok(report) => {
                     for (provider, error) in report.errors {
                         tracing::debug!(provider, %error, "no newer models");

@@ -68,7 +68,6 @@ pub trait PackageSupplier: Send + Sync {
 pub struct ServiceOptions {
     /// Where the user's files are.
     pub agent_dir: AgentDir,
-    /// Variables and clock.
     pub env: Env,
     /// What the command line says about trust (`--approve`, `--no-approve`).
     pub trust: Option<bool>,
@@ -195,13 +194,10 @@ impl SharedConnections {
 pub struct Services {
     /// Where the user's files are.
     pub agent_dir: AgentDir,
-    /// The working directory.
     pub cwd: PathBuf,
-    /// Variables and clock.
     pub env: Env,
     /// Whether the project's files count.
     pub project: ProjectAccess,
-    /// The settings.
     pub settings: SettingsStore,
     /// The models and their credentials.
     pub models: Models,

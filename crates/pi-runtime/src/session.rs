@@ -64,7 +64,6 @@ use transcript::Transcript;
 pub struct SessionParts {
     /// The conversation and its file.
     pub session: Session,
-    /// The settings.
     pub settings: SettingsStore,
     /// The models and their credentials.
     pub models: Models,
@@ -82,9 +81,7 @@ pub struct SessionParts {
     pub resources: Arc<dyn PromptExpansion>,
     /// The directory the session works in.
     pub cwd: PathBuf,
-    /// Variables and clock.
     pub env: Env,
-    /// Whoever takes part.
     pub hooks: Arc<dyn SessionHooks>,
 }
 

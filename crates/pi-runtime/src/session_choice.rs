@@ -24,7 +24,6 @@ pub enum SessionChoice {
         /// Its id; drawn if absent.
         id: Option<String>,
     },
-    /// A new one.
     New {
         /// Its id; drawn if absent.
         id: Option<String>,
@@ -152,12 +151,7 @@ pub enum SessionChoiceError {
     NotFound(String),
     /// The session belongs to another project. The user may want a copy: [`SessionChoice::Fork`].
     #[error("the session {} belongs to another project, {cwd}", path.display())]
-    Elsewhere {
-        /// The session.
-        path: PathBuf,
-        /// The project.
-        cwd: String,
-    },
+    Elsewhere { path: PathBuf, cwd: String },
     /// The path cannot be understood.
     #[error("the path {0}")]
     Path(#[from] PathError),

@@ -30,9 +30,7 @@ const SKILL_READERS: [&str; 2] = ["read", "bash"];
 /// Instructions from a file of the project or the user, such as `AGENTS.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instructions {
-    /// Where they stand.
     pub path: PathBuf,
-    /// What they say.
     pub content: String,
 }
 
@@ -50,7 +48,6 @@ pub struct DocsPlaces {
 /// What a system prompt is made of, beside the tools.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SystemPromptParts {
-    /// The working directory.
     pub cwd: PathBuf,
     /// A prompt of the user's own, instead of ours; tools, rules and docs then stay out.
     pub custom: Option<String>,

@@ -61,7 +61,6 @@ pub enum ToolOrigin {
 /// A tool and what the system prompt says of it.
 #[derive(Clone)]
 pub struct RegisteredTool {
-    /// The tool.
     pub tool: Arc<dyn Tool>,
     /// Where it comes from.
     pub origin: ToolOrigin,

@@ -24,7 +24,6 @@ use survey::Survey;
 /// What a look at a session file found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionCheck {
-    /// The file.
     pub path: PathBuf,
     /// How many entries can be read.
     pub entries: usize,
@@ -49,7 +48,7 @@ impl SessionCheck {
         }
     }
 
-    /// Tells whether nothing needs a repair.
+    /// Returns whether nothing needs a repair.
     pub fn is_sound(&self) -> bool {
         self.damage == 0
     }

@@ -89,7 +89,6 @@ pub struct CompactionResult {
 pub enum SummaryAuthor {
     /// A model that pi asked.
     Pi,
-    /// An extension.
     Extension,
 }
 
@@ -183,7 +182,7 @@ impl CompactionPlan {
         conversation(&self.turn_prefix)
     }
 
-    /// Tells whether the cut splits a turn.
+    /// Returns whether the cut splits a turn.
     pub fn is_split_turn(&self) -> bool {
         !self.turn_prefix.is_empty()
     }

@@ -80,7 +80,7 @@ impl ProjectedEntry {
         }
     }
 
-    /// Tells whether an edit left out what the entry would have shown.
+    /// Returns whether an edit left out what the entry would have shown.
     pub(crate) fn is_omitted(&self) -> bool {
         self.messages().is_empty() && shows_messages(&self.entry)
     }

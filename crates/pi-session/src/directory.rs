@@ -57,7 +57,7 @@ impl SessionDirectory {
         &self.cwd
     }
 
-    /// Tells whether a session with this working directory in its header belongs here.
+    /// Returns whether a session with this working directory in its header belongs here.
     pub fn admits(&self, cwd: &str) -> bool {
         !self.shared || (!cwd.is_empty() && resolve(Path::new(cwd)) == self.cwd)
     }

@@ -18,13 +18,11 @@ pub use id::EntryId;
 /// One line of a session after its header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The entry's id.
     pub id: EntryId,
     /// The entry it follows; none for a root.
     pub parent_id: Option<EntryId>,
     /// When it was appended, as ISO 8601 in UTC with milliseconds.
     pub timestamp: String,
-    /// What it holds.
     pub body: EntryBody,
     /// Fields of a known type that this version does not know.
     pub extra: JsonObject,
@@ -94,7 +92,6 @@ impl EntryBody {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelChangeEntry {
-    /// The provider's id.
     pub provider: String,
     /// The model's id at that provider.
     pub model_id: String,
@@ -118,7 +115,6 @@ pub struct UsageEntry {
     pub provider: String,
     /// The model that was asked.
     pub model: String,
-    /// Tokens and cost.
     pub usage: Usage,
     /// A remark for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +125,6 @@ pub struct UsageEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionEntry {
-    /// The summary.
     pub summary: String,
     /// The first entry that stays in the context; the compaction's own id keeps none. A file of the
     /// first format may lack it, which also keeps none.
@@ -215,7 +210,6 @@ pub struct ContextReplacement {
 pub struct CustomEntry {
     /// The extension's name for this kind of entry.
     pub custom_type: String,
-    /// The state.
     #[serde(
         default,
         deserialize_with = "present",

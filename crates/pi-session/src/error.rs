@@ -22,7 +22,6 @@ pub enum SessionError {
     /// The file cannot be read.
     #[error("the session file {} cannot be read", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -33,14 +32,10 @@ pub enum SessionError {
         "{} is no pi session: its first line is no session header. The file was left as it is",
         path.display()
     )]
-    NotASession {
-        /// The file.
-        path: PathBuf,
-    },
+    NotASession { path: PathBuf },
     /// The file could not be created or rewritten.
     #[error("the session file {} cannot be written", path.display())]
     Unwritable {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -48,25 +43,18 @@ pub enum SessionError {
     },
     /// A new session would take the place of another file.
     #[error("{} exists already; nothing was overwritten", path.display())]
-    AlreadyExists {
-        /// The file.
-        path: PathBuf,
-    },
+    AlreadyExists { path: PathBuf },
     /// The record was not stored.
     #[error("nothing was added to the session {}: {source}", path.display())]
     NotAppended {
         /// The file; empty for a session in memory.
         path: PathBuf,
-        /// Why.
         #[source]
         source: AppendError,
     },
     /// The session is open elsewhere and its old format cannot be brought up to date meanwhile.
     #[error("the session {} has an old format and is open in another pi: close it there first", path.display())]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// The id the user gave cannot be one.
     #[error(transparent)]
     InvalidId(#[from] InvalidSessionId),
@@ -76,46 +64,31 @@ pub enum SessionError {
         path.display()
     )]
     IdTaken {
-        /// The id.
         id: String,
         /// The session that has it.
         path: PathBuf,
     },
     /// No entry has the id.
     #[error("there is no entry `{id}` in this session")]
-    UnknownEntry {
-        /// The id.
-        id: EntryId,
-    },
+    UnknownEntry { id: EntryId },
     /// An entry cannot be read back.
     #[error("the entry `{id}` cannot be read from the session file")]
     UnreadableEntry {
-        /// The entry.
         id: EntryId,
-        /// What was wrong.
         #[source]
         source: io::Error,
     },
     /// The entry to be edited is not on the active branch.
     #[error("the entry `{id}` is not on the active branch: go to its branch to edit it")]
-    NotOnBranch {
-        /// The entry.
-        id: EntryId,
-    },
+    NotOnBranch { id: EntryId },
     /// The entry to be edited shows nothing to the model.
     #[error(
         "the entry `{id}` cannot be edited: only user, assistant, tool result and custom messages can"
     )]
-    NotEditable {
-        /// The entry.
-        id: EntryId,
-    },
+    NotEditable { id: EntryId },
     /// A context edit has no content to replace with.
     #[error("the replacement for the entry `{id}` must be text or a list of content blocks")]
-    InvalidReplacement {
-        /// The entry.
-        id: EntryId,
-    },
+    InvalidReplacement { id: EntryId },
     /// A message that has its own type of entry, or is not finished.
     #[error("a message {what} is not stored as a message")]
     NotAMessage {
@@ -124,10 +97,7 @@ pub enum SessionError {
     },
     /// A fork before an entry that is no user message.
     #[error("the entry `{id}` is no user message: fork before one of those, or at this entry")]
-    NotAUserMessage {
-        /// The entry.
-        id: EntryId,
-    },
+    NotAUserMessage { id: EntryId },
     /// A fork of a session that has no file yet.
     #[error("this session is not saved yet, so it cannot be forked or cloned: say something first")]
     Unsaved,
@@ -140,7 +110,6 @@ pub enum SessionError {
         cwd.display(), path.display()
     )]
     MissingCwd {
-        /// The directory.
         cwd: PathBuf,
         /// The session; empty for a session in memory.
         path: PathBuf,

@@ -40,7 +40,6 @@ pub enum ForkPosition {
 /// A forked session.
 #[derive(Debug)]
 pub struct Forked {
-    /// The new session.
     pub session: Session,
     /// The text of the user message that was forked before, for the editor.
     pub selected_text: Option<String>,

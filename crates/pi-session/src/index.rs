@@ -36,7 +36,6 @@ pub(crate) enum Parent {
     Root,
     /// An entry that is nowhere in the file, or one that follows this one in turn.
     Missing,
-    /// This one.
     Entry(Slot),
 }
 
@@ -168,7 +167,7 @@ impl Index {
         self.name.as_deref()
     }
 
-    /// Tells whether the line at this offset is known already.
+    /// Returns whether the line at this offset is known already.
     pub(crate) fn knows_line(&self, offset: u64) -> bool {
         self.records
             .iter()

@@ -26,9 +26,7 @@ pub enum EntryKind {
     Custom,
     /// A message of an extension.
     CustomMessage,
-    /// A bookmark.
     Label,
-    /// The session's name.
     SessionInfo,
     /// A type this version does not know.
     Unknown,
@@ -40,11 +38,8 @@ pub enum EntryKind {
 pub enum MessageRole {
     /// Instructions and tool declarations.
     System,
-    /// The user's.
     User,
-    /// The model's.
     Assistant,
-    /// A tool's.
     ToolResult,
     /// A shell command of the user.
     BashExecution,
@@ -58,7 +53,7 @@ impl EntryKind {
     /// The kind of an assistant's message.
     pub(crate) const ASSISTANT: Self = Self::Message(MessageRole::Assistant);
 
-    /// Tells whether an entry of this kind makes a session worth a file: once something has been said to
+    /// Returns whether an entry of this kind makes a session worth a file: once something has been said to
     /// a model, listeners hear of it, and a process that dies must not take it along.
     pub(crate) fn is_said(self) -> bool {
         let Self::Message(role) = self else {

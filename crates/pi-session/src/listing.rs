@@ -48,7 +48,6 @@ pub enum FoundSession {
     Here(PathBuf),
     /// It belongs to another one.
     Elsewhere {
-        /// The file.
         path: PathBuf,
         /// The working directory it belongs to.
         cwd: String,

@@ -95,7 +95,7 @@ impl AppendLog {
         Ok(log)
     }
 
-    /// Tells whether another pi keeps this log from writing.
+    /// Returns whether another pi keeps this log from writing.
     pub(crate) fn is_held_by_another(&self) -> bool {
         self.access == Access::Write && !self.claimed
     }

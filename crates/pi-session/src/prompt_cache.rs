@@ -18,7 +18,6 @@ const WARMING: &str = "cache_warm";
 /// Tokens that the request before had in the cache and that were paid for again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CacheMiss {
-    /// How many.
     pub tokens: u64,
     /// What they cost beyond a read from the cache, in US dollars.
     pub cost: f64,

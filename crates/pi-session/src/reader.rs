@@ -21,7 +21,6 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// One line of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawLine<'file> {
-    /// Where it begins.
     pub(crate) offset: u64,
     /// Its bytes without the line feed.
     pub(crate) bytes: &'file [u8],

@@ -16,7 +16,6 @@ const TRASH: &str = "trash";
 pub enum Removal {
     /// It is in the trash.
     Trashed,
-    /// It is gone.
     Deleted,
 }
 
@@ -24,7 +23,6 @@ pub enum Removal {
 #[derive(Debug, Error)]
 #[error("the session file {} cannot be deleted{}", path.display(), trash_hint(trash.as_deref()))]
 pub struct RemovalError {
-    /// The file.
     pub path: PathBuf,
     /// What the trash program said, if there is one.
     pub trash: Option<String>,

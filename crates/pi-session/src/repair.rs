@@ -49,29 +49,19 @@ pub struct Repair {
 pub enum RepairError {
     /// Another pi has the session open.
     #[error("the session {} is open in another pi: close it there first", path.display())]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// Nothing in it can be read.
     #[error("nothing in {} can be read as a session, so it was left as it is", path.display())]
-    NothingLeft {
-        /// The file.
-        path: PathBuf,
-    },
+    NothingLeft { path: PathBuf },
     /// Another program changed the file at the same time.
     #[error("another program changed {} during the repair: try again", path.display())]
-    ChangedMeanwhile {
-        /// The file.
-        path: PathBuf,
-    },
+    ChangedMeanwhile { path: PathBuf },
     /// The file cannot be opened.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The repaired file, or what is kept beside it, cannot be written.
     #[error("the repair of {} cannot be written, so it was left as it is", path.display())]
     Unwritable {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         #[source]

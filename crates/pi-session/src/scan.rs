@@ -13,11 +13,9 @@ use memchr::memchr2;
 pub(crate) enum Line<'line> {
     /// Nothing but white space, or `null`, which means nothing either.
     Blank,
-    /// Not JSON.
     Malformed,
     /// JSON, but no object.
     Scalar,
-    /// An object.
     Object(Fields<'line>),
 }
 

@@ -20,17 +20,14 @@ pub enum PromptSection {
     Preamble,
     /// The tools there are.
     Tools,
-    /// How to behave.
     Rules,
     /// Where pi's own documentation is.
     Docs,
     /// What the user adds to the prompt.
     Addendum,
-    /// The project's instructions.
     ProjectContext,
     /// The skills there are.
     Skills,
-    /// The working directory.
     Cwd,
 }
 

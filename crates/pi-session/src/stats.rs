@@ -32,15 +32,12 @@ pub struct SessionTotals {
     pub entries: usize,
     /// Messages of the user.
     pub user_messages: u64,
-    /// Answers.
     pub assistant_messages: u64,
     /// Calls in the answers.
     pub tool_calls: u64,
-    /// Results of calls.
     pub tool_results: u64,
     /// Messages of every role.
     pub total_messages: u64,
-    /// Tokens by kind.
     pub tokens: TokenTotals,
     /// Cost in US dollars.
     pub cost: f64,
@@ -53,15 +50,10 @@ pub struct SessionTotals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenTotals {
-    /// Uncached input.
     pub input: u64,
-    /// Output.
     pub output: u64,
-    /// Cache reads.
     pub cache_read: u64,
-    /// Cache writes.
     pub cache_write: u64,
-    /// The sum.
     pub total: u64,
 }
 
@@ -153,7 +145,7 @@ impl SessionTotals {
 
 impl Session {
     /// Counts some more of the entries that totals lack, in the order of the file, reading of their lines
-    /// only what counts. Tells whether all are counted.
+    /// only what counts. Returns whether all are counted.
     pub fn count_more(&self, totals: &mut SessionTotals) -> Result<bool, SessionError> {
         let Ok(first) = Slot::try_from(totals.entries) else {
             return Ok(true);

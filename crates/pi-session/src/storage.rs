@@ -49,7 +49,7 @@ pub(crate) trait LogFile: fmt::Debug + Send + Sync {
     fn truncate(&mut self, length: u64) -> io::Result<()>;
     /// Returns how long the file is.
     fn length(&self) -> io::Result<u64>;
-    /// Tells whether the path still leads to this file.
+    /// Returns whether the path still leads to this file.
     fn standing(&self) -> io::Result<Standing>;
     /// Claims the file among processes that ask; see [`Claim`].
     fn claim(&self) -> Claim;
@@ -64,7 +64,6 @@ pub(crate) enum Standing {
     InPlace,
     /// It leads to another file.
     Replaced,
-    /// It leads nowhere.
     Removed,
 }
 
@@ -73,7 +72,6 @@ pub(crate) enum Standing {
 pub(crate) enum Claim {
     /// It is ours until it is closed, or until this process ends however it ends.
     Granted,
-    /// Another holds it.
     HeldByAnother,
     /// The file system cannot say; some network shares know no locks.
     Unsupported,

@@ -52,11 +52,9 @@ pub struct Session {
 /// Where a session is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// In memory alone.
     Memory,
     /// In memory until the first message to a model; then in this file.
     Deferred(PathBuf),
-    /// In this file.
     File(PathBuf),
 }
 
@@ -93,7 +91,6 @@ pub struct NewSession {
     pub id: Option<String>,
     /// The session file it comes from.
     pub parent_session: Option<PathBuf>,
-    /// The clock.
     pub env: Env,
 }
 
@@ -106,7 +103,6 @@ pub struct OpenSession {
     pub directory: Option<PathBuf>,
     /// The working directory, instead of the one in the header.
     pub cwd: Option<PathBuf>,
-    /// The clock.
     pub env: Env,
 }
 
@@ -280,7 +276,7 @@ impl Session {
         self.home.path()
     }
 
-    /// Tells whether the file exists yet.
+    /// Returns whether the file exists yet.
     pub fn is_saved(&self) -> bool {
         matches!(self.home, Home::File(_))
     }
@@ -300,12 +296,12 @@ impl Session {
         self.index.records().len()
     }
 
-    /// Tells whether there are no entries.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.index.records().is_empty()
     }
 
-    /// Tells whether an entry is there.
+    /// Returns whether an entry is there.
     pub fn contains(&self, id: &str) -> bool {
         self.index.find(id).is_some()
     }

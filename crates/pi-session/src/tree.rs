@@ -17,7 +17,6 @@ use crate::store::Session;
 /// conversation of any length can be walked and dropped without recursion.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionTree {
-    /// All entries.
     pub nodes: Vec<TreeNode>,
     /// The positions of those that follow no entry, or one that is not there.
     pub roots: Vec<usize>,
@@ -26,9 +25,7 @@ pub struct SessionTree {
 /// An entry's place in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeNode {
-    /// The entry.
     pub id: EntryId,
-    /// What it is.
     pub kind: EntryKind,
     /// When it was appended, in milliseconds since the epoch; 0 if the file does not say.
     pub timestamp_ms: i64,
@@ -43,7 +40,6 @@ pub struct TreeNode {
 /// A label in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeLabel {
-    /// The label.
     pub text: String,
     /// When it was set, as ISO 8601.
     pub timestamp: String,
@@ -52,7 +48,6 @@ pub struct NodeLabel {
 /// The summary of a branch that is being left.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BranchSummary {
-    /// The summary.
     pub summary: String,
     /// Data of whoever wrote it.
     pub details: Option<Value>,

@@ -8,13 +8,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// A request as it arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRequest {
-    /// The method.
     pub method: String,
     /// The path and query, or what else stood in their place.
     pub target: String,
     /// The headers, names in lower case, in their order.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
     /// The number of the connection it came on, the first being 0.
     pub connection: usize,

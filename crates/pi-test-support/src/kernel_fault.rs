@@ -21,7 +21,6 @@ pub enum DiskStep {
     MakeFolder,
     /// A file is created.
     Create,
-    /// Bytes are written.
     Write,
     /// A mode is set.
     SetMode,
@@ -63,7 +62,6 @@ pub enum DiskFault {
     ReadOnly,
     /// The file system knows no such thing: `EOPNOTSUPP`.
     Unsupported,
-    /// The process dies.
     Kill,
 }
 
@@ -123,7 +121,7 @@ pub fn install_kernel_fault() -> bool {
     true
 }
 
-/// Tells whether a process ended because a fault killed it.
+/// Returns whether a process ended because a fault killed it.
 pub fn was_killed(status: ExitStatus) -> bool {
     std::os::unix::process::ExitStatusExt::signal(&status) == Some(libc::SIGSYS)
 }

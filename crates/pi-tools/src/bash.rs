@@ -37,7 +37,6 @@ pub trait SpawnHook: Send + Sync {
 pub struct ShellToolOptions {
     /// The folder commands start in.
     pub cwd: PathBuf,
-    /// What runs them.
     pub processes: Arc<dyn ProcessOperations>,
     /// The environment they start from.
     pub environment: ShellEnvironment,

@@ -96,7 +96,7 @@ impl EditTool {
         let declaration = declare_strict(
             "edit",
             "Replaces parts of one file. Each oldText must occur exactly once in the file, and no two \
-             may overlap; changes to the same or neighbouring lines belong in one entry. Either all \
+             may overlap; changes to the same or neighboring lines belong in one entry. Either all \
              edits are made or none.",
             json!({
                 "type": "object",

@@ -42,9 +42,7 @@ impl Default for ImagePolicy {
 /// The largest image to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageLimits {
-    /// Pixels.
     pub max_width: u32,
-    /// Pixels.
     pub max_height: u32,
     /// Bytes of the base64 text must stay below this.
     pub max_bytes: u64,

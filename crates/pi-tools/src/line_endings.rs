@@ -108,7 +108,7 @@ impl<'a> PlainText<'a> {
         &self.text
     }
 
-    /// Tells whether a part of the text stands for bytes that are no UTF-8.
+    /// Returns whether a part of the text stands for bytes that are no UTF-8.
     pub(crate) fn is_undecodable(&self, range: &Range<usize>) -> bool {
         let first = self
             .undecodable

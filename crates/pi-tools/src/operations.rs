@@ -53,7 +53,7 @@ pub trait FileOperations: Send + Sync {
     /// followed.
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()>;
 
-    /// Tells whether these are this machine's files, so that a search may walk the disk itself.
+    /// Returns whether these are this machine's files, so that a search may walk the disk itself.
     fn is_local(&self) -> bool {
         false
     }
@@ -85,14 +85,12 @@ impl dyn FileOperations + '_ {
 pub struct OpenFile {
     /// Bytes it had when it was opened.
     pub size: u64,
-    /// Its contents.
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
 }
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStatus {
-    /// What it is.
     pub kind: FileKind,
     /// Bytes of a regular file.
     pub size: u64,
@@ -101,7 +99,6 @@ pub struct FileStatus {
 /// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryEntry {
-    /// The name.
     pub name: OsString,
     /// What it is, links followed; `None` where that cannot be found out, as for a dangling link.
     pub kind: Option<FileKind>,
@@ -110,17 +107,12 @@ pub struct DirectoryEntry {
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file.
     File,
-    /// A directory.
     Directory,
-    /// A named pipe.
     Pipe,
-    /// A socket.
     Socket,
     /// A character or block device.
     Device,
-    /// Anything else.
     Other,
 }
 
@@ -140,7 +132,6 @@ impl std::fmt::Display for FileKind {
 /// Why a file operation failed. The message completes "Cannot read x: ".
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// Nothing stands there.
     #[error("no such file or directory (ENOENT)")]
     Missing,
     /// The user may not.
@@ -161,7 +152,6 @@ pub enum FileError {
     /// A part of the path became a link after it was checked.
     #[error("a part of the path became a symbolic link meanwhile; nothing was written")]
     LinkAppeared,
-    /// Anything else.
     #[error("{0}")]
     Other(#[source] io::Error),
 }
@@ -201,7 +191,6 @@ pub struct ShellCommand {
     pub command: String,
     /// The directory it runs in.
     pub cwd: PathBuf,
-    /// Its whole environment.
     pub environment: BTreeMap<OsString, OsString>,
     /// How long it may run.
     pub timeout: Option<Duration>,
@@ -214,10 +203,8 @@ pub struct ExitCode(pub Option<i32>);
 /// Why a command has no exit code.
 #[derive(Debug, Error)]
 pub enum ProcessError {
-    /// Cancelled.
     #[error("the command was aborted")]
     Aborted,
-    /// Out of time.
     #[error("the command ran out of time after {} seconds", .0.as_secs_f64())]
     TimedOut(Duration),
     /// The directory is gone.

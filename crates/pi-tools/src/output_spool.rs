@@ -25,7 +25,6 @@ pub(crate) enum OutputForm {
 /// Where the whole output goes when it is too long to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpillPlace {
-    /// The folder.
     pub(crate) directory: PathBuf,
     /// What the file's name begins with.
     pub(crate) prefix: &'static str,

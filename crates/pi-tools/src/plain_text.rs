@@ -10,10 +10,8 @@ pub(crate) struct TextFilter(State);
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Outside any sequence.
     #[default]
     Text,
-    /// After ESC.
     Escape,
     /// Within ESC with intermediate characters, such as the choice of a character set.
     Intermediate,

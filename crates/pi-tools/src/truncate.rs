@@ -18,7 +18,6 @@ pub const UNLIMITED_LINES: usize = 9_007_199_254_740_991;
 /// How much may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TruncationLimits {
-    /// Lines.
     pub lines: usize,
     /// Bytes of UTF-8.
     pub bytes: usize,
@@ -57,7 +56,6 @@ pub enum TruncatedBy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Truncation {
-    /// What was kept.
     pub content: String,
     /// Something was left out.
     pub truncated: bool,
@@ -67,9 +65,7 @@ pub struct Truncation {
     pub total_lines: usize,
     /// Bytes of the whole text.
     pub total_bytes: usize,
-    /// Lines kept.
     pub output_lines: usize,
-    /// Bytes kept.
     pub output_bytes: usize,
     /// The kept text begins within its only line (tail only).
     pub last_line_partial: bool,
@@ -127,7 +123,6 @@ impl Truncation {
 pub struct TextSize {
     /// Lines; a final newline does not begin another.
     pub lines: usize,
-    /// Bytes.
     pub bytes: usize,
 }
 

@@ -19,7 +19,6 @@ use crate::shell_run::{self, Progress, with_prefix};
 pub struct UserShell {
     /// The folder commands start in.
     pub cwd: PathBuf,
-    /// What runs them.
     pub processes: Arc<dyn ProcessOperations>,
     /// The environment they start from.
     pub environment: ShellEnvironment,

@@ -74,7 +74,7 @@ pub(crate) fn local_walk(root: &Path, cwd: &Path, own_rules: &'static str) -> Wa
     builder
 }
 
-/// Tells whether an ignore file of a directory must not be read.
+/// Returns whether an ignore file of a directory must not be read.
 fn has_endless_rules(directory: &Path, own_rules: &str) -> bool {
     RULES.iter().chain([&own_rules]).any(|name| {
         let metadata = directory.join(name).metadata();

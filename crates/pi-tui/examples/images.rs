@@ -12,7 +12,7 @@ use pi_tui::{
     RunnerOptions, TerminalEnvironment, Text, Tui, TuiOptions, probe_tmux_hyperlinks,
 };
 
-/// A PNG of eight by eight pixels in two colours.
+/// A PNG of eight by eight pixels in two colors.
 pub(crate) const SAMPLE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAIAQMAAAD+wSzIAAAABlBMVEXrbzQAAADMsXGJAAAAGElEQVR4nGNgAAEFBgYHBgYBBgYFBgYAAAjQAQmGG4XpAAAAAElFTkSuQmCC";
 
 /// The UI around a picture.

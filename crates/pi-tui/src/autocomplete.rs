@@ -33,7 +33,6 @@ pub enum CompletionTrigger {
 pub struct CompletionRequest {
     /// The whole text, by line.
     pub lines: Vec<Arc<str>>,
-    /// The cursor's line.
     pub line: usize,
     /// The cursor's byte offset in its line.
     pub offset: usize,
@@ -63,7 +62,6 @@ pub struct Suggestions {
 /// A line after a completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletedLine {
-    /// The whole line.
     pub line: String,
     /// The cursor's byte offset in it.
     pub offset: usize,

@@ -26,7 +26,7 @@ pub trait Component: Any + Send {
     /// Called every frame. Cache the result and return a clone while nothing changed.
     fn render(&mut self, width: usize) -> Lines;
 
-    /// Handles a key, a paste or an unrecognised sequence while focused.
+    /// Handles a key, a paste or an unrecognized sequence while focused.
     fn handle_input(&mut self, _event: &InputEvent, _context: &InputContext<'_>) -> InputOutcome {
         InputOutcome::Ignored
     }

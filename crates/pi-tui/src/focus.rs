@@ -16,7 +16,6 @@ pub enum FocusTarget {
     Transcript(BlockId),
     /// A block of the dock.
     Dock(BlockId),
-    /// An overlay.
     Overlay(OverlayId),
 }
 
@@ -26,7 +25,6 @@ pub enum Heir {
     /// The overlay in front, or whoever had it before.
     #[default]
     Usual,
-    /// Somebody, or nobody.
     Target(Option<FocusTarget>),
 }
 

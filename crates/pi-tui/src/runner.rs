@@ -23,7 +23,6 @@ use crate::tui::{FrameNeed, Reaction, Tui};
 pub enum RunnerEvent {
     /// A key, paste or the like, and whether a component used it.
     Input {
-        /// What arrived.
         event: InputEvent,
         /// Whether it was used.
         outcome: InputOutcome,

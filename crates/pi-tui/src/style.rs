@@ -1,34 +1,31 @@
-//! Styles as values: colours and attributes that wrap text in SGR sequences.
+//! Styles as values: colors and attributes that wrap text in SGR sequences.
 //!
 //! A style closes exactly what it opened, so that nested styles keep the outer background. Where
-//! colours come from is the [`Theme`](crate::Theme)'s business.
+//! colors come from is the [`Theme`](crate::Theme)'s business.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A colour as a terminal understands it.
+/// A color as a terminal understands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Color {
     /// The terminal's own default.
     Default,
-    /// An entry of the 256-colour palette.
+    /// An entry of the 256-color palette.
     Indexed(u8),
-    /// A 24-bit colour.
+    /// A 24-bit color.
     Rgb(u8, u8, u8),
 }
 
-/// A set of colours and attributes.
+/// A set of colors and attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
     /// Foreground, if the style sets one.
     pub foreground: Option<Color>,
     /// Background, if the style sets one.
     pub background: Option<Color>,
-    /// Bold weight.
     pub bold: bool,
-    /// Faint weight.
     pub dim: bool,
-    /// Slanted letters.
     pub italic: bool,
     /// A line below the text.
     pub underline: bool,
@@ -95,7 +92,7 @@ impl Style {
         self
     }
 
-    /// Returns the style with colours exchanged.
+    /// Returns the style with colors exchanged.
     #[must_use]
     pub const fn inverse(mut self) -> Self {
         self.inverse = true;
@@ -161,7 +158,7 @@ impl Style {
     }
 }
 
-/// Returns the SGR parameters for a colour; `base` is 30 for the foreground, 40 for the background.
+/// Returns the SGR parameters for a color; `base` is 30 for the foreground, 40 for the background.
 fn color_code(color: Color, base: u8) -> String {
     match color {
         Color::Default => (base + 9).to_string(),

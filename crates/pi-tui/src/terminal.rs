@@ -36,9 +36,7 @@ pub use title::title_sequence;
 /// The size of a screen in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
-    /// Cells across.
     pub columns: usize,
-    /// Cells down.
     pub rows: usize,
 }
 

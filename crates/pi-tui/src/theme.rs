@@ -1,4 +1,4 @@
-//! Themes as data: colour tokens with values, variables and fallbacks.
+//! Themes as data: color tokens with values, variables and fallbacks.
 //!
 //! Reading theme files, watching them and choosing one is the application's.
 
@@ -17,29 +17,26 @@ pub use token::ColorToken;
 #[cfg(test)]
 mod tests;
 
-/// How many colours the terminal shows.
+/// How many colors the terminal shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorMode {
-    /// 24-bit colours.
+    /// 24-bit colors.
     TrueColor,
-    /// The 256-colour palette; other colours are replaced by their nearest entry.
+    /// The 256-color palette; other colors are replaced by their nearest entry.
     Palette,
-    /// No colours; weight, slant and reversed cells stay.
+    /// No colors; weight, slant and reversed cells stay.
     Plain,
 }
 
-/// Colours of an exported page, where a theme sets them; never reduced to the palette.
+/// Colors of an exported page, where a theme sets them; never reduced to the palette.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportColors {
-    /// Behind everything.
     pub page_background: Option<Color>,
-    /// Behind a message.
     pub card_background: Option<Color>,
-    /// Behind notes.
     pub info_background: Option<Color>,
 }
 
-/// A theme with every token resolved to a colour.
+/// A theme with every token resolved to a color.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theme {
     name: String,
@@ -52,7 +49,7 @@ pub struct Theme {
 impl Theme {
     /// Reads a theme file's text.
     ///
-    /// A colour is `#rrggbb`, `#rgb`, an index of the palette, the name of a variable, or empty for the
+    /// A color is `#rrggbb`, `#rgb`, an index of the palette, the name of a variable, or empty for the
     /// terminal's default. Everything that is wrong is reported at once.
     pub fn from_json(json: &str, mode: ColorMode) -> Result<Self, ThemeError> {
         let document: Value = serde_json::from_str(json.strip_prefix('\u{feff}').unwrap_or(json))?;
@@ -87,12 +84,12 @@ impl Theme {
         &self.name
     }
 
-    /// Returns how many colours the theme was resolved for.
+    /// Returns how many colors the theme was resolved for.
     pub fn mode(&self) -> ColorMode {
         self.mode
     }
 
-    /// Returns the colour of a token.
+    /// Returns the color of a token.
     pub fn color(&self, token: ColorToken) -> Color {
         self.colors
             .get(token as usize)
@@ -110,7 +107,7 @@ impl Theme {
         }
     }
 
-    /// Returns the colours for exported pages.
+    /// Returns the colors for exported pages.
     pub fn export(&self) -> &ExportColors {
         &self.export
     }
@@ -206,7 +203,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the colour a value stands for; a problem is noted once and stands for the default.
+    /// Returns the color a value stands for; a problem is noted once and stands for the default.
     fn color(&mut self, path: &str, value: &Value) -> Color {
         self.resolve(path, value).unwrap_or_else(|problem| {
             if !self.problems.contains(&problem) {
@@ -216,7 +213,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Follows variables to a colour. A chain longer than there are variables runs in a circle.
+    /// Follows variables to a color. A chain longer than there are variables runs in a circle.
     fn resolve(&self, path: &str, value: &Value) -> Result<Color, ThemeProblem> {
         let mut value = value;
         for _ in 0..=self.variables.map_or(0, Map::len) {

@@ -27,9 +27,7 @@ pub use listener::{Heard, ListenerId};
 /// What a [`Tui`] starts with.
 #[derive(Clone, Debug, Default)]
 pub struct TuiOptions {
-    /// Where it draws.
     pub mode: ScreenMode,
-    /// How it paints.
     pub render: RenderOptions,
     /// Which keys mean what.
     pub keybindings: Keybindings,
@@ -42,7 +40,6 @@ pub struct TuiOptions {
 /// When a frame is due after an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FrameNeed {
-    /// Nothing changed.
     #[default]
     None,
     /// With the next regular frame.
@@ -56,7 +53,6 @@ pub enum FrameNeed {
 pub struct Reaction {
     /// Whether somebody used it.
     pub outcome: InputOutcome,
-    /// When to paint.
     pub frame: FrameNeed,
     /// Bytes to write, such as a copied selection.
     pub output: String,

@@ -40,7 +40,6 @@ pub(crate) struct Args {
     pub(crate) verbose: bool,
     pub(crate) tui_mode: Option<TuiMode>,
     pub(crate) use_theme: Option<String>,
-    /// Prompts, in order.
     pub(crate) messages: Vec<String>,
     /// Files to attach, without the `@`.
     pub(crate) files: Vec<String>,
@@ -126,7 +125,6 @@ impl UnknownFlag {
 pub(crate) enum Problem {
     /// The program cannot go on.
     Error(String),
-    /// Something is ignored.
     Warning(String),
 }
 

@@ -98,10 +98,10 @@ pub(crate) const VARIABLES: &[Variable] = &[
     rarely(Screen, "PI_HARDWARE_CURSOR", "1 shows the terminal's own cursor"),
     rarely(Screen, "PI_CLEAR_ON_SHRINK", "1 clears rows that became empty"),
     rarely(Screen, "PI_IMAGE_PROTOCOL", "kitty, iterm2 or none, whatever the terminal seems to be"),
-    rarely(Screen, "PI_TRUE_COLOR", "1 or 0: whether there are 16 million colours"),
+    rarely(Screen, "PI_TRUE_COLOR", "1 or 0: whether there are 16 million colors"),
     rarely(Screen, "PI_HYPERLINKS", "1 or 0: whether links can be clicked"),
     rarely(Screen, "PI_TUI_ESC_TIMEOUT", "Milliseconds to wait for the rest of a key after Escape (10, over SSH 100)"),
-    rarely(Screen, "NO_COLOR", "Set to anything: no colours"),
+    rarely(Screen, "NO_COLOR", "Set to anything: no colors"),
     rarely(Screen, "PAGER", "Shows the pages of pi docs (less)"),
 
     often(Diagnosis, "PI_LOG", "A file to log to"),

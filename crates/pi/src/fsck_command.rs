@@ -171,7 +171,7 @@ impl Places {
     }
 }
 
-/// Tells whether the name of a session file ends with an id that begins like this.
+/// Returns whether the name of a session file ends with an id that begins like this.
 fn is_called(file: &Path, name: &str) -> bool {
     let stem = file.file_stem().and_then(|stem| stem.to_str());
     stem.and_then(|stem| stem.split_once('_'))

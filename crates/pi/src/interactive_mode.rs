@@ -23,7 +23,7 @@ const TERMINATED: u8 = 143;
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let verbose = args.verbose;
     let pick_session = args.session.resume;
-    let refresh_catalogues = !args.offline;
+    let refresh_catalogs = !args.offline;
     let agent_dir = AgentDir::from_env(&env);
     let first_start = !agent_dir.path().exists();
     let run_settings = args.run_settings();
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         prompts: prompts(prepared.prompts),
         verbose,
         pick_session,
-        refresh_catalogues,
+        refresh_catalogs,
         changelog: Some(changelog),
         trust: Some(trust),
         extensions,

@@ -35,7 +35,7 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: Update
     }
 }
 
-/// Tells whether output that ended early is a failure: a disk that is full is one, a reader that had
+/// Returns whether output that ended early is a failure: a disk that is full is one, a reader that had
 /// enough is not.
 fn written(closed_by: Option<io::Error>) -> Result<(), Failure> {
     match closed_by {

@@ -7,7 +7,6 @@ use crate::args::{Args, OutputMode};
 /// A front end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The terminal application.
     Interactive,
     /// The answer as text.
     Print,

@@ -13,9 +13,7 @@ use pi_runtime::describe_error;
 /// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All is well.
     Success,
-    /// Something was wrong.
     Failure,
     /// This code, as a command's contract or a signal asks for.
     Code(u8),
@@ -34,7 +32,6 @@ impl From<Exit> for ExitCode {
 /// What the user is told when something does not work: one line of cause, then what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// What happened.
     pub(crate) cause: String,
     /// What to do next.
     pub(crate) hints: Vec<String>,

@@ -34,7 +34,7 @@ use request::{Asked, CommandName, PackageRequest, PackageTask, parse};
 pub(crate) use self_update::newer_release;
 pub(crate) use used::{Supplier, installer, used_packages};
 
-/// Tells whether a command line begins such a command.
+/// Returns whether a command line begins such a command.
 pub(crate) fn is_command(word: &str) -> bool {
     CommandName::parse(word).is_some()
 }
@@ -324,7 +324,7 @@ impl Packages<'_> {
         }
     }
 
-    /// Tells whether an entry of the settings is what the command line names.
+    /// Returns whether an entry of the settings is what the command line names.
     fn is_same(&self, entry: &PackageSource, wanted: &PackageAddress) -> bool {
         let wanted = self.locations.identity(wanted, SourceScope::Temporary);
         PackageAddress::parse(entry.source())
@@ -350,7 +350,7 @@ impl Packages<'_> {
     }
 }
 
-/// Tells whether somebody who wrote `wanted` may have meant the source `known`.
+/// Returns whether somebody who wrote `wanted` may have meant the source `known`.
 fn names(known: &str, wanted: &str) -> bool {
     match PackageAddress::parse(known) {
         Ok(PackageAddress::Npm(npm)) => {

@@ -17,7 +17,6 @@ const PIPE_LIMIT: u64 = 256 * 1024 * 1024;
 pub(crate) struct Prompts {
     /// The first one, with the images that go with it.
     pub(crate) first: Option<(String, Vec<ImageContent>)>,
-    /// The others.
     pub(crate) rest: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) async fn run(
     extensions: ExtensionLines,
     mut signals: Signals,
 ) -> Exit {
-    runtime.refresh_catalogues();
+    runtime.refresh_catalogs();
     let stop = CancellationToken::new();
     let options = ServeOptions {
         updates: form,

@@ -9,9 +9,7 @@ use crate::output::Exit;
 /// A signal that ends the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Ctrl-C.
     Interrupt,
-    /// Asked to end.
     #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]
     Terminate,
     /// The terminal is gone.

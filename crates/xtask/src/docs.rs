@@ -16,9 +16,7 @@ const UPDATE: &str = "PI_UPDATE_MANUAL";
 /// What to do about a table that is out of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Write it anew.
     Write,
-    /// Fail.
     Check,
 }
 

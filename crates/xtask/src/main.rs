@@ -20,7 +20,7 @@ Tasks:
           Installs extension packages of others with npm, loads each in PROGRAM (target/debug/pi)
           and in the TypeScript pi, and writes docs/extensions-compatibility.md.
   models --from PATH [--generated-at TIME]
-          Writes the model catalogue of pi-ai. PATH is a folder of provider files
+          Writes the model catalog of pi-ai. PATH is a folder of provider files
           (<provider>.json: API -> id -> record) or a models.dev document, whose
           date TIME (RFC 3339) gives, since the document has none.
   start-order PROFILE...

@@ -1,9 +1,9 @@
-//! Writes the model catalogue that pi-ai embeds: one file per provider, one record a line, keys
+//! Writes the model catalog that pi-ai embeds: one file per provider, one record a line, keys
 //! sorted, so that an update reads as a diff.
 //!
 //! Two sources are understood. Provider files (API -> id -> record) carry every fact and replace
 //! what is there. A models.dev document knows prices, windows and abilities, but not how a service
-//! deviates from its API; [`models_dev`] says what then comes from the catalogue in place.
+//! deviates from its API; [`models_dev`] says what then comes from the catalog in place.
 
 mod models_dev;
 mod provider_files;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use record::Record;
 
 /// Records by provider, each list sorted by API and id.
-type Catalogue = BTreeMap<String, Vec<Record>>;
+type Catalog = BTreeMap<String, Vec<Record>>;
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Options {
 /// What a source said: its records, and when it said so.
 #[derive(Debug, PartialEq)]
 struct Source {
-    catalogue: Catalogue,
+    catalog: Catalog,
     generated_at: Option<String>,
 }
 
@@ -64,13 +64,13 @@ pub(crate) fn run(options: &Options) -> Result<String> {
 }
 
 fn generate(options: &Options, data: &Path) -> Result<String> {
-    let current = read_catalogue(&data.join("models"))?;
+    let current = read_catalog(&data.join("models"))?;
     let source = if options.from.is_dir() {
         provider_files::read(&options.from)?
     } else {
         let document = read_json(&options.from)?;
         Source {
-            catalogue: models_dev::update(current, &document)
+            catalog: models_dev::update(current, &document)
                 .with_context(|| format!("in {}", options.from.display()))?,
             generated_at: None,
         }
@@ -84,11 +84,11 @@ fn generate(options: &Options, data: &Path) -> Result<String> {
         generated_at.parse::<jiff::Timestamp>().is_ok(),
         "`{generated_at}` is not an RFC 3339 time"
     );
-    write_catalogue(data, &source.catalogue, &generated_at)?;
+    write_catalog(data, &source.catalog, &generated_at)?;
     Ok(format!(
         "{} models of {} providers, as of {generated_at}",
-        source.catalogue.values().map(Vec::len).sum::<usize>(),
-        source.catalogue.len()
+        source.catalog.values().map(Vec::len).sum::<usize>(),
+        source.catalog.len()
     ))
 }
 
@@ -119,26 +119,26 @@ fn json_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(files)
 }
 
-fn read_catalogue(models: &Path) -> Result<Catalogue> {
+fn read_catalog(models: &Path) -> Result<Catalog> {
     if !models.is_dir() {
-        return Ok(Catalogue::new());
+        return Ok(Catalog::new());
     }
-    let mut catalogue = Catalogue::new();
+    let mut catalog = Catalog::new();
     for (provider, path) in json_files(models)? {
         let Value::Array(records) = read_json(&path)? else {
             bail!("{} is not a list of models", path.display());
         };
         let records: Result<Vec<Record>> = records.into_iter().map(Record::new).collect();
         let records = records.with_context(|| format!("in {}", path.display()))?;
-        catalogue.insert(provider, records);
+        catalog.insert(provider, records);
     }
-    Ok(catalogue)
+    Ok(catalog)
 }
 
-fn write_catalogue(data: &Path, catalogue: &Catalogue, generated_at: &str) -> Result<()> {
+fn write_catalog(data: &Path, catalog: &Catalog, generated_at: &str) -> Result<()> {
     // Everything is rendered, and so checked, before anything is written.
-    let mut files = Vec::with_capacity(catalogue.len());
-    for (provider, records) in catalogue {
+    let mut files = Vec::with_capacity(catalog.len());
+    for (provider, records) in catalog {
         files.push((provider, record::render(provider, records)?));
     }
     let models = data.join("models");
@@ -147,13 +147,13 @@ fn write_catalogue(data: &Path, catalogue: &Catalogue, generated_at: &str) -> Re
         write_file(&models.join(format!("{provider}.json")), &text)?;
     }
     for (provider, path) in json_files(&models)? {
-        if !catalogue.contains_key(&provider) {
+        if !catalog.contains_key(&provider) {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
     }
     let about = json!({ "generatedAt": generated_at });
     write_file(
-        &data.join("catalogue.json"),
+        &data.join("catalog.json"),
         &format!("{}\n", pi_ai::json::value_to_string(&about)),
     )
 }

@@ -95,7 +95,7 @@ impl Functions {
     }
 }
 
-/// Tells whether a name is one of a function; where there is none, profiles tell an address or a remark.
+/// Returns whether a name is one of a function; where there is none, profiles tell an address or a remark.
 fn is_symbol(name: &str) -> bool {
     !name.starts_with("0x") && !name.contains([' ', '?'])
 }

@@ -13,9 +13,7 @@ use crate::tool::{ExecutionMode, ToolOutput};
 /// How a call ended.
 #[derive(Debug, Clone)]
 pub(crate) struct CallOutcome {
-    /// Its result.
     pub output: ToolOutput,
-    /// Whether it failed.
     pub is_error: bool,
 }
 
@@ -53,7 +51,6 @@ pub(super) struct BatchStep {
 /// Something a batch wants done.
 #[derive(Debug)]
 pub(super) enum BatchAction {
-    /// By the driver.
     Do(Effect),
     /// By the machine: this result enters the transcript.
     Answer(CallResult),
@@ -75,15 +72,12 @@ impl BatchStep {
 
 #[derive(Debug)]
 enum Slot {
-    /// Not begun.
     Waiting,
     /// `Preflight` is under way.
     Checking,
-    /// May run.
     Ready(JsonObject),
     /// `Execute` is under way.
     Running,
-    /// Over.
     Finished(CallOutcome),
 }
 
@@ -198,7 +192,7 @@ impl Batch {
             .collect()
     }
 
-    /// Tells whether every result asks to end the run.
+    /// Returns whether every result asks to end the run.
     pub(super) fn asks_to_terminate(&self) -> bool {
         let mut ended = self.calls.iter().filter_map(|(_, slot)| match slot {
             Slot::Finished(outcome) => Some(outcome.output.terminate == Some(true)),

@@ -27,9 +27,7 @@ pub(crate) enum Effect {
     Execute {
         /// The call's place in the batch.
         index: usize,
-        /// The call.
         call: ToolCall,
-        /// Its checked arguments.
         arguments: JsonObject,
     },
     /// Ask the hook and answer with `TurnFinished`.

@@ -32,9 +32,7 @@ pub(crate) enum Input {
     },
     /// A message could not be finished; it and what came after it do not count.
     MessageRefused {
-        /// The message.
         message: SharedMessage,
-        /// Why.
         error: String,
     },
     /// Answers `Resume`.
@@ -64,11 +62,8 @@ pub(crate) struct ContextUpdate {
     pub transcript: Option<Vec<SharedMessage>>,
     /// Messages to append, with events of their own.
     pub messages: Vec<AgentMessage>,
-    /// Another tool set.
     pub tools: Option<Vec<ToolFacts>>,
-    /// Another model.
     pub model: Option<Arc<Model>>,
-    /// Another thinking level.
     pub thinking_level: Option<ThinkingLevel>,
 }
 

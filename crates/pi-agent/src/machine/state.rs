@@ -58,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// Tells whether a run is under way.
+    /// Returns whether a run is under way.
     pub(crate) fn is_running(&self) -> bool {
         !matches!(self.phase, Phase::Idle)
     }

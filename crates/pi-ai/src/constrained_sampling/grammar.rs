@@ -15,7 +15,6 @@ use crate::tool_schema::{ConstrainedSampling, Tool};
 pub(crate) struct GrammarTool {
     /// `lark` or `regex`.
     pub syntax: &'static str,
-    /// The grammar.
     pub definition: String,
     /// The property that takes the sampled text.
     pub input_property: String,
@@ -102,7 +101,6 @@ pub(crate) fn raw_input<'call>(call: &'call ToolCall, input_property: &str) -> C
 #[derive(Debug)]
 pub(crate) struct GrammarInput {
     property: String,
-    /// What has arrived.
     input: String,
     stage: Stage,
 }

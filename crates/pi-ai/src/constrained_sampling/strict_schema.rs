@@ -150,7 +150,7 @@ fn required_names(schema: &JsonObject) -> Result<Vec<String>, NotStrict> {
     }
 }
 
-/// Tells whether a schema's `type` names a type, alone or in a list.
+/// Returns whether a schema's `type` names a type, alone or in a list.
 fn has_type(schema: &JsonObject, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(only)) => only == name,

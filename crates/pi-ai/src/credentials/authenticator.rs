@@ -36,7 +36,6 @@ pub struct Authenticator {
 pub struct AuthOverrides {
     /// A key for this run; it is taken literally and wins over everything.
     pub api_key: Option<SecretString>,
-    /// Provider-scoped variables.
     pub env: BTreeMap<String, String>,
     /// How long a token must still live; a renewed one that does not is an error.
     pub minimum_validity: Option<Duration>,
@@ -71,7 +70,6 @@ pub enum AuthSource {
     OAuth,
     /// The `apiKey` of `models.json` or of an extension.
     Configured,
-    /// An environment variable.
     Variable(String),
     /// Credentials the machine has for the cloud in question.
     Ambient(&'static str),

@@ -17,7 +17,6 @@ pub enum AuthError {
     /// Nothing is configured for the provider.
     #[error("no credentials for {provider}: {remedy}")]
     Missing {
-        /// The provider.
         provider: String,
         /// What the user can do.
         remedy: String,
@@ -29,7 +28,6 @@ pub enum AuthError {
         field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default()
     )]
     Malformed {
-        /// The file.
         file: PathBuf,
         /// Where in the file, as far as it is known.
         position: FilePosition,
@@ -43,9 +41,7 @@ pub enum AuthError {
     File {
         /// What was tried: `read`, `write`, `lock`, ...
         action: &'static str,
-        /// The file.
         file: PathBuf,
-        /// Why it failed.
         #[source]
         source: Arc<io::Error>,
     },
@@ -54,28 +50,19 @@ pub enum AuthError {
         "{} is locked by another program; if none is running, remove the directory {}.lock",
         file.display(), file.display()
     )]
-    Locked {
-        /// The locked file.
-        file: PathBuf,
-    },
+    Locked { file: PathBuf },
     /// Our lock was taken over while we worked, and the entry has changed since.
     #[error(
         "the entry {provider} of {} was changed by another program meanwhile; try again",
         file.display()
     )]
-    Conflict {
-        /// The file.
-        file: PathBuf,
-        /// The provider.
-        provider: String,
-    },
+    Conflict { file: PathBuf, provider: String },
     /// The credential that is stored is not of a kind the provider takes.
     #[error(
         "the stored credential of {provider} is of type {}, which this provider does not take; sign in again",
         kind.as_str()
     )]
     Unsupported {
-        /// The provider.
         provider: String,
         /// The kind that is stored.
         kind: AuthKind,
@@ -85,15 +72,12 @@ pub enum AuthError {
     Unresolved {
         /// Which value, with its place: `anthropic.key in auth.json`.
         what: String,
-        /// Why not.
         reason: Unresolved,
     },
     /// The tokens of a sign-in could not be renewed. They are still stored.
     #[error("cannot renew the sign-in of {provider}: {source}{}", advice(source, *interrupted))]
     Refresh {
-        /// The provider.
         provider: String,
-        /// Why not.
         #[source]
         source: OAuthError,
         /// Whether an earlier renewal was cut off before its result could be stored, so that the
@@ -102,22 +86,14 @@ pub enum AuthError {
     },
     /// The renewed token does not live as long as the caller needs.
     #[error("the renewed token of {provider} expires sooner than asked for")]
-    ExpiresTooSoon {
-        /// The provider.
-        provider: String,
-    },
+    ExpiresTooSoon { provider: String },
     /// The provider has no sign-in of the kind asked for.
     #[error("{provider} has no such way to sign in")]
-    NoSignIn {
-        /// The provider.
-        provider: String,
-    },
+    NoSignIn { provider: String },
     /// The sign-in did not complete.
     #[error("cannot sign in to {provider}: {source}")]
     SignIn {
-        /// The provider.
         provider: String,
-        /// Why not.
         #[source]
         source: OAuthError,
     },
@@ -136,7 +112,6 @@ fn advice(source: &OAuthError, interrupted: bool) -> &'static str {
 /// A place in a text file, counted from one; unknown when both are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilePosition {
-    /// The line.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
@@ -157,17 +132,13 @@ impl fmt::Display for FilePosition {
 pub enum Unresolved {
     /// Variables it names are not set.
     #[error("set {}", names.iter().map(|name| format!("${name}")).collect::<Vec<_>>().join(", "))]
-    MissingVariables {
-        /// Their names.
-        names: Vec<String>,
-    },
+    MissingVariables { names: Vec<String> },
     /// Its command could not be run, failed, printed nothing or too much.
     #[error("its command {problem}")]
     Command {
         /// What happened; never what the command printed.
         problem: String,
     },
-    /// It is empty.
     #[error("it is empty")]
     Empty,
 }

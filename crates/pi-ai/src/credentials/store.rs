@@ -14,7 +14,6 @@ use super::error::AuthError;
 pub struct CredentialInfo {
     /// The provider it belongs to.
     pub provider: String,
-    /// Its kind.
     pub kind: AuthKind,
 }
 

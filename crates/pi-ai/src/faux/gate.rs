@@ -28,7 +28,7 @@ impl FauxGate {
         self.reached.cancelled().await;
     }
 
-    /// Tells whether an answer has arrived at the gate.
+    /// Returns whether an answer has arrived at the gate.
     pub fn is_reached(&self) -> bool {
         self.reached.is_cancelled()
     }

@@ -34,7 +34,6 @@ impl Fingerprint {
 /// A credential, ready to be traded for a token.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// From a file.
     File {
         path: PathBuf,
         fingerprint: Fingerprint,

@@ -57,7 +57,7 @@ impl MessageBuilder {
         self.live.clone()
     }
 
-    /// Tells whether events wait to be taken.
+    /// Returns whether events wait to be taken.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
@@ -109,7 +109,7 @@ impl MessageBuilder {
         self.stop_reason
     }
 
-    /// Tells whether the message holds a tool call.
+    /// Returns whether the message holds a tool call.
     pub fn has_tool_calls(&self) -> bool {
         self.read(|message| message.tool_calls().next().is_some())
     }

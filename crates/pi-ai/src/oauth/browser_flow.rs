@@ -19,9 +19,7 @@ pub(super) struct BrowserFlow<'a> {
     pub(super) authorize_url: String,
     /// Where the code is exchanged.
     pub(super) token_url: String,
-    /// Who asks.
     pub(super) client_id: &'a str,
-    /// What for.
     pub(super) scope: &'a str,
     /// What the page wants to know beside that.
     pub(super) parameters: &'a [(&'a str, &'a str)],

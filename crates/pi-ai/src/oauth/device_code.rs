@@ -38,14 +38,12 @@ struct DeviceAuthorization {
 /// What the service says when asked.
 #[derive(Debug, PartialEq)]
 pub(super) enum PollAnswer<T> {
-    /// Not yet.
     Pending,
     /// Not yet, and less often please.
     SlowDown {
         /// The new interval, if the service names one.
         interval_seconds: Option<f64>,
     },
-    /// Done.
     Complete(T),
 }
 
@@ -61,7 +59,6 @@ pub(super) struct Pace {
 /// Whether the code is asked about at once or after the first interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FirstPoll {
-    /// At once.
     Immediate,
     /// Nobody types that fast.
     Delayed,
@@ -205,7 +202,6 @@ pub(super) struct DeviceFlow<'a> {
     pub(super) device_url: String,
     /// Where it is asked whether the code was used.
     pub(super) token_url: String,
-    /// Who asks.
     pub(super) client_id: &'a str,
     /// What the service wants to know beside that.
     pub(super) fields: &'a [(&'a str, &'a str)],

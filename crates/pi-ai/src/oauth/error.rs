@@ -5,7 +5,6 @@ use std::time::Duration;
 /// Why a sign-in or its renewal failed. Never contains a token or a code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
-    /// The person cancelled.
     #[error("sign-in cancelled")]
     Cancelled,
     /// The person, or the service, said no.
@@ -36,7 +35,6 @@ pub enum OAuthError {
     Rejected {
         /// What was asked of the service.
         what: &'static str,
-        /// The HTTP status.
         status: u16,
         /// The service's own words.
         description: Option<String>,
@@ -46,7 +44,6 @@ pub enum OAuthError {
     Service {
         /// What was asked of the service.
         what: &'static str,
-        /// The HTTP status.
         status: u16,
         /// The service's own words.
         description: Option<String>,
@@ -64,7 +61,6 @@ pub enum OAuthError {
     Network {
         /// What was asked of the service.
         what: &'static str,
-        /// What happened.
         problem: String,
         /// Whether the service may have seen the request.
         sent: bool,

@@ -31,7 +31,6 @@ pub(super) struct TokenRequest {
 /// The answer of a token endpoint.
 pub(super) struct TokenAnswer {
     what: &'static str,
-    /// The HTTP status.
     pub(super) status: u16,
     /// The wait the service asks for, as it was sent.
     pub(super) retry_after: Option<String>,

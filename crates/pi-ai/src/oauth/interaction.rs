@@ -17,30 +17,20 @@ pub trait LoginInteraction: Send + Sync {
 /// A question to the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginPrompt {
-    /// Any text.
     Text {
-        /// The question.
         message: String,
-        /// An example answer.
         placeholder: Option<String>,
     },
     /// Text that is not shown while it is typed.
-    Secret {
-        /// The question.
-        message: String,
-    },
+    Secret { message: String },
     /// One of several; the answer is the choice's id.
     Select {
-        /// The question.
         message: String,
-        /// The choices.
         choices: Vec<LoginChoice>,
     },
     /// The code or address that the browser ended up with, should it not reach us by itself.
     ManualCode {
-        /// The question.
         message: String,
-        /// An example answer.
         placeholder: Option<String>,
     },
 }
@@ -57,23 +47,19 @@ pub struct LoginChoice {
 /// Something to show.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoginEvent {
-    /// Something worth knowing.
     Info {
-        /// The text.
         message: String,
         /// Where to read more.
         links: Vec<LoginLink>,
     },
     /// An address to open in a browser.
     AuthUrl {
-        /// The address.
         url: String,
         /// What to do there.
         instructions: String,
     },
     /// A code to type into a page, on any device.
     DeviceCode {
-        /// The code.
         user_code: String,
         /// The page, possibly with the code already filled in.
         verification_uri: String,
@@ -83,16 +69,12 @@ pub enum LoginEvent {
         expires_in_seconds: Option<f64>,
     },
     /// What is going on.
-    Progress {
-        /// The text.
-        message: String,
-    },
+    Progress { message: String },
 }
 
 /// An address with a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginLink {
-    /// The address.
     pub url: String,
     /// What it leads to.
     pub label: String,

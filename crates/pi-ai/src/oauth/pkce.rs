@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 /// A secret and its fingerprint. The fingerprint goes with the question, the secret with the code,
 /// so that whoever steals the code alone cannot use it.
 pub(super) struct Pkce {
-    /// The secret.
     pub(super) verifier: String,
     /// Its SHA-256, for method `S256`.
     pub(super) challenge: String,

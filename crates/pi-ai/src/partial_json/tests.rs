@@ -142,7 +142,7 @@ fn escaped(value: &Value) -> String {
     text
 }
 
-/// Tells whether the later reading of a growing text only adds to the earlier one. Numbers and
+/// Returns whether the later reading of a growing text only adds to the earlier one. Numbers and
 /// words may change until they end.
 fn grows_into(earlier: &Value, later: &Value) -> bool {
     match (earlier, later) {

@@ -7,10 +7,8 @@ use crate::options::HeaderOverrides;
 /// Whether services learn which program asks, beyond the user agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Telemetry {
-    /// They do not.
     #[default]
     Off,
-    /// They do.
     On,
 }
 

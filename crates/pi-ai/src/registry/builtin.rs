@@ -1,4 +1,4 @@
-//! A built-in provider: a row of the provider table, its file of the catalogue, and the wire
+//! A built-in provider: a row of the provider table, its file of the catalog, and the wire
 //! protocols.
 
 use futures_util::future::{BoxFuture, FutureExt};
@@ -20,7 +20,7 @@ pub(super) struct BuiltinProvider {
     overlay: Overlay,
     wire: WireApis,
     env: Env,
-    catalogue_server: String,
+    catalog_server: String,
 }
 
 impl BuiltinProvider {
@@ -28,14 +28,14 @@ impl BuiltinProvider {
         info: &'static ProviderInfo,
         wire: WireApis,
         env: Env,
-        catalogue_server: String,
+        catalog_server: String,
     ) -> Self {
         Self {
             info,
             overlay: Overlay::over(info.id),
             wire,
             env,
-            catalogue_server,
+            catalog_server,
         }
     }
 }
@@ -72,8 +72,7 @@ impl Provider for BuiltinProvider {
         &'a self,
         context: &'a RefreshContext,
     ) -> BoxFuture<'a, Result<(), ProviderError>> {
-        remote_catalog::refresh(self.info.id, &self.catalogue_server, &self.overlay, context)
-            .boxed()
+        remote_catalog::refresh(self.info.id, &self.catalog_server, &self.overlay, context).boxed()
     }
 
     fn stream(&self, request: ModelRequest) -> AssistantStream {

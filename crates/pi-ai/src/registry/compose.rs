@@ -38,50 +38,29 @@ pub enum ConfigError {
         "providers.{provider} changes nothing: give it a baseUrl, an apiKey, headers, compat, \
          models or modelOverrides"
     )]
-    Empty {
-        /// The provider.
-        provider: String,
-    },
+    Empty { provider: String },
     /// A sign-in without the address to sign in at.
     #[error("providers.{provider}.oauth needs providers.{provider}.baseUrl beside it")]
-    SignInWithoutBaseUrl {
-        /// The provider.
-        provider: String,
-    },
+    SignInWithoutBaseUrl { provider: String },
     /// A model nobody could address.
     #[error("providers.{provider}.models has an entry without an id")]
-    NoModelId {
-        /// The provider.
-        provider: String,
-    },
+    NoModelId { provider: String },
     /// A model without a wire API.
     #[error(
         "providers.{provider}.models: \"{model}\" has no api; set it there or for the provider, to \
          one of {}",
         api::ALL.join(", ")
     )]
-    NoApi {
-        /// The provider.
-        provider: String,
-        /// The model.
-        model: String,
-    },
+    NoApi { provider: String, model: String },
     /// A model without an address.
     #[error(
         "providers.{provider}.models: \"{model}\" has no baseUrl; set it there or for the provider"
     )]
-    NoBaseUrl {
-        /// The provider.
-        provider: String,
-        /// The model.
-        model: String,
-    },
+    NoBaseUrl { provider: String, model: String },
     /// A limit that is not a positive number.
     #[error("providers.{provider}.models: {field} of \"{model}\" must be a positive number")]
     BadLimit {
-        /// The provider.
         provider: String,
-        /// The model.
         model: String,
         /// The field.
         field: &'static str,
@@ -172,18 +151,18 @@ fn apply_extension(
 }
 
 impl ModelConfig {
-    /// Builds the model, taking what it does not say from its provider and from its neighbours.
+    /// Builds the model, taking what it does not say from its provider and from its neighbors.
     fn to_model(
         &self,
         provider: &str,
         config: &ProviderConfig,
-        neighbours: &[Arc<Model>],
+        neighbors: &[Arc<Model>],
     ) -> Result<Model, ConfigError> {
         self.check(provider)?;
         let wanted_api = self.api.as_ref().or(config.api.as_ref());
-        let neighbour = find_neighbour(neighbours, &self.id, wanted_api);
+        let neighbor = find_neighbor(neighbors, &self.id, wanted_api);
         let api = wanted_api
-            .or(neighbour.map(|model| &model.api))
+            .or(neighbor.map(|model| &model.api))
             .ok_or_else(|| ConfigError::NoApi {
                 provider: provider.to_owned(),
                 model: self.id.clone(),
@@ -192,7 +171,7 @@ impl ModelConfig {
             .base_url
             .as_ref()
             .or(config.base_url.as_ref())
-            .or(neighbour.map(|model| &model.base_url))
+            .or(neighbor.map(|model| &model.base_url))
             .ok_or_else(|| ConfigError::NoBaseUrl {
                 provider: provider.to_owned(),
                 model: self.id.clone(),
@@ -243,7 +222,7 @@ impl ModelConfig {
 }
 
 /// Finds the model whose API and address a new one most likely shares.
-fn find_neighbour<'models>(
+fn find_neighbor<'models>(
     models: &'models [Arc<Model>],
     id: &str,
     wanted_api: Option<&String>,

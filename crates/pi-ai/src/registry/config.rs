@@ -67,7 +67,6 @@ pub struct ModelConfig {
     pub input: Option<Vec<Modality>>,
     /// Limits on what may be sent.
     pub input_limits: Option<InputLimits>,
-    /// Prices, else nothing.
     pub cost: Option<ModelCost>,
     /// How long its prompt cache lives.
     pub prompt_cache: Option<PromptCacheLifetimes>,
@@ -89,14 +88,12 @@ pub struct ModelConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelOverride {
-    /// Another name.
     pub name: Option<String>,
     /// Whether it can think.
     pub reasoning: Option<bool>,
     /// Words for thinking levels, level by level.
     #[serde(deserialize_with = "known_levels")]
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
-    /// What it accepts.
     pub input: Option<Vec<Modality>>,
     /// Limits on what may be sent, field by field.
     pub input_limits: Option<InputLimits>,
@@ -122,13 +119,9 @@ pub struct ModelOverride {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CostOverride {
-    /// Uncached input.
     pub input: Option<f64>,
-    /// Output.
     pub output: Option<f64>,
-    /// Cache reads.
     pub cache_read: Option<f64>,
-    /// Cache writes.
     pub cache_write: Option<f64>,
     /// The rates of long prompts, all of them.
     pub tiers: Option<Vec<CostTier>>,
@@ -162,7 +155,7 @@ impl ProviderConfig {
         self.models.iter().flatten().find(|model| model.id == id)
     }
 
-    /// Tells whether the configuration says anything that changes a provider.
+    /// Returns whether the configuration says anything that changes a provider.
     pub(super) fn changes_something(&self) -> bool {
         self.models
             .as_ref()

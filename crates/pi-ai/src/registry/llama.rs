@@ -292,7 +292,7 @@ impl Listed {
         self.state() == Some("unloaded") && self.source.as_deref() == Some("preset")
     }
 
-    /// Tells whether a request can be answered: by a loaded model, one that wakes up, or one the
+    /// Returns whether a request can be answered: by a loaded model, one that wakes up, or one the
     /// server loads when asked.
     fn is_usable(&self, loads_by_itself: bool) -> bool {
         let failed = self.status.as_ref().is_some_and(|status| status.failed);

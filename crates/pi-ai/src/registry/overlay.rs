@@ -1,4 +1,4 @@
-//! Models a service told of after the built-in catalogue was made, laid over it by id.
+//! Models a service told of after the built-in catalog was made, laid over it by id.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,17 +12,17 @@ use crate::model::Model;
 pub(super) struct Overlay {
     merged: RwLock<Option<ModelList>>,
     built_in: fn(&str) -> ModelList,
-    /// Whose models of the catalogue these are.
-    catalogue: &'static str,
+    /// Whose models of the catalog these are.
+    catalog: &'static str,
 }
 
 impl Overlay {
     /// Lays over the built-in models of a provider; they are not looked at before they are needed.
-    pub(super) fn over(catalogue: &'static str) -> Self {
+    pub(super) fn over(catalog: &'static str) -> Self {
         Self {
             merged: RwLock::new(None),
             built_in: crate::catalog::builtin_models,
-            catalogue,
+            catalog,
         }
     }
 
@@ -31,7 +31,7 @@ impl Overlay {
         Self {
             merged: RwLock::new(None),
             built_in: |_| ModelList::default(),
-            catalogue: "",
+            catalog: "",
         }
     }
 
@@ -40,7 +40,7 @@ impl Overlay {
         let merged = self.merged.read().unwrap_or_else(PoisonError::into_inner);
         match &*merged {
             Some(models) => Arc::clone(models),
-            None => (self.built_in)(self.catalogue),
+            None => (self.built_in)(self.catalog),
         }
     }
 
@@ -51,7 +51,7 @@ impl Overlay {
     }
 
     fn merge(&self, learned: Vec<Model>) -> ModelList {
-        let mut models = (self.built_in)(self.catalogue).to_vec();
+        let mut models = (self.built_in)(self.catalog).to_vec();
         let mut places: HashMap<String, usize> = models
             .iter()
             .enumerate()
@@ -74,7 +74,7 @@ impl Overlay {
     }
 }
 
-/// We sign our own name, also where a fetched or shared catalogue would have it otherwise.
+/// We sign our own name, also where a fetched or shared catalog would have it otherwise.
 fn drop_foreign_identity(model: &mut Model) {
     if let Some(headers) = &mut model.headers {
         headers.retain(|name, _| !is_foreign_identity(name));

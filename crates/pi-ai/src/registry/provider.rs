@@ -87,9 +87,7 @@ pub struct RefreshContext {
     pub network: Option<HttpClient>,
     /// Whether to ask even if the last answer is recent.
     pub force: bool,
-    /// Variables and clock.
     pub env: Env,
-    /// Ends the refresh.
     pub cancel: CancellationToken,
 }
 

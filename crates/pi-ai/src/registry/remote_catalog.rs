@@ -1,4 +1,4 @@
-//! The catalogue that keeps up between releases: `GET /api/models/providers/<id>` of pi's own
+//! The catalog that keeps up between releases: `GET /api/models/providers/<id>` of pi's own
 //! server, asked at most every four hours, used only if it is newer than the embedded one.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::error::{ErrorClass, ProviderError};
 use crate::model::Model;
 use crate::transport::{HttpClient, http_date_ms, read_whole, unanswered, user_agent};
 
-/// Where catalogues are served.
+/// Where catalogs are served.
 pub(super) const SERVER: &str = "https://pi.dev";
 
 const INTERVAL: Duration = Duration::from_hours(4);
@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 3;
 /// Answers that another attempt may better.
 const PASSING_TROUBLE: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
-/// Restores the stored catalogue of a provider and, if it is due, asks for a new one.
+/// Restores the stored catalog of a provider and, if it is due, asks for a new one.
 pub(super) async fn refresh(
     provider: &str,
     server: &str,
@@ -76,7 +76,7 @@ pub(super) async fn refresh(
         }
         status => {
             let refused = ProviderError::network(format!(
-                "The model catalogue of {provider} could not be fetched: status {status}"
+                "The model catalog of {provider} could not be fetched: status {status}"
             ));
             let checked = StoredModels {
                 checked_at,
@@ -124,11 +124,11 @@ fn newer_models(provider: &str, stored: Option<&StoredModels>, bundled_at: i64) 
         .collect()
 }
 
-/// Reads a catalogue: a list of records, an object with such a list, or an object of records.
+/// Reads a catalog: a list of records, an object with such a list, or an object of records.
 fn parse(provider: &str, body: &[u8]) -> Result<Vec<Model>, ProviderError> {
     let unreadable = |reason: &str| {
         ProviderError::protocol(format!(
-            "The model catalogue of {provider} cannot be read: {reason}"
+            "The model catalog of {provider} cannot be read: {reason}"
         ))
     };
     let mut value: Value =

@@ -1,4 +1,4 @@
-//! Where fetched model catalogues are kept between runs: the entries of `models-store.json`. The
+//! Where fetched model catalogs are kept between runs: the entries of `models-store.json`. The
 //! file itself is `pi-config`'s.
 
 use std::collections::BTreeMap;
@@ -10,17 +10,16 @@ use serde_json::Value;
 
 use crate::model::Model;
 
-/// A fetched catalogue of one provider.
+/// A fetched catalog of one provider.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StoredModels {
-    /// The models.
     #[serde(deserialize_with = "readable_models")]
     pub models: Vec<Model>,
     /// When the service was last asked, in milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<i64>,
-    /// When the service last changed the catalogue; zero where it does not say.
+    /// When the service last changed the catalog; zero where it does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<i64>,
     /// The service's own mark of this version, quotes included.
@@ -28,12 +27,12 @@ pub struct StoredModels {
     pub etag: Option<String>,
 }
 
-/// Why a catalogue could not be kept or found again.
+/// Why a catalog could not be kept or found again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ModelsStoreError(pub String);
 
-/// A place for fetched catalogues, one per provider.
+/// A place for fetched catalogs, one per provider.
 pub trait ModelsStore: Send + Sync {
     /// Returns what is kept for a provider.
     fn read<'a>(
@@ -46,7 +45,7 @@ pub trait ModelsStore: Send + Sync {
         std::future::ready(None).boxed()
     }
 
-    /// Keeps a catalogue in place of the one that was there.
+    /// Keeps a catalog in place of the one that was there.
     fn write<'a>(
         &'a self,
         provider: &'a str,
@@ -91,7 +90,7 @@ impl ModelsStore for ReadAhead {
     }
 }
 
-/// Catalogues that live as long as the process.
+/// Catalogs that live as long as the process.
 #[derive(Debug, Default)]
 pub struct InMemoryModels(Mutex<BTreeMap<String, StoredModels>>);
 

@@ -12,9 +12,7 @@ const TOOL_IMAGE_LEFT_OUT: &str = "[tool image left out: this model reads text o
 /// Where blocks come from, which decides how a missing image is worded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A user message.
     User,
-    /// A tool result.
     Tool,
 }
 

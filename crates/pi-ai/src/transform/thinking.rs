@@ -12,7 +12,6 @@ use crate::content::{AssistantBlock, TextContent, ThinkingContent, ToolCall};
 pub(super) enum Reader {
     /// The model that wrote it.
     Author,
-    /// Any other model.
     Stranger,
 }
 

@@ -22,9 +22,7 @@ pub(crate) enum FrameKind<'frame> {
     Event(&'frame str),
     /// A failure that the service's interface knows by name.
     Exception(&'frame str),
-    /// Any other failure.
     Error {
-        /// Its code.
         code: &'frame str,
         /// What the service says of it.
         message: &'frame str,
@@ -34,9 +32,7 @@ pub(crate) enum FrameKind<'frame> {
 /// One frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventFrame<'frame> {
-    /// What it is.
     pub kind: FrameKind<'frame>,
-    /// Its content.
     pub payload: &'frame [u8],
 }
 

@@ -50,7 +50,6 @@ fn authority(url: &Url) -> String {
 /// A wait that has its own timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// For the connection.
     Connection,
     /// For the first byte of the answer.
     Answer,

@@ -17,7 +17,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 /// The share of a backoff that chance may take away, so that clients do not come back together.
 const JITTER: f64 = 0.25;
 
-/// Tells whether an answer invites another attempt: the service says so, or the status does.
+/// Returns whether an answer invites another attempt: the service says so, or the status does.
 pub(crate) fn asks_for_retry(head: &ResponseHead) -> bool {
     match head.headers.get("x-should-retry").map(String::as_str) {
         Some("true") => true,

@@ -44,7 +44,6 @@ impl fmt::Debug for WebSocket {
 /// What came in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Incoming {
-    /// A message.
     Text(String),
     /// The other side closed the socket.
     Closed {

@@ -125,10 +125,10 @@ fn url(request: &ModelRequest) -> Result<String, ProviderError> {
         let name = setting(request, "azureResourceName", env_vars::AZURE_RESOURCE_NAME)?;
         Some(format!("https://{name}.openai.azure.com{API_PATH}"))
     };
-    let modelled = || Some(request.model.base_url.clone()).filter(|url| !url.trim().is_empty());
+    let modeled = || Some(request.model.base_url.clone()).filter(|url| !url.trim().is_empty());
     let base = setting(request, "azureBaseUrl", env_vars::AZURE_BASE_URL)
         .or_else(resource)
-        .or_else(modelled)
+        .or_else(modeled)
         .ok_or_else(|| {
             ProviderError::invalid(format!(
                 "No address for Azure: set {} or {}",

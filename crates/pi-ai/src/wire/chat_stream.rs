@@ -92,7 +92,7 @@ pub(crate) fn text<'a>(value: &'a RawValue) -> Option<Cow<'a, str>> {
     serde_json::from_str(json).ok().map(Cow::Owned)
 }
 
-/// Tells whether a field that services fill in with `false` or nothing says something.
+/// Returns whether a field that services fill in with `false` or nothing says something.
 pub(crate) fn is_truthy(value: &RawValue) -> bool {
     !matches!(value.get(), "null" | "false" | "\"\"" | "0")
 }

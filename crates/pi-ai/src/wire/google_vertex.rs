@@ -129,7 +129,7 @@ fn custom_base_url(request: &ModelRequest) -> Option<String> {
     })
 }
 
-/// Tells whether a path segment is a version such as `v1`, `v1beta` or `v1beta1`.
+/// Returns whether a path segment is a version such as `v1`, `v1beta` or `v1beta1`.
 fn is_api_version(segment: &str) -> bool {
     let Some(version) = segment.strip_prefix('v') else {
         return false;

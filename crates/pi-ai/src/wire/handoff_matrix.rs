@@ -312,7 +312,7 @@ fn signatures(answers: &[AssistantMessage]) -> Vec<String> {
     found
 }
 
-/// Tells whether a body holds a signature, as a text or unpacked as the JSON it is.
+/// Returns whether a body holds a signature, as a text or unpacked as the JSON it is.
 fn carries(body: &Value, signature: &str) -> bool {
     let is_text = body.as_str() == Some(signature);
     let is_unpacked = (body.is_object() || body.is_array())

@@ -99,7 +99,7 @@ fn old_and_careless_files_are_read() {
 }
 
 #[test]
-fn blocks_of_unknown_types_do_not_hide_their_neighbours() {
+fn blocks_of_unknown_types_do_not_hide_their_neighbors() {
     let message: Message = serde_json::from_str(
         r#"{"role":"user","content":[{"type":"video"},{"type":"text","text":"t"}],"timestamp":1}"#,
     )

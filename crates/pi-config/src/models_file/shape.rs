@@ -6,13 +6,10 @@ use jsonc_parser::common::Ranged;
 /// What a value may look like.
 #[derive(Debug)]
 pub(super) enum Shape {
-    /// Any value.
     Any,
-    /// Any text.
     Text,
     /// Text that is not empty.
     NonEmptyText,
-    /// A number.
     Number,
     /// A number above zero.
     Positive,

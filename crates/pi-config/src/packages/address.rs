@@ -80,7 +80,7 @@ impl PackageAddress {
         Ok(Self::Local(source.to_owned()))
     }
 
-    /// Tells whether a version or commit was named that updates leave alone.
+    /// Returns whether a version or commit was named that updates leave alone.
     pub fn is_pinned(&self) -> bool {
         match self {
             Self::Npm(npm) => npm.is_pinned(),
@@ -110,14 +110,14 @@ impl NpmAddress {
         })
     }
 
-    /// Tells whether exactly one version is meant.
+    /// Returns whether exactly one version is meant.
     pub fn is_pinned(&self) -> bool {
         self.version
             .as_deref()
             .is_some_and(|version| NpmVersion::parse(version).is_some())
     }
 
-    /// Tells whether an installed version is what the source asks for. A tag asks for nothing.
+    /// Returns whether an installed version is what the source asks for. A tag asks for nothing.
     pub fn accepts(&self, installed: &str) -> bool {
         match self.version.as_deref().and_then(NpmRange::parse) {
             None => true,

@@ -170,7 +170,7 @@ impl NpmRange {
             .map(Self)
     }
 
-    /// Tells whether a version lies in the range. A prerelease does only where a bound names a
+    /// Returns whether a version lies in the range. A prerelease does only where a bound names a
     /// prerelease of the same three numbers.
     pub fn contains(&self, version: &NpmVersion) -> bool {
         self.0.iter().any(|bounds| {

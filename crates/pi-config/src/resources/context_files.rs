@@ -25,9 +25,7 @@ const MAX_POINTER_BYTES: u64 = 16 * 1024;
 /// A context file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextFile {
-    /// Where it lies.
     pub path: PathBuf,
-    /// Its text.
     pub content: String,
 }
 

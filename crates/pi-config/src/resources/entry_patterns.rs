@@ -18,12 +18,12 @@ pub(crate) struct EntryPatterns {
     forced_out: Vec<String>,
 }
 
-/// Tells whether a list entry is a pattern and not a plain path.
+/// Returns whether a list entry is a pattern and not a plain path.
 pub(crate) fn is_pattern(entry: &str) -> bool {
     is_override(entry) || entry.contains(['*', '?'])
 }
 
-/// Tells whether a list entry changes what other entries brought.
+/// Returns whether a list entry changes what other entries brought.
 pub(crate) fn is_override(entry: &str) -> bool {
     entry.starts_with(['!', '+', '-'])
 }
@@ -52,7 +52,7 @@ impl EntryPatterns {
         Self::new(overrides.filter(|entry| is_override(entry)))
     }
 
-    /// Tells whether a file is enabled.
+    /// Returns whether a file is enabled.
     pub(crate) fn allow(&self, path: &Path, base: &Path) -> bool {
         if self.includes.is_empty()
             && self.excludes.is_empty()

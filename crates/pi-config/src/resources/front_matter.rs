@@ -107,7 +107,7 @@ impl FrontMatter {
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// Tells whether a value is `true`.
+    /// Returns whether a value is `true`.
     pub(crate) fn is_true(&self, key: &str) -> bool {
         self.0.get(key) == Some(&Value::Bool(true))
     }

@@ -311,7 +311,7 @@ fn filter_of(entry: &PackageSource) -> Option<&PackageFilter> {
     }
 }
 
-/// Tells whether an entry only changes what another one brings.
+/// Returns whether an entry only changes what another one brings.
 fn is_delta(entry: &PackageSource) -> bool {
     filter_of(entry).is_some_and(|filter| filter.autoload == Some(false))
 }

@@ -22,10 +22,12 @@ pub(crate) struct PathGlob {
 pub(crate) enum GlobSegment {
     /// `**`: any number of segments.
     AnyDepth,
-    /// Exactly this name.
     Literal(String),
     /// A name with wildcards.
-    Wildcard { matcher: GlobMatcher, dotted: bool },
+    Wildcard {
+        matcher: GlobMatcher,
+        dotted: bool,
+    },
 }
 
 impl GlobSegment {
@@ -48,7 +50,7 @@ impl GlobSegment {
         })
     }
 
-    /// Tells whether one name matches.
+    /// Returns whether one name matches.
     pub(crate) fn matches(&self, name: &str) -> bool {
         match self {
             Self::AnyDepth => !name.starts_with('.'),
@@ -79,7 +81,7 @@ impl PathGlob {
         &self.alternatives
     }
 
-    /// Tells whether a path with forward slashes matches.
+    /// Returns whether a path with forward slashes matches.
     pub(crate) fn matches(&self, path: &str) -> bool {
         let names: Vec<&str> = path.split('/').collect();
         self.alternatives

@@ -22,7 +22,6 @@ pub struct PromptTemplate {
     pub argument_hint: Option<String>,
     /// The text with its placeholders.
     pub content: String,
-    /// Its Markdown file.
     pub file_path: PathBuf,
     /// Where it came from.
     pub source_info: SourceInfo,

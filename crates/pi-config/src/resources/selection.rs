@@ -22,9 +22,8 @@ pub enum Kind {
     Extensions,
     /// Instructions the model can read.
     Skills,
-    /// Templates of prompts.
     Prompts,
-    /// Colours of the screen.
+    /// Colors of the screen.
     Themes,
 }
 

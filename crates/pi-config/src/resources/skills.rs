@@ -22,7 +22,6 @@ pub struct Skill {
     pub name: String,
     /// What it does and when it applies.
     pub description: String,
-    /// Its Markdown file.
     pub file_path: PathBuf,
     /// The folder its relative paths start at.
     pub base_dir: PathBuf,
@@ -35,9 +34,7 @@ pub struct Skill {
 /// What the model is told of a skill, escaped for use between XML tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillListing {
-    /// The name.
     pub name: String,
-    /// The description.
     pub description: String,
     /// The path of its file.
     pub location: String,
@@ -47,11 +44,8 @@ pub struct SkillListing {
 #[derive(Debug, thiserror::Error)]
 #[error("skill {name:?} at {} cannot be used: {reason}", path.display())]
 pub struct SkillError {
-    /// The skill.
     pub name: String,
-    /// Its file.
     pub path: PathBuf,
-    /// What is wrong.
     pub reason: String,
 }
 

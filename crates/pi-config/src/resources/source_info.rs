@@ -13,7 +13,6 @@ pub struct SourceInfo {
     /// How it was found: `auto` in a folder pi looks into, `local` by a path in the settings or on
     /// the command line, `cli` through `--extension`, or the source of its package.
     pub source: String,
-    /// Whose it is.
     pub scope: SourceScope,
     /// Whether a package brought it.
     pub origin: SourceOrigin,
@@ -38,7 +37,6 @@ pub enum SourceScope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SourceOrigin {
-    /// A package did.
     Package,
     /// It stands on its own.
     TopLevel,

@@ -16,9 +16,7 @@ use crate::{ProjectAccess, Scope, Settings, SettingsStore};
 /// A file that may be a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedResource {
-    /// What it is.
     pub kind: Kind,
-    /// Whether it counts.
     pub enabled: bool,
     /// Where it is and where it came from.
     pub source_info: SourceInfo,
@@ -27,11 +25,8 @@ pub struct ListedResource {
 /// What the project's settings say about a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectOverride {
-    /// Nothing.
     Inherit,
-    /// It counts.
     Load,
-    /// It does not.
     Unload,
 }
 
@@ -90,7 +85,7 @@ impl Switchboard {
         }
     }
 
-    /// Tells whether the user has a resource, whatever the project says.
+    /// Returns whether the user has a resource, whatever the project says.
     pub fn is_inherited(&self, item: &ListedResource) -> bool {
         scope_of(item) == Scope::User || self.inherited.contains_key(&key_of(item))
     }
@@ -318,7 +313,7 @@ impl Switchboard {
         }
     }
 
-    /// Tells whether a source of the project's settings is the package of a resource.
+    /// Returns whether a source of the project's settings is the package of a resource.
     fn is_package_of(&self, item: &ListedResource, source: &str) -> bool {
         if source == item.source_info.source {
             return true;

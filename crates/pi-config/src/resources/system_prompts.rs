@@ -11,7 +11,6 @@ use crate::regular_file::{MAX_BYTES, UnreadableFile, prose, read_prose, read_up_
 /// A piece of system prompt and the file it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PromptPiece {
-    /// The text.
     pub(super) text: String,
     /// Its file; `None` when it was given as text.
     pub(super) path: Option<PathBuf>,
@@ -60,7 +59,7 @@ pub(super) fn from_flag(
     }
 }
 
-/// Tells whether a path is a stream this process was started with.
+/// Returns whether a path is a stream this process was started with.
 fn is_handed_over(path: &Path) -> bool {
     path.starts_with("/dev/fd") || path.starts_with("/proc") || path == Path::new("/dev/stdin")
 }

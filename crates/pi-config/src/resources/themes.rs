@@ -1,4 +1,4 @@
-//! Themes as files: which there are and what they are called. Whether their colours make sense is
+//! Themes as files: which there are and what they are called. Whether their colors make sense is
 //! for the one who paints with them.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::SourceInfo;
 use super::named_set::NamedSet;
 use crate::regular_file::read_prose;
 
-/// The largest theme that is read: fifty colours fit a hundred times over.
+/// The largest theme that is read: fifty colors fit a hundred times over.
 const MAX_THEME_BYTES: u64 = 512 * 1024;
 
 /// A theme file.
@@ -17,7 +17,6 @@ const MAX_THEME_BYTES: u64 = 512 * 1024;
 pub struct ThemeFile {
     /// What the theme calls itself.
     pub name: String,
-    /// Its JSON file.
     pub path: PathBuf,
     /// The text of that file.
     pub content: String,

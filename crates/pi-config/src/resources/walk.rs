@@ -371,7 +371,7 @@ impl IgnoreRules {
         self.0.pop();
     }
 
-    /// Tells whether an entry is ignored; the rules nearest to it have the last word.
+    /// Returns whether an entry is ignored; the rules nearest to it have the last word.
     fn ignore(&self, entry: &Entry) -> bool {
         let is_directory = entry.kind == EntryKind::Directory;
         for rules in self.0.iter().rev() {

@@ -39,12 +39,12 @@ impl Settings {
             .copied()
     }
 
-    /// Tells whether thinking stays out of the transcript.
+    /// Returns whether thinking stays out of the transcript.
     pub fn hide_thinking_block(&self) -> bool {
         self.hide_thinking_block.unwrap_or(false)
     }
 
-    /// Tells whether costly cache misses are shown.
+    /// Returns whether costly cache misses are shown.
     pub fn show_cache_miss_notices(&self) -> bool {
         self.show_cache_miss_notices.unwrap_or(false)
     }
@@ -92,7 +92,7 @@ impl Settings {
         self.default_project_trust.unwrap_or_default()
     }
 
-    /// Tells whether skills are commands.
+    /// Returns whether skills are commands.
     pub fn enable_skill_commands(&self) -> bool {
         self.enable_skill_commands.unwrap_or(true)
     }
@@ -106,7 +106,7 @@ impl Settings {
 
 /// Sessions.
 impl Settings {
-    /// Tells whether compaction happens by itself.
+    /// Returns whether compaction happens by itself.
     pub fn compaction_enabled(&self) -> bool {
         self.compaction.enabled.unwrap_or(true)
     }
@@ -138,7 +138,7 @@ impl Settings {
             .unwrap_or(COMPACTION_RESERVE_TOKENS)
     }
 
-    /// Tells whether the user is not asked about a branch summary, and none made.
+    /// Returns whether the user is not asked about a branch summary, and none made.
     pub fn branch_summary_skip_prompt(&self) -> bool {
         self.branch_summary.skip_prompt.unwrap_or(false)
     }
@@ -146,12 +146,12 @@ impl Settings {
 
 /// Terminal and display.
 impl Settings {
-    /// Tells whether the header and the list of resources are hidden.
+    /// Returns whether the header and the list of resources are hidden.
     pub fn quiet_startup(&self) -> bool {
         self.quiet_startup == Some(QuietStartup::All(true))
     }
 
-    /// Tells whether the header is hidden, alone or with everything else.
+    /// Returns whether the header is hidden, alone or with everything else.
     pub fn hide_startup_header(&self) -> bool {
         self.quiet_startup()
             || self.quiet_startup == Some(QuietStartup::Part(QuietStartupWord::Header))
@@ -172,7 +172,7 @@ impl Settings {
         self.fullscreen_scrollbar.unwrap_or_default()
     }
 
-    /// Tells whether a selection is copied at once.
+    /// Returns whether a selection is copied at once.
     pub fn fullscreen_copy_on_select(&self) -> bool {
         self.fullscreen_copy_on_select.unwrap_or(true)
     }
@@ -200,13 +200,13 @@ impl Settings {
         clamp(self.autocomplete_max_visible.unwrap_or(5), 3, 20)
     }
 
-    /// Tells whether the terminal's own cursor shows.
+    /// Returns whether the terminal's own cursor shows.
     pub fn show_hardware_cursor(&self, env: &Env) -> bool {
         self.show_hardware_cursor
             .unwrap_or_else(|| is_one(env, env_vars::HARDWARE_CURSOR))
     }
 
-    /// Tells whether images show.
+    /// Returns whether images show.
     pub fn show_images(&self) -> bool {
         self.terminal.show_images.unwrap_or(true)
     }
@@ -216,14 +216,14 @@ impl Settings {
         clamp(self.terminal.image_width_cells.unwrap_or(60), 1, u16::MAX)
     }
 
-    /// Tells whether rows that became empty are cleared.
+    /// Returns whether rows that became empty are cleared.
     pub fn clear_on_shrink(&self, env: &Env) -> bool {
         self.terminal
             .clear_on_shrink
             .unwrap_or_else(|| is_one(env, env_vars::CLEAR_ON_SHRINK))
     }
 
-    /// Tells whether the terminal's tab shows progress.
+    /// Returns whether the terminal's tab shows progress.
     pub fn show_terminal_progress(&self) -> bool {
         self.terminal.show_terminal_progress.unwrap_or(false)
     }
@@ -233,7 +233,7 @@ impl Settings {
         known(self.terminal.hyperlinks)
     }
 
-    /// Returns whether there are 16 million colours; `None` when that is to be found out.
+    /// Returns whether there are 16 million colors; `None` when that is to be found out.
     pub fn true_color(&self) -> Option<bool> {
         known(self.terminal.true_color)
     }
@@ -247,12 +247,12 @@ impl Settings {
         }
     }
 
-    /// Tells whether large images are made smaller before a model sees them.
+    /// Returns whether large images are made smaller before a model sees them.
     pub fn image_auto_resize(&self) -> bool {
         self.images.auto_resize.unwrap_or(true)
     }
 
-    /// Tells whether no image is sent to a model.
+    /// Returns whether no image is sent to a model.
     pub fn block_images(&self) -> bool {
         self.images.block_images.unwrap_or(false)
     }
@@ -323,18 +323,18 @@ impl Settings {
 
 /// Updates, telemetry and warnings.
 impl Settings {
-    /// Tells whether the news after an update are short.
+    /// Returns whether the news after an update are short.
     pub fn collapse_changelog(&self) -> bool {
         self.collapse_changelog.unwrap_or(false)
     }
 
-    /// Tells whether installs are counted and requests attributed. Unlike in the TypeScript pi,
+    /// Returns whether installs are counted and requests attributed. Unlike in the TypeScript pi,
     /// nobody is counted without having asked for it.
     pub fn enable_install_telemetry(&self) -> bool {
         self.enable_install_telemetry.unwrap_or(false)
     }
 
-    /// Tells whether to warn that a subscription may cost extra.
+    /// Returns whether to warn that a subscription may cost extra.
     pub fn warn_anthropic_extra_usage(&self) -> bool {
         self.warnings.anthropic_extra_usage.unwrap_or(true)
     }

@@ -24,9 +24,7 @@ pub(super) struct Rejected {
 /// An element of a list that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// The list's key.
     pub(super) path: Vec<String>,
-    /// The element.
     pub(super) element: Value,
 }
 
@@ -35,9 +33,7 @@ pub(super) struct Listed {
 pub(super) struct Decoded {
     /// The usable keys, unknown ones included.
     pub(super) object: Map<String, Value>,
-    /// The same, typed.
     pub(super) settings: Settings,
-    /// The rest.
     pub(super) rejected: Vec<Rejected>,
 }
 
@@ -190,7 +186,7 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// Tells whether settings that hold nothing but this value at this path are well-formed.
+/// Returns whether settings that hold nothing but this value at this path are well-formed.
 fn accepts(path: &[&str], value: &Value) -> Result<(), serde_json::Error> {
     let mut whole = value.clone();
     for key in path.iter().rev() {

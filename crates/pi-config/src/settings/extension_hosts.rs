@@ -37,7 +37,6 @@ impl ExtensionEngine {
     expecting = "expected \"quickjs\", \"node\", or an object of patterns with one of the two each"
 )]
 pub enum ExtensionHosts {
-    /// All of them.
     All(ExtensionEngine),
     /// By names on the way to their files; what no pattern matches runs in pi itself.
     Matching(BTreeMap<String, ExtensionEngine>),

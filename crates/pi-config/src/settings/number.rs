@@ -3,7 +3,7 @@
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
 
-/// The largest whole number JavaScript tells apart from its neighbours.
+/// The largest whole number JavaScript tells apart from its neighbors.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// Reads a number that is not negative; what follows the point is cut off.

@@ -42,16 +42,13 @@ pub struct PackageFilter {
     /// Whether to begin with all resources (`true`, the default) or with none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoload: Option<bool>,
-    /// Patterns of extensions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Vec<String>>,
-    /// Patterns of skills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<String>>,
     /// Patterns of prompt templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<Vec<String>>,
-    /// Patterns of themes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub themes: Option<Vec<String>>,
     /// Keys of other versions, kept when the list is written.

@@ -31,7 +31,6 @@ pub enum SettingTopic {
     Session,
     /// What the screen shows.
     Screen,
-    /// How requests travel.
     Network,
     /// Where resources come from.
     Resources,
@@ -129,7 +128,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Session, Both, "branchSummary.reserveTokens", "tokens", "16384", "Tokens kept free when a branch is summarized"),
     row(Session, Both, "branchSummary.skipPrompt", "true, false", "false", "Whether leaving a branch asks nothing and summarizes nothing"),
 
-    row(Screen, Both, "theme", "name, or `light/dark` names", "as the terminal", "Colours; two names follow the terminal's background"),
+    row(Screen, Both, "theme", "name, or `light/dark` names", "as the terminal", "Colors; two names follow the terminal's background"),
     row(Screen, Both, "quietStartup", "true, false, header", "false", "What is left out of the first screen"),
     row(Screen, Both, "tuiMode", "regular, fullscreen", "regular", "Whether pi takes the whole screen or writes into the scrollback"),
     row(Screen, Both, "fullscreenExitOutput", "transcript, resume-hint", "transcript", "What stays on the terminal after full-screen mode"),
@@ -145,7 +144,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Screen, Both, "terminal.imageWidthCells", "1 and more", "60", "How wide images show"),
     row(Screen, Both, "terminal.images", "kitty, iterm2, auto, false", "auto", "How images reach the terminal"),
     row(Screen, Both, "terminal.hyperlinks", "true, false, auto", "auto", "Whether links can be clicked"),
-    row(Screen, Both, "terminal.trueColor", "true, false, auto", "auto", "Whether there are 16 million colours"),
+    row(Screen, Both, "terminal.trueColor", "true, false, auto", "auto", "Whether there are 16 million colors"),
     row(Screen, Both, "terminal.clearOnShrink", "true, false", "`PI_CLEAR_ON_SHRINK`", "Whether rows that became empty are cleared"),
     row(Screen, Both, "terminal.showTerminalProgress", "true, false", "false", "Whether the terminal's tab shows that pi works"),
     row(Screen, Both, "markdown.codeBlockIndent", "text", "two spaces", "What lines of code begin with"),

@@ -40,24 +40,17 @@ pub enum SettingsError {
     /// The file cannot be read, and writing would lose what is in it.
     #[error("{} was not changed because it cannot be read: {problem}; correct it and try again", file.display())]
     Unreadable {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         problem: UnreadableFile,
     },
     /// Another program holds the file's lock.
     #[error("{} was not changed because another program is changing it; try again", file.display())]
-    Locked {
-        /// The file.
-        file: PathBuf,
-    },
+    Locked { file: PathBuf },
     /// The file system refused.
     #[error("cannot write {}: {source}", file.display())]
     Write {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub enum DeliveryMode {
     /// All that are waiting.
     All,
-    /// The oldest alone.
     #[default]
     OneAtATime,
 }
@@ -17,12 +16,9 @@ pub enum DeliveryMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheWarming {
-    /// Never.
     Off,
-    /// During a run.
     #[default]
     Streaming,
-    /// Between runs too.
     Idle,
 }
 
@@ -35,7 +31,6 @@ pub enum DoubleEscapeAction {
     Tree,
     /// Open the list of messages to fork from.
     Fork,
-    /// Nothing.
     None,
 }
 
@@ -46,13 +41,10 @@ pub enum TreeFilterMode {
     /// What a reader looks for.
     #[default]
     Default,
-    /// No tool results.
     NoTools,
-    /// The user's messages.
     UserOnly,
     /// Entries with a label.
     LabeledOnly,
-    /// Everything.
     All,
 }
 
@@ -60,10 +52,8 @@ pub enum TreeFilterMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProjectTrustDefault {
-    /// Ask the user.
     #[default]
     Ask,
-    /// Trust it.
     Always,
     /// Do not trust it.
     Never,
@@ -75,7 +65,6 @@ pub enum ProjectTrustDefault {
 pub enum CodeMode {
     /// Beside the usual way.
     On,
-    /// Instead of it.
     Only,
 }
 
@@ -86,9 +75,7 @@ pub enum ShareDestination {
     /// Wherever the user is signed in.
     #[default]
     Auto,
-    /// A secret gist.
     Gist,
-    /// A Radius gateway.
     Radius,
 }
 
@@ -107,10 +94,8 @@ pub enum TuiMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FullscreenExitOutput {
-    /// The transcript.
     #[default]
     Transcript,
-    /// How to resume.
     ResumeHint,
 }
 
@@ -118,12 +103,9 @@ pub enum FullscreenExitOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FullscreenScrollbar {
-    /// While scrolling.
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Hidden,
 }
 
@@ -131,11 +113,9 @@ pub enum FullscreenScrollbar {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MermaidMode {
-    /// Never.
     Off,
     /// Once the message is complete.
     Final,
-    /// While it arrives.
     #[default]
     Streaming,
 }
@@ -144,7 +124,6 @@ pub enum MermaidMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoDetect {
-    /// Find out.
     Auto,
 }
 
@@ -152,9 +131,7 @@ pub enum AutoDetect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected true, false or \"auto\"")]
 pub enum Switch {
-    /// The user knows.
     Set(bool),
-    /// Find out.
     Detect(AutoDetect),
 }
 
@@ -165,7 +142,6 @@ pub enum Switch {
     expecting = "expected \"kitty\", \"iterm2\", \"auto\" or false"
 )]
 pub enum ImageProtocol {
-    /// This way.
     Named(ImageProtocolName),
     /// `false`: not at all. `true` leaves it to pi.
     Shown(bool),
@@ -175,11 +151,9 @@ pub enum ImageProtocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageProtocolName {
-    /// kitty's.
     Kitty,
     /// iTerm2's.
     Iterm2,
-    /// Find out.
     Auto,
 }
 
@@ -187,9 +161,7 @@ pub enum ImageProtocolName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected true, false or \"header\"")]
 pub enum QuietStartup {
-    /// Everything, or nothing.
     All(bool),
-    /// A part.
     Part(QuietStartupWord),
 }
 
@@ -217,6 +189,5 @@ pub enum WheelScrollLines {
 pub enum CommandLine {
     /// The program and its arguments.
     Words(Vec<String>),
-    /// A line.
     Line(String),
 }

@@ -54,7 +54,7 @@ pub(super) fn migrate(
     }
 }
 
-/// Tells whether `auth.json` is more than the empty object that a start creates.
+/// Returns whether `auth.json` is more than the empty object that a start creates.
 fn holds_something(file: &Path) -> bool {
     match object_file::read_unlocked(file) {
         Ok(None) => false,

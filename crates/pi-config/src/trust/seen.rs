@@ -19,7 +19,7 @@ use crate::AgentDir;
 use crate::atomic_file::{self, NewFile};
 use crate::regular_file::{MAX_BYTES, UnreadableFile, read_bytes};
 
-/// What of `.pi` runs, or tells the model what to do. Themes only colour.
+/// What of `.pi` runs, or tells the model what to do. Themes only color.
 const TELLING: [&str; 6] = [
     "settings.json",
     "extensions",

@@ -17,33 +17,23 @@ pub enum TrustError {
     /// The file cannot be read; it is not written either.
     #[error("{} cannot be read: {problem}; correct it or move it away", file.display())]
     Unreadable {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         problem: UnreadableFile,
     },
     /// Another program holds the file's lock.
     #[error("{} was not changed because another program is changing it; try again", file.display())]
-    Locked {
-        /// The file.
-        file: PathBuf,
-    },
+    Locked { file: PathBuf },
     /// The file system refused.
     #[error("cannot write {}: {source}", file.display())]
     Write {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// JSON has no way to write the folder's name.
     #[error("the name of {} is not UTF-8, so the decision cannot be saved", folder.display())]
-    FolderName {
-        /// The folder.
-        folder: PathBuf,
-    },
+    FolderName { folder: PathBuf },
 }
 
 /// A decision that was saved.
@@ -51,7 +41,6 @@ pub enum TrustError {
 pub struct SavedTrust {
     /// The folder it was made about: the project's, or one above it.
     pub folder: PathBuf,
-    /// What was decided.
     pub access: ProjectAccess,
 }
 

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn catalogues_survive_a_round_trip() {
+async fn catalogs_survive_a_round_trip() {
     let home = TempHome::new();
     let store = ModelsStoreFile::new(home.path().join("models-store.json"));
     assert_eq!(store.read::<Value>("a").await, None);

@@ -127,7 +127,7 @@ export function truncateToVisualLines(text, maxVisualLines, width, paddingX = 0)
   return { visualLines: skippedCount > 0 ? lines.slice(-maxVisualLines) : lines, skippedCount };
 }
 
-// Colours are the program's own; there is nothing to begin.
+// Colors are the program's own; there is nothing to begin.
 export function initTheme() {}
 
 // What a loader of resources that brings no extensions gives in their place.

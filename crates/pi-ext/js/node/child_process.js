@@ -241,8 +241,8 @@ for (const run of [exec, execFile]) {
   Object.defineProperty(run, promisify.custom, {
     value: (...args) => {
       let child;
-      const promise = new Promise((fulfil, reject) => {
-        child = run(...args, (error, stdout, stderr) => (error ? reject(error) : fulfil({ stdout, stderr })));
+      const promise = new Promise((fulfill, reject) => {
+        child = run(...args, (error, stdout, stderr) => (error ? reject(error) : fulfill({ stdout, stderr })));
       });
       return Object.assign(promise, { child });
     },

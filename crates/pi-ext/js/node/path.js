@@ -176,9 +176,9 @@ function make(sep, windows) {
 
 const posixPath = make("/", false);
 const windowsPath = make("\\", true);
-for (const flavour of [posixPath, windowsPath]) {
-  flavour.posix = posixPath;
-  flavour.win32 = windowsPath;
+for (const flavor of [posixPath, windowsPath]) {
+  flavor.posix = posixPath;
+  flavor.win32 = windowsPath;
 }
 const path = isWindows ? windowsPath : posixPath;
 

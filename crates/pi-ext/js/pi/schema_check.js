@@ -73,7 +73,7 @@ function objectErrors(schema, value, path, fail) {
   });
 }
 
-// Tells whether a value fits.
+// Returns whether a value fits.
 export function check(schema, value) {
   return errorsOf(schema, value).length === 0;
 }

@@ -119,7 +119,7 @@ export function resized() {
   }
 }
 
-// Called by the program when other colours are in use.
+// Called by the program when other colors are in use.
 export function themeChanged(scheme) {
   refreshTheme();
   invalidateAll();

@@ -12,7 +12,7 @@ export function generateUnifiedPatch(path, before, after) {
 
 const SIGNS = { "+": "toolDiffAdded", "-": "toolDiffRemoved" };
 
-// Colours the lines of a difference.
+// Colors the lines of a difference.
 export function renderDiff(diff) {
   const lines = diff.split("\n").map((line) => theme.fg(SIGNS[line[0]] ?? "toolDiffContext", line.replaceAll("\t", "   ")));
   return lines.join("\n");

@@ -1,4 +1,4 @@
-// Colours for the text of extensions. Without a terminal there are none, so text passes as it is.
+// Colors for the text of extensions. Without a terminal there are none, so text passes as it is.
 import { call } from "pi:host";
 import { requireModule } from "pi:native";
 
@@ -8,7 +8,7 @@ const THINKING = {
   off: "thinkingOff", minimal: "thinkingMinimal", low: "thinkingLow", medium: "thinkingMedium", high: "thinkingHigh", xhigh: "thinkingXhigh", max: "thinkingMax",
 };
 
-// Returns the sequence of a colour of a theme file: `#rrggbb`, a number of the palette, or nothing.
+// Returns the sequence of a color of a theme file: `#rrggbb`, a number of the palette, or nothing.
 function sequence(value, layer, mode) {
   if (typeof value === "number") return `\u001b[${layer};5;${value}m`;
   if (!/^#[0-9a-f]{6}$/i.test(value ?? "")) return layer === 38 ? FOREGROUND_END : BACKGROUND_END;
@@ -59,7 +59,7 @@ export class Theme {
   #open(color) {
     const { colors } = this.#known;
     if (!colors) return undefined;
-    if (!Object.hasOwn(colors, color)) throw new Error(`no theme has a colour named ${color}`);
+    if (!Object.hasOwn(colors, color)) throw new Error(`no theme has a color named ${color}`);
     return colors[color];
   }
   fg(color, text) {
@@ -121,7 +121,7 @@ export function themeNamed(name) {
 
 const fg = (color) => (text) => theme.fg(color, text);
 
-// Returns code in colours, line by line.
+// Returns code in colors, line by line.
 function highlightCode(code, language) {
   return requireModule("pi:tui/syntax").highlightCode(code, language);
 }

@@ -1,4 +1,4 @@
-// Calls of tools and commands of the user as components: what was asked, what came of it, and in which colours.
+// Calls of tools and commands of the user as components: what was asked, what came of it, and in which colors.
 import { convertToPng } from "pi:pi/pictures";
 import { theme } from "pi:pi/theme";
 import { Box } from "pi:tui/box";
@@ -175,7 +175,7 @@ export class ToolExecutionComponent extends foldable(Container) {
 
 export class BashExecutionComponent extends foldable(Container) {
   #command;
-  #colour;
+  #color;
   #lines = [""];
   #loader;
   #content = new Container();
@@ -184,9 +184,9 @@ export class BashExecutionComponent extends foldable(Container) {
   constructor(command, tui, excludeFromContext = false) {
     super();
     this.#command = command;
-    this.#colour = excludeFromContext ? "dim" : "bashMode";
-    const line = () => new DynamicBorder((text) => theme.fg(this.#colour, text));
-    this.#loader = new Loader(tui, (text) => theme.fg(this.#colour, text), (text) => theme.fg("muted", text), `Running... (${keyText("tui.select.cancel")} to cancel)`);
+    this.#color = excludeFromContext ? "dim" : "bashMode";
+    const line = () => new DynamicBorder((text) => theme.fg(this.#color, text));
+    this.#loader = new Loader(tui, (text) => theme.fg(this.#color, text), (text) => theme.fg("muted", text), `Running... (${keyText("tui.select.cancel")} to cancel)`);
     for (const part of [new Spacer(1), line(), this.#content, line()]) this.addChild(part);
     this[BUILD]();
   }
@@ -209,7 +209,7 @@ export class BashExecutionComponent extends foldable(Container) {
   }
   [BUILD]() {
     this.#content.clear();
-    this.#content.addChild(new Text(theme.fg(this.#colour, theme.bold(`$ ${this.#command}`)), 1, 0));
+    this.#content.addChild(new Text(theme.fg(this.#color, theme.bold(`$ ${this.#command}`)), 1, 0));
     const lines = this.getOutput() === "" ? [] : this.#lines;
     const shown = this[IS_EXPANDED] ? lines : lines.slice(-SHELL_LINES);
     if (shown.length > 0) this.#content.addChild(new Text(`\n${shown.map((line) => theme.fg("muted", line)).join("\n")}`, 1, 0));

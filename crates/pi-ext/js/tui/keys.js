@@ -11,7 +11,7 @@ export function parseKey(data) {
   return name === null || name === undefined ? undefined : name.replace(/page(up|down)$/, (word) => SPELLINGS[word]);
 }
 
-// Tells whether data is a key.
+// Returns whether data is a key.
 export function matchesKey(data, key) {
   return isKey(data, key);
 }

@@ -47,7 +47,7 @@ export class Loader extends Text {
     super.invalidate();
     this.#show();
   }
-  // Frames of one's own come with their colours.
+  // Frames of one's own come with their colors.
   setIndicator(indicator) {
     this.#isOwn = indicator !== undefined;
     this.#frames = [...(indicator?.frames ?? FRAMES)];

@@ -1,4 +1,4 @@
-// Markdown, drawn by the terminal library in the colours of a theme's functions.
+// Markdown, drawn by the terminal library in the colors of a theme's functions.
 import { getCapabilities } from "pi:tui/capabilities";
 import { paintOf, paintsOf, partFor } from "pi:tui/part";
 import { syntaxPaints } from "pi:tui/syntax";

@@ -1,4 +1,4 @@
-// Messages of a conversation as components, in the colours of the theme in use.
+// Messages of a conversation as components, in the colors of the theme in use.
 import { getMarkdownTheme, theme } from "pi:pi/theme";
 import { Box } from "pi:tui/box";
 import { Container } from "pi:tui/container";
@@ -9,7 +9,7 @@ import { MouseRegion } from "pi:tui/mouse_region";
 import { Spacer } from "pi:tui/spacer";
 import { Text } from "pi:tui/text";
 
-const colour = (name) => (text) => theme.fg(name, text);
+const color = (name) => (text) => theme.fg(name, text);
 const background = (name) => (text) => theme.bg(name, text);
 const textOf = (content) => (typeof content === "string" ? content : content.filter(({ type }) => type === "text").map(({ text }) => text).join("\n"));
 
@@ -46,7 +46,7 @@ export class UserMessageComponent extends Container {
     this.clear();
     const box = new Box(this.#pad, 1, background("userMessageBg"));
     const how = { preserveOrderedListMarkers: true, preserveBackslashEscapes: true, transform: transformer("user", false, this.#transformers) };
-    box.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: colour("userMessageText") }, how));
+    box.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: color("userMessageText") }, how));
     this.addChild(box);
   }
 }
@@ -138,7 +138,7 @@ export class AssistantMessageComponent extends Container {
     const how = { transform: transformer("assistant-thinking", this.#isStreaming, this.#transformers) };
     const shown = isHidden
       ? new Text(theme.italic(theme.fg("thinkingText", this.#label)), this.#pad, 0)
-      : new Markdown(text, this.#pad, 0, this.#markdown, { color: colour("thinkingText"), italic: true }, how);
+      : new Markdown(text, this.#pad, 0, this.#markdown, { color: color("thinkingText"), italic: true }, how);
     return clickable(shown, () => {
       this.#changed.set(number, !isHidden);
       this.#build();
@@ -182,7 +182,7 @@ export class CustomMessageComponent extends foldable(Container) {
     const box = new Box(1, 1, background("customMessageBg"));
     box.addChild(label(this.#message.customType));
     box.addChild(new Spacer(1));
-    box.addChild(new Markdown(textOf(this.#message.content), 0, 0, this.#markdown, { color: colour("customMessageText") }));
+    box.addChild(new Markdown(textOf(this.#message.content), 0, 0, this.#markdown, { color: color("customMessageText") }));
     this.addChild(box);
   }
 }
@@ -208,7 +208,7 @@ class Folded extends foldable(Box) {
     content.addChild(label(this.#name));
     content.addChild(new Spacer(1));
     if (this[IS_EXPANDED]) {
-      content.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: colour("customMessageText") }));
+      content.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: color("customMessageText") }));
     } else {
       const hint = `${theme.fg("dim", keyText("app.tools.expand"))}${theme.fg("customMessageText", " to expand)")}`;
       content.addChild(new Text(`${theme.fg("customMessageText", `${this.#line} (`)}${hint}`, 0, 0));

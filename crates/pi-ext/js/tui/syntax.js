@@ -1,4 +1,4 @@
-// Code in colour.
+// Code in color.
 import { answer } from "pi:terminal";
 import { theme } from "pi:pi/theme";
 import { paintOf } from "pi:tui/part";
@@ -10,7 +10,7 @@ export function syntaxPaints() {
   return Object.fromEntries(PARTS.map((part) => [part.toLowerCase(), paintOf((text) => theme.fg(`syntax${part}`, text))]));
 }
 
-// Colours code; one line of it for each of the source.
+// Colors code; one line of it for each of the source.
 export function highlightCode(code, language) {
   const plain = paintOf((text) => theme.fg("mdCodeBlock", text));
   return answer("text.highlight", { code, language, syntax: syntaxPaints(), plain });

@@ -1,4 +1,4 @@
-// What a terminal answers about its colours.
+// What a terminal answers about its colors.
 const part = (digits) => Math.round((Number.parseInt(digits, 16) / (16 ** digits.length - 1)) * 255);
 
 // Reads the answer to the question for the background.

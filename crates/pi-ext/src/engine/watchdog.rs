@@ -122,7 +122,7 @@ impl Effort {
         Self { began, first: None }
     }
 
-    /// Tells whether it is more than a limit, as measured from the first question that is not asked at once.
+    /// Returns whether it is more than a limit, as measured from the first question that is not asked at once.
     pub(crate) fn exceeds(&mut self, limit: Duration, now: Instant) -> bool {
         if now.saturating_duration_since(self.began) < UNMEASURED {
             return false;
@@ -220,7 +220,7 @@ impl Watchdog {
         self.paused.get()
     }
 
-    /// Tells whether the current run was stopped for its length.
+    /// Returns whether the current run was stopped for its length.
     pub(crate) fn has_fired(&self) -> bool {
         self.fired.get()
     }

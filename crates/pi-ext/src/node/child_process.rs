@@ -59,7 +59,6 @@ struct Spawn {
     streams: [Stream; 3],
     #[serde(default)]
     detached: bool,
-    /// Milliseconds.
     #[serde(default)]
     timeout: u64,
     #[serde(default)]

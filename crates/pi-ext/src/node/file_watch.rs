@@ -36,7 +36,6 @@ type Files = RefCell<BTreeMap<PathBuf, Look>>;
 struct Arguments {
     path: PathBuf,
     recursive: bool,
-    /// Milliseconds.
     interval: Option<u64>,
     watcher: u32,
 }

@@ -24,7 +24,6 @@ pub(super) enum ToNode<'a> {
         arguments: &'a [Value],
         extension: Option<&'a str>,
     },
-    /// Answers a question.
     Answer {
         id: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,9 +125,7 @@ pub(super) struct Question {
 pub(super) enum Area {
     /// The program around us.
     Host,
-    /// The loader.
     Modules,
-    /// The terminal library.
     Terminal,
 }
 

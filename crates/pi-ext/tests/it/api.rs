@@ -324,13 +324,13 @@ async fn what_an_extension_does_to_the_language_ends_with_its_loading() {
     "#;
     let registered = world.load("vandal.js", vandal).await.unwrap();
     assert_eq!(registered["commands"][0]["name"], "paint");
-    let neighbour = r#"
+    let neighbor = r#"
         export default (pi) => pi.on("input", () => ({
             action: "transform",
             text: [[" a "].map((it) => it.trim())[0], new Map([[1, "b"]]).get(1), /x/g.flags, [1, 2].last(), (1234).toLocaleString()].join(" "),
         }));
     "#;
-    world.load("neighbour.js", neighbour).await.unwrap();
+    world.load("neighbor.js", neighbor).await.unwrap();
     let event = json!({"type": "input", "text": "x", "source": "rpc"});
     assert_eq!(world.emit(event).await["text"], "a b g 2 1,234");
 }

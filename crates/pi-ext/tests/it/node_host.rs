@@ -21,7 +21,7 @@ fn path_with_node() -> String {
     format!("{}:{path}", folder.display())
 }
 
-/// Tells whether there is a Node that can run extensions; says so where there is none.
+/// Returns whether there is a Node that can run extensions; says so where there is none.
 #[expect(clippy::print_stdout, reason = "whoever reads the output shall know")]
 fn has_node() -> bool {
     let version = Command::new("node")
@@ -193,7 +193,7 @@ async fn extensions_in_both_places_hear_of_an_event_one_after_the_other() {
     let world = World::with_node();
     world.load("worker.ts", ExtensionHost::Node).await.unwrap();
     let registered = world
-        .load("neighbour.ts", ExtensionHost::Embedded)
+        .load("neighbor.ts", ExtensionHost::Embedded)
         .await
         .unwrap();
     assert_eq!(registered["events"], json!(["input", "tool_call"]));
@@ -237,7 +237,7 @@ async fn the_end_of_node_sets_its_extensions_aside_and_no_others() {
     let mut world = World::with_node();
     world.load("worker.ts", ExtensionHost::Node).await.unwrap();
     world
-        .load("neighbour.ts", ExtensionHost::Embedded)
+        .load("neighbor.ts", ExtensionHost::Embedded)
         .await
         .unwrap();
     let crashed = world.command("crash").await.unwrap_err();
@@ -261,7 +261,7 @@ async fn without_node_the_extension_says_what_to_install() {
     assert_eq!(missing, Err(EngineError::Node(NodeHostError::NotFound)));
     let message = missing.unwrap_err().to_string();
     assert!(message.contains("install Node 22.15 or newer"), "{message}");
-    let loaded = world.load("neighbour.ts", ExtensionHost::Embedded).await;
+    let loaded = world.load("neighbor.ts", ExtensionHost::Embedded).await;
     assert_eq!(loaded.unwrap()["events"], json!(["input"]));
 }
 

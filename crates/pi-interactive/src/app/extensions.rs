@@ -41,7 +41,6 @@ pub(crate) struct ExtensionState {
     branch: Option<String>,
     last_failure: Option<ExtensionFailure>,
     leaves_when_idle: bool,
-    /// There are any.
     are_there: bool,
 }
 
@@ -402,7 +401,7 @@ impl App {
         self.desk.set_facts(|facts| facts.scheme = scheme);
     }
 
-    /// Tells extensions that other colours are in use.
+    /// Tells extensions that other colors are in use.
     pub(super) fn theme_told(&mut self) {
         self.tell_themes();
         let scheme = scheme_name(self.themes.scheme());

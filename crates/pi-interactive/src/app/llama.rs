@@ -247,7 +247,7 @@ fn describe(model: &LlamaModel) -> String {
     }
 }
 
-/// Tells whether a name is `owner/repository[:quantization]`.
+/// Returns whether a name is `owner/repository[:quantization]`.
 fn is_repository(name: &str) -> bool {
     let (repository, quantization) = match name.split_once(':') {
         Some((repository, quantization)) => (repository, Some(quantization)),

@@ -126,7 +126,7 @@ impl App {
             available: self.session.models().available(),
             scoped: self.session.scoped_models(),
             search: search.to_owned(),
-            refreshing: self.options.refresh_catalogues,
+            refreshing: self.options.refresh_catalogs,
         };
         self.open(ModelDialog::open(self.look.clone(), choices));
         self.refresh_models();
@@ -134,7 +134,7 @@ impl App {
 
     /// Asks services for newer models and tells the dialog.
     fn refresh_models(&mut self) {
-        if !self.options.refresh_catalogues {
+        if !self.options.refresh_catalogs {
             return;
         }
         let models = self.session.models().clone();

@@ -62,7 +62,7 @@ impl App {
         std::mem::take(&mut self.key_problems)
     }
 
-    /// Returns the colours of a page that shows the session as the screen does.
+    /// Returns the colors of a page that shows the session as the screen does.
     pub(crate) fn export_theme(&self) -> ExportTheme {
         ExportTheme::of_setting(self.themes.setting(), self.themes.files())
     }

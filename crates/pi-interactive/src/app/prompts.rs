@@ -136,7 +136,7 @@ impl App {
     }
 }
 
-/// Returns the colour of a thinking level.
+/// Returns the color of a thinking level.
 pub(crate) fn border_token(level: ThinkingLevel) -> ColorToken {
     match level {
         ThinkingLevel::Off => ColorToken::ThinkingOff,

@@ -23,7 +23,6 @@ pub(crate) struct BashExecutionBlock {
     command: String,
     /// Whether the model does not see it.
     excluded: bool,
-    /// The output, clean.
     output: String,
     /// Whether the beginning of the output is not kept here.
     beginning_dropped: bool,

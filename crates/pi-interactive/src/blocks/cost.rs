@@ -11,7 +11,6 @@ use crate::look::Appearance;
 pub(crate) struct CostNotice {
     /// How loud it is.
     pub(crate) token: ColorToken,
-    /// What it says.
     pub(crate) text: String,
 }
 

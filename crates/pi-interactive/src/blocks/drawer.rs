@@ -10,7 +10,7 @@ use crate::extension_desk::{ExtensionDesk, Subject};
 use crate::foreign_text::fitted_line;
 use crate::look::Appearance;
 
-/// What lines were asked for: the width, the colours, the state of the block.
+/// What lines were asked for: the width, the colors, the state of the block.
 type Asked = (usize, Arc<Theme>, u64);
 
 /// Asks an extension for lines.
@@ -36,7 +36,7 @@ impl Drawer {
         self.id
     }
 
-    /// Asks for lines, unless those that were asked for are of this width, these colours and this
+    /// Asks for lines, unless those that were asked for are of this width, these colors and this
     /// state.
     fn ask(
         &mut self,

@@ -1,4 +1,4 @@
-//! Code that is shown while it arrives: what came before is neither cleaned nor coloured again.
+//! Code that is shown while it arrives: what came before is neither cleaned nor colored again.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use pi_tui::{CodeHighlighter, Line, Sanitizer, Style, SyntaxStyles, wrap_text};
 
 use super::page::without_tabs;
 
-/// A text that grows, clean, and its first lines in colour as far as they were asked for.
+/// A text that grows, clean, and its first lines in color as far as they were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct GrowingCode {
     /// The text as it came.
@@ -14,11 +14,11 @@ pub(crate) struct GrowingCode {
     sanitizer: Sanitizer,
     clean: String,
     line_feeds: usize,
-    colours: Colours,
+    colors: Colors,
     layout: Layout,
 }
 
-/// Coloured lines wrapped to a width.
+/// Colored lines wrapped to a width.
 #[derive(Debug, Default)]
 struct Layout {
     width: usize,
@@ -27,11 +27,11 @@ struct Layout {
     rows: Vec<Line>,
 }
 
-/// The coloured lines of a clean text.
+/// The colored lines of a clean text.
 #[derive(Debug, Default)]
-struct Colours {
+struct Colors {
     looks: Option<(String, SyntaxStyles, Style)>,
-    /// The bytes of the complete lines that were coloured.
+    /// The bytes of the complete lines that were colored.
     bytes: usize,
     lines: Vec<String>,
     highlighter: Option<CodeHighlighter>,
@@ -66,7 +66,7 @@ impl GrowingCode {
         }
     }
 
-    /// Returns the first `wanted` lines in colour.
+    /// Returns the first `wanted` lines in color.
     ///
     /// `language` is named as after a code fence; an unknown one stays plain.
     pub(crate) fn lines(
@@ -77,14 +77,14 @@ impl GrowingCode {
         wanted: usize,
     ) -> impl Iterator<Item = Cow<'_, str>> {
         let last = self.reach(language, styles, plain, wanted);
-        let complete = self.colours.lines.iter();
+        let complete = self.colors.lines.iter();
         complete
             .map(|line| Cow::Borrowed(line.as_str()))
             .chain(last.map(Cow::Owned))
             .take(wanted)
     }
 
-    /// Returns all lines in colour, wrapped to a width.
+    /// Returns all lines in color, wrapped to a width.
     pub(crate) fn rows(
         &mut self,
         language: &str,
@@ -101,15 +101,15 @@ impl GrowingCode {
             };
         }
         let wrap = |line: &str| wrap_text(line, width).into_iter().map(Line::from);
-        let new = self.colours.lines.get(layout.lines..).unwrap_or_default();
+        let new = self.colors.lines.get(layout.lines..).unwrap_or_default();
         layout.rows.extend(new.iter().flat_map(|line| wrap(line)));
-        layout.lines = self.colours.lines.len();
+        layout.lines = self.colors.lines.len();
         let mut rows = layout.rows.clone();
         rows.extend(last.iter().flat_map(|line| wrap(line)));
         rows
     }
 
-    /// Colours complete lines until there are as many as wanted; returns the last line if there are not.
+    /// Colors complete lines until there are as many as wanted; returns the last line if there are not.
     fn reach(
         &mut self,
         language: &str,
@@ -117,25 +117,25 @@ impl GrowingCode {
         plain: Style,
         wanted: usize,
     ) -> Option<String> {
-        if self.colours.choose(language, styles, plain) {
+        if self.colors.choose(language, styles, plain) {
             self.layout = Layout::default();
         }
         let text = self.clean.trim_end_matches('\n');
-        let rest = self.colours.reach(text, wanted);
-        if self.colours.lines.len() >= wanted {
+        let rest = self.colors.reach(text, wanted);
+        if self.colors.lines.len() >= wanted {
             return None;
         }
         let mut held_back = String::new();
         self.sanitizer.clone().finish(&mut held_back);
         match (rest, held_back.as_str()) {
             ("", "") => None,
-            (rest, "") => Some(self.colours.preview(rest)),
-            (rest, held_back) => Some(self.colours.preview(&format!("{rest}{held_back}"))),
+            (rest, "") => Some(self.colors.preview(rest)),
+            (rest, held_back) => Some(self.colors.preview(&format!("{rest}{held_back}"))),
         }
     }
 }
 
-impl Colours {
+impl Colors {
     /// Chooses the looks; tells whether they are others than before, so that everything begins anew.
     fn choose(&mut self, language: &str, styles: &SyntaxStyles, plain: Style) -> bool {
         let looks = (language.to_owned(), *styles, plain);
@@ -156,22 +156,22 @@ impl Colours {
             .map_or(Style::plain(), |(_, _, plain)| *plain)
     }
 
-    /// Colours complete lines of a text until there are as many as wanted; returns what follows them.
+    /// Colors complete lines of a text until there are as many as wanted; returns what follows them.
     fn reach<'text>(&mut self, text: &'text str, wanted: usize) -> &'text str {
         let plain = self.plain();
         let mut rest = text.get(self.bytes..).unwrap_or_default();
         while self.lines.len() < wanted
             && let Some((line, following)) = rest.split_once('\n')
         {
-            let coloured = paint(self.highlighter.as_mut(), line, plain);
-            self.lines.push(coloured);
+            let colored = paint(self.highlighter.as_mut(), line, plain);
+            self.lines.push(colored);
             self.bytes += line.len() + 1;
             rest = following;
         }
         rest
     }
 
-    /// Returns a line in colour that may go on, so that the next one must not see what it did.
+    /// Returns a line in color that may go on, so that the next one must not see what it did.
     fn preview(&self, rest: &str) -> String {
         paint(self.highlighter.clone().as_mut(), rest, self.plain())
     }
@@ -242,11 +242,11 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_shown_is_coloured() {
+    fn only_what_is_shown_is_colored() {
         let mut growing = GrowingCode::default();
         growing.grow(&"a\n".repeat(1000));
         assert_eq!(shown(&mut growing, 3).len(), 3);
-        assert_eq!((growing.total(), growing.colours.lines.len()), (1000, 3));
+        assert_eq!((growing.total(), growing.colors.lines.len()), (1000, 3));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What blocks write their rows on: wrapped to a width, in the theme's colours, on a panel or with a
+//! What blocks write their rows on: wrapped to a width, in the theme's colors, on a panel or with a
 //! margin.
 //!
 //! Text that came from outside enters through [`clean`] or [`Page::foreign`].
@@ -54,7 +54,6 @@ fn fitting_padding(wanted: usize, width: usize) -> usize {
 /// Rows under construction.
 #[derive(Debug)]
 pub(crate) struct Page<'look> {
-    /// How everything looks.
     pub(crate) appearance: &'look Appearance,
     /// Whether everything is shown, or the short form.
     pub(crate) expanded: bool,
@@ -104,7 +103,7 @@ impl<'look> Page<'look> {
         self.rows.extend(rows.into_iter().map(Into::into));
     }
 
-    /// Adds clean text in one colour, wrapped.
+    /// Adds clean text in one color, wrapped.
     pub(crate) fn text(&mut self, token: ColorToken, text: &str) {
         let style = self.appearance.style(token);
         for line in text.split('\n') {
@@ -112,12 +111,12 @@ impl<'look> Page<'look> {
         }
     }
 
-    /// Adds text from outside in one colour, wrapped.
+    /// Adds text from outside in one color, wrapped.
     pub(crate) fn foreign(&mut self, token: ColorToken, text: &str) {
         self.text(token, &clean(text));
     }
 
-    /// Adds text from outside in one colour; the rows of a line that is wrapped begin where the line does.
+    /// Adds text from outside in one color; the rows of a line that is wrapped begin where the line does.
     pub(crate) fn remark(&mut self, token: ColorToken, text: &str) {
         let style = self.appearance.style(token);
         for line in clean(text).split('\n') {

@@ -9,9 +9,7 @@ use crate::look::Appearance;
 /// A message that calls a skill, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SkillCall<'text> {
-    /// The skill's name.
     pub(crate) name: &'text str,
-    /// Its instructions.
     pub(crate) instructions: &'text str,
     /// What the user wrote besides; empty if nothing.
     pub(crate) message: &'text str,

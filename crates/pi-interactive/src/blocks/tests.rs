@@ -22,7 +22,7 @@ use crate::look::Appearance;
 use crate::picture_desk::Conversion;
 use crate::transcript::{BashEnd, Notice, NoticeLevel};
 
-/// Returns the rows of a block without colours and without what fills them.
+/// Returns the rows of a block without colors and without what fills them.
 fn shown_with(block: &mut impl Block, width: usize, appearance: &Appearance) -> Vec<String> {
     let lines = block.lines(width, appearance);
     for line in &lines {
@@ -409,7 +409,7 @@ fn arguments_of_another_type_break_nothing() {
 }
 
 #[test]
-fn colours_tell_whether_a_tool_runs_succeeded_or_failed() {
+fn colors_tell_whether_a_tool_runs_succeeded_or_failed() {
     let appearance = Appearance::for_tests();
     let background = |block: &mut ToolCallBlock, token| {
         let open = appearance.style(token).open();

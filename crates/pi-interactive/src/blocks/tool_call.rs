@@ -61,9 +61,7 @@ pub(super) enum Progress {
 /// What a tool returned, or has so far.
 #[derive(Debug, Default)]
 pub(super) struct Output {
-    /// The text, clean.
     pub(super) text: String,
-    /// The pictures.
     pub(super) pictures: Vec<Picture>,
     /// Data about the result, by the tool.
     pub(super) details: Option<Value>,
@@ -91,19 +89,17 @@ impl Output {
 /// What a tool shows of a call.
 #[derive(Debug)]
 pub(super) struct Call<'block> {
-    /// The tool.
     pub(super) name: &'block str,
     /// The arguments as far as they are known.
     pub(super) arguments: &'block JsonObject,
     /// The output as far as it is known.
     pub(super) output: Option<&'block Output>,
-    /// Whether it failed.
     pub(super) failed: bool,
     /// Where it is on its way.
     pub(super) progress: Progress,
     /// The present, for running times.
     pub(super) now: Option<Instant>,
-    /// Colours of code in the arguments.
+    /// Colors of code in the arguments.
     pub(super) code: &'block mut GrowingCode,
     /// Changes in the arguments.
     pub(super) previews: &'block mut EditPreviews,

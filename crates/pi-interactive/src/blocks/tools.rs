@@ -105,7 +105,7 @@ fn title_style(appearance: &Appearance) -> Style {
     appearance.style(ColorToken::ToolTitle).bold()
 }
 
-/// Returns an argument in one colour; `missing` stands for one that is not there.
+/// Returns an argument in one color; `missing` stands for one that is not there.
 fn painted(
     argument: Argument<'_>,
     token: ColorToken,

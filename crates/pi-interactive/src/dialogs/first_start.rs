@@ -58,11 +58,7 @@ impl FirstStartDialog {
             ColorScheme::Light => "light",
             ColorScheme::Dark => "dark",
         };
-        sheet.text(
-            Weight::Title,
-            ColorToken::Text,
-            "Which colours do you like?",
-        );
+        sheet.text(Weight::Title, ColorToken::Text, "Which colors do you like?");
         let text = format!("Your terminal looks {scheme} at the moment.");
         sheet.text(Weight::Help, ColorToken::Muted, &text);
         sheet.blank();

@@ -19,9 +19,7 @@ const ROWS_EACH: usize = 3;
 /// A message of the user that a session can branch off before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForkPoint {
-    /// The message.
     pub(crate) entry: EntryId,
-    /// What it says.
     pub(crate) text: String,
 }
 

@@ -26,7 +26,6 @@ use sign_in::SignIn;
 /// A way to authenticate with a provider.
 #[derive(Clone, Debug)]
 pub(crate) struct LoginOption {
-    /// The provider's id.
     pub(crate) provider: String,
     /// Its name for people.
     pub(crate) name: String,
@@ -40,9 +39,7 @@ pub(crate) struct LoginOption {
 
 /// What the dialog is doing.
 enum Stage {
-    /// Account or key?
     Method(QuestionDialog),
-    /// Which provider?
     Providers(ProviderList),
     /// What is the key?
     Key(LoginOption, SecretField),

@@ -36,7 +36,7 @@ pub(crate) struct ModelChoices {
     pub(crate) scoped: Vec<ScopedModel>,
     /// What is searched for at first.
     pub(crate) search: String,
-    /// Whether catalogues are being fetched; the result comes as news.
+    /// Whether catalogs are being fetched; the result comes as news.
     pub(crate) refreshing: bool,
 }
 
@@ -46,7 +46,7 @@ enum Scope {
     All,
 }
 
-/// What is known about the catalogues.
+/// What is known about the catalogs.
 #[derive(Debug)]
 enum Catalogs {
     Known,

@@ -13,7 +13,6 @@ use super::sheet::Hit;
 pub(super) enum Edge {
     /// The selection goes on at the other end.
     Wrap,
-    /// The selection stays.
     Stop,
 }
 

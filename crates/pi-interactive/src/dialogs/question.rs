@@ -23,7 +23,6 @@ const MOST_CHOICES: usize = 12;
 pub(crate) struct Question {
     /// In a few words.
     pub(crate) title: String,
-    /// In more words.
     pub(crate) details: Option<String>,
     /// How long to wait for an answer.
     pub(crate) timeout: Option<Duration>,

@@ -26,18 +26,14 @@ const OTHER_ROWS: usize = 11;
 /// Whose settings are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BoardSide {
-    /// The user's.
     User,
-    /// The project's.
     Project,
 }
 
 /// How an entry stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// It counts.
     On,
-    /// It does not.
     Off,
     /// It counts because the project says so.
     Loaded,
@@ -56,7 +52,6 @@ pub(crate) struct BoardEntry {
     pub(crate) name: String,
     /// Where it is, which is searched too.
     pub(crate) path: String,
-    /// How it stands.
     pub(crate) mark: Mark,
     /// Whether it is only inherited and nothing is said about it.
     pub(crate) is_dim: bool,

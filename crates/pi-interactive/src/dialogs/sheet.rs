@@ -16,13 +16,11 @@ use crate::look::Appearance;
 /// What a row is worth, from what is left out first to what stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// Empty rows.
     Spacing,
     /// Which keys do what.
     Help,
     /// Lines above and below.
     Frame,
-    /// What explains.
     Detail,
     /// What the dialog is called.
     Title,
@@ -48,10 +46,7 @@ pub(crate) enum Hit {
     /// An entry of the list.
     Item(usize),
     /// The text field, and the column it begins at.
-    Field {
-        /// Where it begins.
-        column: usize,
-    },
+    Field { column: usize },
     /// A row of a component inside the dialog.
     Part {
         /// The row, counted in the component.
@@ -135,7 +130,7 @@ impl Sheet {
         self.add(line, weight, Some(Hit::Item(index)), None);
     }
 
-    /// Adds a list entry with the colours of selectors: an arrow before the selected one.
+    /// Adds a list entry with the colors of selectors: an arrow before the selected one.
     pub(super) fn choice(&mut self, index: usize, selected: bool, label: &str, note: &str) {
         let line = if selected {
             let label = self.paint(ColorToken::Accent, &format!("→ {label}"));

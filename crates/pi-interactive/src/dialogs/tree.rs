@@ -45,7 +45,6 @@ pub(crate) type ReadEntry = Box<dyn Fn(&EntryId) -> Option<Arc<Entry>> + Send>;
 /// Whether leaving a branch asks about a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SummaryQuestion {
-    /// It does.
     #[default]
     Asked,
     /// It does not; there is no summary.
@@ -54,17 +53,14 @@ pub(crate) enum SummaryQuestion {
 
 /// What the tree dialog begins with.
 pub(crate) struct TreeChoices {
-    /// The tree.
     pub(crate) tree: SessionTree,
     /// Where the session stands.
     pub(crate) leaf: Option<EntryId>,
     /// What is selected; where the session stands unless given.
     pub(crate) selected: Option<EntryId>,
-    /// What shows.
     pub(crate) filter: TreeFilterMode,
     /// Whether to ask about summaries.
     pub(crate) summary: SummaryQuestion,
-    /// Reads entries.
     pub(crate) read: ReadEntry,
     /// The moment, for how old labels are.
     pub(crate) now_ms: i64,
@@ -176,7 +172,7 @@ impl TreeDialog {
         let Some(entry) = self.tree.nodes.get(node) else {
             return false;
         };
-        let (kind, labelled) = (entry.kind, entry.label.is_some());
+        let (kind, labeled) = (entry.kind, entry.label.is_some());
         let passes = match self.filter {
             TreeFilterMode::All => kind != EntryKind::Usage,
             TreeFilterMode::Default => is_conversation(kind),
@@ -184,7 +180,7 @@ impl TreeDialog {
                 is_conversation(kind) && kind != EntryKind::Message(MessageRole::ToolResult)
             }
             TreeFilterMode::UserOnly => kind == EntryKind::Message(MessageRole::User),
-            TreeFilterMode::LabeledOnly => labelled,
+            TreeFilterMode::LabeledOnly => labeled,
         };
         if !passes {
             return false;

@@ -27,7 +27,6 @@ impl DialogId {
 /// The lines of something an extension draws.
 #[derive(Debug)]
 pub(crate) enum Drawing {
-    /// A component.
     Component(Result<Drawn, DrawError>),
     /// A call of a tool in the transcript.
     Call(Result<DrawnCall, DrawError>),
@@ -52,11 +51,9 @@ pub(crate) enum News {
     },
     /// An extension needs no answer any more.
     Withdrawn(DialogId),
-    /// An extension failed.
     Failed(ExtensionFailure),
     /// An extension changes the screen.
     Changed(ScreenChange),
-    /// Lines have arrived.
     Drawn {
         id: ComponentId,
         width: usize,

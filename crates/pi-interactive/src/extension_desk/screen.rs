@@ -262,7 +262,7 @@ impl ExtensionScreen for ExtensionDesk {
             return Err("the screen is not ready yet".to_owned());
         };
         let theme = themes.load_named(name)?;
-        // Who asks for colours from now on gets those of the new theme.
+        // Who asks for colors from now on gets those of the new theme.
         if let Some(look) = self.look() {
             look.change(|appearance| appearance.theme = Arc::new(theme));
         }
@@ -320,7 +320,7 @@ fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
         path,
         mode: match theme.mode() {
             ColorMode::TrueColor => "truecolor",
-            // Extensions know two modes; the colours of a plain theme are empty in either.
+            // Extensions know two modes; the colors of a plain theme are empty in either.
             ColorMode::Palette | ColorMode::Plain => "256color",
         },
         colors: tokens

@@ -23,7 +23,7 @@ pub(crate) enum Task {
     Raw(InputEvent),
     /// The screen has another size.
     Resized,
-    /// Other colours are in use.
+    /// Other colors are in use.
     ThemeChanged { scheme: &'static str },
     /// Another branch is checked out.
     BranchChanged,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::styles::Paint;
 use super::{member, unknown};
 
-/// The colours of code, by the parts of it.
+/// The colors of code, by the parts of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SyntaxPaint {
@@ -182,7 +182,7 @@ pub(super) struct Code {
     plain: Paint,
 }
 
-/// Colours code, line by line.
+/// Colors code, line by line.
 pub(super) fn highlight(code: &Code) -> Value {
     let language = code.language.as_deref().unwrap_or_default();
     let lines = pi_tui::highlight_code(

@@ -1,7 +1,7 @@
 //! Styles that JavaScript functions give, as our terminal library knows them.
 //!
 //! A function of a theme puts sequences around a text. JavaScript tells what stands before and
-//! after it; that is enough to paint with, and to read colours and attributes from.
+//! after it; that is enough to paint with, and to read colors and attributes from.
 
 use pi_tui::{Color, Painter, SelectTheme, Style};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ impl Paint {
         Painter::new(move |text| format!("{before}{text}{after}"))
     }
 
-    /// Reads the colours and attributes that are switched on before the text.
+    /// Reads the colors and attributes that are switched on before the text.
     pub(super) fn style(&self) -> Style {
         let mut style = Style::plain();
         let mut rest = self.0.as_str();

@@ -17,9 +17,7 @@ use crate::foreign_view::ForeignView;
 /// Which side of the prompt a widget is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Above it.
     Above,
-    /// Below it.
     Below,
 }
 

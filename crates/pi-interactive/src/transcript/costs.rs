@@ -26,7 +26,6 @@ const DROPPED: &str = "thinking_dropped";
 /// Follows what requests cost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Costs {
-    /// Who knows prices.
     models: Option<Models>,
     cache: PromptCache,
     /// Thoughts that the answer before told of as dropped.

@@ -60,7 +60,7 @@ impl Stage {
         self.tui.frame().unwrap();
     }
 
-    /// Returns what the document shows, without colours and empty lines.
+    /// Returns what the document shows, without colors and empty lines.
     fn shown(&mut self) -> Vec<String> {
         self.frame();
         let document = self.tui.transcript();

@@ -80,7 +80,7 @@ impl Checksum {
         }
     }
 
-    /// Tells whether all bytes were the expected ones.
+    /// Returns whether all bytes were the expected ones.
     pub(crate) fn matches(self) -> bool {
         let digest = match self.running {
             Running::Sha1(hash) => hash.finalize().to_vec(),

@@ -18,7 +18,6 @@ pub(crate) struct Manifest {
     pub(crate) peer_dependencies: BTreeMap<String, String>,
     /// Dependencies that come inside the archive.
     pub(crate) bundled: BTreeSet<String>,
-    /// Programs, by name.
     pub(crate) bin: BTreeMap<String, String>,
     pub(crate) os: Vec<String>,
     pub(crate) cpu: Vec<String>,

@@ -40,7 +40,7 @@ impl Platform {
         Self { os, cpu, libc }
     }
 
-    /// Tells whether a package runs here.
+    /// Returns whether a package runs here.
     pub(crate) fn takes(&self, package: &Manifest) -> bool {
         allows(&package.os, self.os)
             && allows(&package.cpu, self.cpu)

@@ -19,7 +19,7 @@ const PROVIDED: [&str; 2] = ["typebox", "@sinclair/typebox"];
 /// The scopes whose `pi-` packages pi gives to extensions.
 const PROVIDED_SCOPES: [&str; 2] = ["@earendil-works/pi-", "@mariozechner/pi-"];
 
-/// Tells whether extensions get a module from pi itself.
+/// Returns whether extensions get a module from pi itself.
 pub(crate) fn is_provided(name: &str) -> bool {
     PROVIDED.contains(&name) || PROVIDED_SCOPES.iter().any(|scope| name.starts_with(scope))
 }
@@ -97,7 +97,7 @@ impl Resolver {
         wanted
     }
 
-    /// Tells whether anything is left to do.
+    /// Returns whether anything is left to do.
     pub(crate) fn is_done(&self) -> bool {
         self.pending.is_empty()
     }

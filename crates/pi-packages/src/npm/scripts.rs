@@ -102,6 +102,6 @@ async fn run(
         .variable("npm_lifecycle_event", event)
         .variable("npm_package_name", name)
         .variable("npm_package_version", version)
-        .labelled(label);
+        .labeled(label);
     command::run(command).await.map(drop)
 }

@@ -6,12 +6,14 @@ use pi_config::{NpmRange, NpmVersion};
 /// The right side of a dependency.
 #[derive(Debug, Clone)]
 pub(crate) enum Spec {
-    /// A version range.
     Range(NpmRange),
     /// A tag such as `latest`.
     Tag(String),
     /// `npm:name@range`: another package under this name.
-    Alias { name: String, wanted: Box<Self> },
+    Alias {
+        name: String,
+        wanted: Box<Self>,
+    },
     /// A folder, an archive or a repository.
     Foreign,
 }
@@ -68,7 +70,7 @@ impl Spec {
         }
     }
 
-    /// Tells whether an installed package will do. A tag or a foreign source asks for nothing more than
+    /// Returns whether an installed package will do. A tag or a foreign source asks for nothing more than
     /// that there is one.
     pub(crate) fn accepts(&self, dependency: &str, package: &str, version: &str) -> bool {
         match self.wanted() {
@@ -82,7 +84,7 @@ impl Spec {
     }
 }
 
-/// Tells whether a name can be a folder below `node_modules` and nothing else.
+/// Returns whether a name can be a folder below `node_modules` and nothing else.
 pub(crate) fn is_package_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty()

@@ -228,7 +228,7 @@ impl Unpacking<'_> {
     }
 }
 
-/// Tells whether a name starts with a drive, or names a stream of a file on Windows.
+/// Returns whether a name starts with a drive, or names a stream of a file on Windows.
 fn has_drive(text: &str) -> bool {
     cfg!(windows) && text.contains(':')
 }

@@ -18,7 +18,6 @@ use crate::response::{Forked, Replaced, success_line};
 
 /// How a command is answered.
 pub(super) enum Answer {
-    /// It was done.
     Done,
     /// It was done, and this JSON comes of it.
     Data(String),

@@ -1,4 +1,4 @@
-//! Colours of an exported page, as a theme file gives them.
+//! Colors of an exported page, as a theme file gives them.
 //!
 //! The page brings a light and a dark look of its own and follows the reader's preference. A theme
 //! may set three backgrounds; then the page takes the look that goes with them.
@@ -8,17 +8,14 @@ use std::fmt;
 use pi_config::ThemeFile;
 use serde_json::Value;
 
-/// How many variables may lead to one another before a colour is taken for circular.
+/// How many variables may lead to one another before a color is taken for circular.
 const LONGEST_REFERENCE: usize = 32;
 
 /// Backgrounds of an exported page, where a theme sets them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExportTheme {
-    /// Behind everything.
     pub page_background: Option<ExportColor>,
-    /// Behind a message.
     pub card_background: Option<ExportColor>,
-    /// Behind notes.
     pub info_background: Option<ExportColor>,
     /// The look to take where no background says it.
     pub look: Option<PageLook>,
@@ -33,7 +30,7 @@ pub enum PageLook {
     Dark,
 }
 
-/// An opaque colour.
+/// An opaque color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportColor {
     /// The share of red.
@@ -142,7 +139,7 @@ impl ExportColor {
         Some(Self { red, green, blue })
     }
 
-    /// Returns a colour of the palette of 256 as terminals show it.
+    /// Returns a color of the palette of 256 as terminals show it.
     pub fn from_palette(index: u8) -> Self {
         const BASIC: [u32; 16] = [
             0x00_0000, 0x80_0000, 0x00_8000, 0x80_8000, 0x00_0080, 0x80_0080, 0x00_8080, 0xc0_c0c0,
@@ -212,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_theme_gives_colours_in_every_spelling() {
+    fn a_theme_gives_colors_in_every_spelling() {
         let theme = ExportTheme::from_theme_json(
             r##"{"vars":{"a":"b","b":"#fff"},"export":{"pageBg":"a","cardBg":231,"infoBg":"#102030"}}"##,
         );
@@ -224,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_colour_stays_unset() {
+    fn what_is_no_color_stays_unset() {
         for json in [
             "",
             "[]",

@@ -159,7 +159,7 @@ impl Bridge {
         }
     }
 
-    /// Tells whether anybody hears of an event.
+    /// Returns whether anybody hears of an event.
     pub(super) fn hears(&self, event: &str) -> bool {
         self.registry().events.contains(event)
     }

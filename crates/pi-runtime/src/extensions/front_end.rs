@@ -17,11 +17,8 @@ use super::screen::ExtensionScreen;
 /// The front end as extensions know it (`ctx.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExtensionMode {
-    /// A terminal.
     Terminal,
-    /// The line protocol.
     Rpc,
-    /// Events as JSON.
     Json,
     /// The last answer alone.
     #[default]
@@ -39,7 +36,7 @@ impl ExtensionMode {
         }
     }
 
-    /// Tells whether somebody can answer dialogs.
+    /// Returns whether somebody can answer dialogs.
     pub fn has_ui(self) -> bool {
         matches!(self, Self::Terminal | Self::Rpc)
     }
@@ -56,68 +53,41 @@ impl ExtensionMode {
 pub enum ExtensionNotice {
     /// A message for the user.
     Notify {
-        /// The text.
         message: String,
         /// `info`, `warning` or `error`.
         notify_type: Option<String>,
     },
     /// A line of status.
-    Status {
-        /// Which.
-        key: String,
-        /// The text.
-        text: Option<String>,
-    },
+    Status { key: String, text: Option<String> },
     /// Lines around the editor.
     Widget {
-        /// Which.
         key: String,
-        /// The lines.
         lines: Option<Vec<String>>,
         /// `aboveEditor` or `belowEditor`.
         placement: Option<String>,
     },
     /// The title of the window.
-    Title {
-        /// The title.
-        title: String,
-    },
+    Title { title: String },
     /// The text the user is writing.
-    EditorText {
-        /// The text.
-        text: String,
-    },
+    EditorText { text: String },
     /// Text for the place of the cursor.
-    EditorPaste {
-        /// The text.
-        text: String,
-    },
+    EditorPaste { text: String },
     /// What is shown while the model works.
-    WorkingMessage {
-        /// The text.
-        message: Option<String>,
-    },
+    WorkingMessage { message: Option<String> },
     /// Whether it is shown that the model works.
-    WorkingVisible {
-        /// Whether it is.
-        visible: bool,
-    },
+    WorkingVisible { visible: bool },
     /// How it is shown that the model works.
     WorkingIndicator {
         /// Frames and their pace.
         indicator: Option<Value>,
     },
     /// What stands in the place of hidden thinking.
-    HiddenThinkingLabel {
-        /// The text.
-        label: Option<String>,
-    },
+    HiddenThinkingLabel { label: Option<String> },
 }
 
 /// Something an extension asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionDialog {
-    /// What it asks.
     pub question: DialogQuestion,
     /// When it gives up waiting.
     pub timeout: Option<Duration>,
@@ -128,30 +98,19 @@ pub struct ExtensionDialog {
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum DialogQuestion {
     /// One of several options.
-    Select {
-        /// What is asked.
-        title: String,
-        /// The options.
-        options: Vec<String>,
-    },
-    /// Yes or no.
+    Select { title: String, options: Vec<String> },
     Confirm {
-        /// What is asked.
         title: String,
-        /// More about it.
         #[serde(default)]
         message: String,
     },
-    /// A line.
     Input {
-        /// What is asked.
         title: String,
         /// Shown while nothing is typed.
         placeholder: Option<String>,
     },
     /// A text of any length.
     Editor {
-        /// What is asked.
         title: String,
         /// The text to begin with.
         prefill: Option<String>,
@@ -165,7 +124,6 @@ pub enum DialogAnswer {
     Text(String),
     /// With yes or no.
     Confirmed(bool),
-    /// Without an answer.
     Cancelled,
 }
 
@@ -176,7 +134,6 @@ pub struct ExtensionFailure {
     pub extension: Option<String>,
     /// The event or verb it failed in.
     pub event: String,
-    /// What went wrong.
     pub error: String,
     /// Where, in the author's files and lines.
     pub stack: Option<String>,
@@ -250,7 +207,6 @@ pub struct ForeignFlag {
 /// What a program says about extensions before any is loaded.
 #[derive(Clone)]
 pub struct ExtensionOptions {
-    /// The front end.
     pub ui: Arc<dyn ExtensionUi>,
     /// Long flags the program does not know.
     pub flags: Vec<ForeignFlag>,

@@ -370,7 +370,7 @@ impl SessionHooks for ExtensionHooks {
     }
 }
 
-/// Tells whether a handler refused.
+/// Returns whether a handler refused.
 fn is_cancelled(result: Option<&Value>) -> bool {
     result.and_then(|result| result.get("cancel")) == Some(&Value::Bool(true))
 }

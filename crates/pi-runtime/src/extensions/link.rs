@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Lines of a component.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drawn {
-    /// The lines.
     pub lines: Vec<String>,
     /// Whether it hears of released keys.
     pub key_release: bool,
@@ -36,16 +35,13 @@ pub struct Drawn {
 /// Lines of a call of a tool; a part that the extension does not draw is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DrawnCall {
-    /// The call.
     pub call: Option<Vec<String>>,
-    /// Its result.
     pub result: Option<Vec<String>>,
 }
 
 /// Which part of the transcript extensions draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolRenderer {
-    /// The extension.
     pub extension: String,
     /// Whether it draws calls.
     pub draws_call: bool,
@@ -64,7 +60,6 @@ pub enum DrawError {
     /// It took too long and was stopped.
     #[error("it takes longer than {} ms to draw", PATIENCE.as_millis())]
     TooSlow,
-    /// It failed.
     #[error("{0}")]
     Failed(String),
 }
@@ -202,7 +197,7 @@ impl ExtensionLink {
         self.tell("screen", "resized", Vec::new()).await;
     }
 
-    /// Tells that other colours are in use.
+    /// Tells that other colors are in use.
     pub async fn theme_changed(&self, scheme: &str) {
         self.tell("screen", "themeChanged", vec![json!(scheme)])
             .await;

@@ -1,4 +1,4 @@
-//! A terminal as extensions use it: their components on the screen, its colours, keys and size.
+//! A terminal as extensions use it: their components on the screen, its colors, keys and size.
 //!
 //! A front end with a terminal implements [`ExtensionScreen`]. Everything in it is called on the
 //! JavaScript thread and must not wait: changes are noted, answers are what is known at the moment.
@@ -24,42 +24,31 @@ pub type ComponentId = u64;
 pub enum ScreenChange {
     /// A component is to be shown.
     Mount {
-        /// Which.
         id: ComponentId,
-        /// Where.
         place: ScreenPlace,
         /// Whether it hears of released keys.
         key_release: bool,
     },
     /// A component is to be shown no more.
-    Unmount {
-        /// Which.
-        id: ComponentId,
-    },
+    Unmount { id: ComponentId },
     /// Components may have other lines than before.
     Redraw,
     /// A component gets the keyboard, or whoever usually has it.
-    Focus {
-        /// Which.
-        id: Option<ComponentId>,
-    },
+    Focus { id: Option<ComponentId> },
     /// An overlay is hidden for a while, or comes back.
     OverlayHidden {
-        /// Which.
         id: ComponentId,
         /// Whether it is hidden.
         hidden: bool,
     },
     /// An overlay fits the size of the screen, or does not.
     OverlayVisible {
-        /// Which.
         id: ComponentId,
         /// Whether it is shown.
         visible: bool,
     },
     /// An overlay gives the keyboard away.
     OverlayReleased {
-        /// Which.
         id: ComponentId,
         /// Whether who usually follows gets it.
         usual: bool,
@@ -67,62 +56,33 @@ pub enum ScreenChange {
         heir: Option<ComponentId>,
     },
     /// Extensions want to see what is typed before anybody else, or no more.
-    RawInput {
-        /// Whether they do.
-        listening: bool,
-    },
+    RawInput { listening: bool },
     /// Extensions take part in completion.
     Completion {
         /// What starts a completion besides the usual characters.
         triggers: Vec<String>,
     },
     /// The text of an extension's editor was sent.
-    EditorSubmitted {
-        /// The text.
-        text: String,
-    },
+    EditorSubmitted { text: String },
     /// The text of an extension's editor is another one.
-    EditorChanged {
-        /// The text.
-        text: String,
-    },
+    EditorChanged { text: String },
     /// A key of the application was pressed in an extension's editor.
-    EditorAction {
-        /// The action's id.
-        action: String,
-    },
+    EditorAction { action: String },
     /// The program's own editor is back.
     EditorRestored {
         /// The text it goes on with.
         text: String,
     },
     /// A key of a shortcut was pressed in an extension's editor.
-    Shortcut {
-        /// Whose it is.
-        extension: String,
-        /// The key.
-        key: String,
-    },
+    Shortcut { extension: String, key: String },
     /// A row of the transcript has other lines than before.
-    RowChanged {
-        /// Which.
-        id: ComponentId,
-    },
+    RowChanged { id: ComponentId },
     /// Details are shown, or are not.
-    Expanded {
-        /// Whether they are.
-        expanded: bool,
-    },
+    Expanded { expanded: bool },
     /// Work is under way, as the window shows it.
-    Progress {
-        /// Whether it is.
-        active: bool,
-    },
+    Progress { active: bool },
     /// Something for the terminal itself.
-    Write {
-        /// The bytes.
-        data: String,
-    },
+    Write { data: String },
 }
 
 /// Where a component is shown.
@@ -134,9 +94,7 @@ pub enum ScreenChange {
 )]
 #[non_exhaustive]
 pub enum ScreenPlace {
-    /// Beside the prompt.
     Widget {
-        /// Which widget.
         key: String,
         /// `aboveEditor` or `belowEditor`.
         placement: Option<String>,
@@ -149,9 +107,7 @@ pub enum ScreenPlace {
     Custom,
     /// In the place of the prompt, as the prompt.
     Editor,
-    /// Below everything else.
     Bottom,
-    /// Over everything else.
     Overlay(Box<OverlayPlace>),
 }
 
@@ -159,11 +115,8 @@ pub enum ScreenPlace {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OverlayPlace {
-    /// Its width.
     pub width: Option<Extent>,
-    /// Its least width.
     pub min_width: Option<f64>,
-    /// Its greatest height.
     pub max_height: Option<Extent>,
     /// The point it holds on to, such as `top-right`.
     pub anchor: Option<String>,
@@ -171,9 +124,7 @@ pub struct OverlayPlace {
     pub offset_x: f64,
     /// Rows to move it down.
     pub offset_y: f64,
-    /// Its row.
     pub row: Option<Extent>,
-    /// Its column.
     pub col: Option<Extent>,
     /// Cells kept free around it.
     pub margin: Option<OverlayMargin>,
@@ -187,13 +138,9 @@ pub struct OverlayPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub struct OverlayMargin {
-    /// Above it.
     pub top: f64,
-    /// To the right.
     pub right: f64,
-    /// Below it.
     pub bottom: f64,
-    /// To the left.
     pub left: f64,
 }
 
@@ -201,7 +148,6 @@ pub struct OverlayMargin {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Extent {
-    /// So many cells.
     Cells(f64),
     /// A text that ends in a percent sign.
     Share(String),
@@ -211,9 +157,7 @@ pub enum Extent {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScreenFacts {
-    /// Its width.
     pub columns: usize,
-    /// Its height.
     pub rows: usize,
     /// Whether the program has all of it.
     pub fullscreen: bool,
@@ -236,18 +180,16 @@ pub struct EditorFacts {
     pub padding: usize,
     /// How many completions show.
     pub completions: usize,
-    /// The colour of the border.
+    /// The color of the border.
     pub border: &'static str,
     /// The actions the application knows.
     pub actions: Vec<&'static str>,
 }
 
-/// The colours of a theme: what to write before text of each token.
+/// The colors of a theme: what to write before text of each token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThemeData {
-    /// Its name.
     pub name: String,
-    /// Its file.
     pub path: Option<String>,
     /// `truecolor` or `256color`.
     pub mode: &'static str,
@@ -258,7 +200,6 @@ pub struct ThemeData {
 /// A theme that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThemeInfo {
-    /// Its name.
     pub name: String,
     /// Its file; none if it needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -270,7 +211,6 @@ pub struct ThemeInfo {
 pub struct CompletionQuestion {
     /// The text, by line.
     pub lines: Vec<String>,
-    /// The cursor's line.
     pub line: usize,
     /// The cursor's column, in UTF-16 units as JavaScript counts.
     pub column: usize,
@@ -282,12 +222,9 @@ pub struct CompletionQuestion {
 /// Something a completion may insert.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CompletionItem {
-    /// What is inserted.
     pub value: String,
-    /// What is shown.
     #[serde(default)]
     pub label: String,
-    /// What it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -305,11 +242,9 @@ pub struct CompletionAnswer {
 /// A completion that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ChosenCompletion {
-    /// The cursor's line.
     pub line: String,
     /// The cursor's column, in UTF-16 units.
     pub column: usize,
-    /// What was chosen.
     pub item: CompletionItem,
     /// The text it replaces.
     pub prefix: String,
@@ -318,11 +253,9 @@ pub struct ChosenCompletion {
 /// A shortcut that is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExtensionShortcut {
-    /// Whose it is.
     pub extension: String,
     /// The key, as the extension spells it.
     pub key: String,
-    /// What it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

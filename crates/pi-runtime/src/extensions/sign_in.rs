@@ -45,7 +45,6 @@ pub(super) enum SignInStep {
     Ask(Asked, oneshot::Sender<Option<String>>),
 }
 
-/// Something to show.
 #[derive(Deserialize)]
 #[serde(
     tag = "kind",

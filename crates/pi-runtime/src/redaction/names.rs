@@ -47,7 +47,7 @@ const SECRET_ENDINGS: &[&str] = &[
 /// uses them.
 const DOUBTFUL_NAMES: &[&str] = &["access", "auth", "key", "refresh", "sig", "signature"];
 
-/// Tells whether a name belongs to a secret.
+/// Returns whether a name belongs to a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let plain = plain(name);
     SECRET_NAMES.contains(&plain.as_str())
@@ -55,7 +55,7 @@ pub(super) fn is_secret(name: &str) -> bool {
         || (plain.starts_with("aws") && plain.contains("bearertoken"))
 }
 
-/// Tells whether a name and a value together are a secret.
+/// Returns whether a name and a value together are a secret.
 pub(super) fn holds_secret(name: &str, value: &str) -> bool {
     if is_secret(name) {
         return value.len() >= super::SHORTEST_SECRET && !refers_elsewhere(value);
@@ -63,7 +63,7 @@ pub(super) fn holds_secret(name: &str, value: &str) -> bool {
     DOUBTFUL_NAMES.contains(&plain(name).as_str()) && looks_random(value)
 }
 
-/// Tells whether a value without quotes is more than a word of a program: a type, a call, a variable.
+/// Returns whether a value without quotes is more than a word of a program: a type, a call, a variable.
 pub(super) fn is_no_code(name: &str, value: &str) -> bool {
     let is_constant = !name.bytes().any(|byte| byte.is_ascii_lowercase());
     let plain = plain(name);
@@ -72,7 +72,7 @@ pub(super) fn is_no_code(name: &str, value: &str) -> bool {
     is_constant || is_password || value.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Tells whether a value only says where the secret is: a variable, a call, a placeholder.
+/// Returns whether a value only says where the secret is: a variable, a call, a placeholder.
 fn refers_elsewhere(value: &str) -> bool {
     const ELSEWHERE: &[&str] = &[
         "$",

@@ -29,7 +29,6 @@ pub enum RecordError {
     /// The file cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         #[source]

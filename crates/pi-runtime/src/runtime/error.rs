@@ -22,9 +22,7 @@ pub enum StartError {
         cwd.display(), session_file.display()
     )]
     MissingCwd {
-        /// The directory.
         cwd: PathBuf,
-        /// The session.
         session_file: PathBuf,
         /// Where the session could be continued ([`super::RuntimeOptions::cwd_override`]).
         instead: PathBuf,
@@ -35,7 +33,6 @@ pub enum StartError {
     /// There is no such model.
     #[error("{source}")]
     Model {
-        /// Why not.
         #[source]
         source: ModelChoiceError,
         /// What is wrong with the user's files, which may be why.
@@ -116,12 +113,7 @@ pub enum ReplaceError {
         "the working directory {} of the session {} does not exist: create it, or continue the session in another directory",
         cwd.display(), session_file.display()
     )]
-    MissingCwd {
-        /// The directory.
-        cwd: PathBuf,
-        /// The session.
-        session_file: PathBuf,
-    },
+    MissingCwd { cwd: PathBuf, session_file: PathBuf },
     /// The session cannot be read, copied or written. Nothing has changed.
     #[error(transparent)]
     Session(#[from] SessionError),

@@ -21,9 +21,7 @@ pub struct RuntimeOptions {
     pub agent_dir: AgentDir,
     /// The directory to work in, unless the session names another; absolute.
     pub cwd: PathBuf,
-    /// Variables and clock.
     pub env: Env,
-    /// The session.
     pub session: SessionChoice,
     /// The directory of sessions (`--session-dir`).
     pub session_dir: Option<String>,

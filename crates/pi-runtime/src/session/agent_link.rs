@@ -228,7 +228,7 @@ fn outcome_of(answer: &AssistantMessage) -> ActivityOutcome {
     }
 }
 
-/// Tells whether the role is one that runs add; the others are stored by whoever makes them.
+/// Returns whether the role is one that runs add; the others are stored by whoever makes them.
 fn is_stored_as_message(message: &AgentMessage) -> bool {
     matches!(
         message,

@@ -21,7 +21,6 @@ use crate::hooks::{UserBashVerdict, UserCommand};
 pub struct BashRequest {
     /// An id that comes back with what the command prints.
     pub id: Option<Value>,
-    /// The command line.
     pub command: String,
     /// Whether the model shall not see it (`!!`).
     pub exclude_from_context: bool,
@@ -227,12 +226,12 @@ impl AgentSession {
         self.live().cancel_bash();
     }
 
-    /// Tells whether a command of the user runs.
+    /// Returns whether a command of the user runs.
     pub fn is_bash_running(&self) -> bool {
         !self.live().bash.is_empty()
     }
 
-    /// Tells whether commands wait for the end of the run to be kept.
+    /// Returns whether commands wait for the end of the run to be kept.
     pub fn has_pending_bash_messages(&self) -> bool {
         !self.live().pending_bash.is_empty()
     }

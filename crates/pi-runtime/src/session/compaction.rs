@@ -30,7 +30,6 @@ pub enum CompactError {
     /// There is nothing to do.
     #[error(transparent)]
     Nothing(#[from] NothingToCompact),
-    /// Somebody cancelled it.
     #[error("the compaction was cancelled")]
     Cancelled,
     /// No summary came of it.
@@ -144,7 +143,7 @@ impl AgentSession {
             .for_each(CancellationToken::cancel);
     }
 
-    /// Tells whether the session compacts itself.
+    /// Returns whether the session compacts itself.
     pub fn auto_compaction_enabled(&self) -> bool {
         self.0.settings.settings().compaction_enabled()
     }

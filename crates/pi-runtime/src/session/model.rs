@@ -19,7 +19,6 @@ use crate::hooks::{ModelSelected, ModelSource};
 /// How long a choice lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Persist {
-    /// For this session.
     #[default]
     Session,
     /// Also as the default of new sessions.
@@ -29,7 +28,6 @@ pub enum Persist {
 /// Which way to go through the models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CycleDirection {
-    /// To the next.
     #[default]
     Forward,
     /// To the one before.
@@ -40,7 +38,6 @@ pub enum CycleDirection {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelCycle {
-    /// The model.
     pub model: Arc<Model>,
     /// How much it thinks.
     pub thinking_level: ThinkingLevel,
@@ -55,9 +52,7 @@ pub enum SetModelError {
     /// Its provider cannot be asked.
     #[error("{}/{} cannot be used: {source}", model.provider, model.id)]
     Unavailable {
-        /// The model.
         model: Arc<Model>,
-        /// Why.
         source: Box<PromptRefused>,
     },
     /// The session file did not take the choice.
@@ -289,7 +284,7 @@ impl AgentSession {
         )
     }
 
-    /// Tells whether the model can think.
+    /// Returns whether the model can think.
     pub fn supports_thinking(&self) -> bool {
         self.model().is_some_and(|model| model.reasoning)
     }

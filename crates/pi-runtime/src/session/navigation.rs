@@ -252,8 +252,8 @@ impl AgentSession {
                 }
             };
             if let Some(label) = label {
-                let labelled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
-                transcript.set_label(labelled, Some(label))?;
+                let labeled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
+                transcript.set_label(labeled, Some(label))?;
             }
             summary
         };

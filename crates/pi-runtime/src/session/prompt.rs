@@ -20,9 +20,7 @@ use crate::hooks::{AgentStart, AgentStartChanges, CustomDraft, InputVerdict, Use
 /// Something to say to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// The text.
     pub text: String,
-    /// The images.
     pub images: Vec<ImageContent>,
     /// How it is queued when a run is under way; none refuses it then.
     pub streaming_behavior: Option<Delivery>,
@@ -53,9 +51,7 @@ pub enum InputSource {
     Interactive,
     /// A client of the line protocol.
     Rpc,
-    /// An extension.
     Extension,
-    /// The command line.
     Cli,
 }
 
@@ -89,18 +85,10 @@ pub enum PromptRefused {
     #[error(
         "the provider \"{provider}\" is not known: add it to models.json or load the extension that brings it"
     )]
-    UnknownProvider {
-        /// The provider.
-        provider: String,
-    },
+    UnknownProvider { provider: String },
     /// There is no credential for the model's provider.
     #[error("no credential for {provider}: {remedy}")]
-    NoCredential {
-        /// The provider.
-        provider: String,
-        /// What to do.
-        remedy: String,
-    },
+    NoCredential { provider: String, remedy: String },
     /// The credential cannot be read.
     #[error(transparent)]
     Auth(#[from] AuthError),
@@ -108,10 +96,7 @@ pub enum PromptRefused {
     #[error(
         "the command /{name} runs at once and cannot be queued: send it as a prompt, also while the agent works"
     )]
-    CommandNotQueueable {
-        /// The command.
-        name: String,
-    },
+    CommandNotQueueable { name: String },
     /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),

@@ -85,7 +85,7 @@ impl Broadcast {
     }
 }
 
-/// Tells whether this task is in the middle of telling listeners.
+/// Returns whether this task is in the middle of telling listeners.
 pub(super) fn is_telling() -> bool {
     TELLING.try_with(|()| ()).is_ok()
 }

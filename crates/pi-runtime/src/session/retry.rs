@@ -25,7 +25,7 @@ impl AgentSession {
         }
     }
 
-    /// Tells whether the session waits before another attempt.
+    /// Returns whether the session waits before another attempt.
     pub fn is_retrying(&self) -> bool {
         self.live().retry_pause.is_some()
     }
@@ -35,7 +35,7 @@ impl AgentSession {
         self.live().run.retry_attempt
     }
 
-    /// Tells whether failed turns are tried again.
+    /// Returns whether failed turns are tried again.
     pub fn auto_retry_enabled(&self) -> bool {
         self.0.settings.settings().retry_policy().enabled
     }
@@ -52,7 +52,7 @@ impl AgentSession {
         !is_context_overflow(answer, window) && is_retryable(answer)
     }
 
-    /// Tells whether a run that ended with these messages is tried again.
+    /// Returns whether a run that ended with these messages is tried again.
     pub(super) fn will_retry(&self, messages: &[SharedMessage]) -> bool {
         let attempt = {
             let live = self.live();

@@ -29,7 +29,6 @@ impl Drop for RunClaim {
 /// What follows a low-level run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Another one.
     Loop,
     /// Nothing, unless something was queued.
     Settle,

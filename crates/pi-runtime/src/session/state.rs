@@ -28,7 +28,6 @@ const LET_OTHERS_IN: Duration = Duration::from_micros(100);
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionState {
-    /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<Model>>,
     /// How much it thinks.
@@ -44,9 +43,7 @@ pub struct SessionState {
     /// Where the file is or will be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<PathBuf>,
-    /// The session's id.
     pub session_id: String,
-    /// The session's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_name: Option<String>,
     /// Whether the session compacts itself.
@@ -64,19 +61,15 @@ pub struct SessionStats {
     /// Where the file is or will be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<PathBuf>,
-    /// The session's id.
     pub session_id: String,
     /// Messages of the user.
     pub user_messages: u64,
-    /// Answers.
     pub assistant_messages: u64,
     /// Calls in the answers.
     pub tool_calls: u64,
-    /// Results of calls.
     pub tool_results: u64,
     /// Messages of every role.
     pub total_messages: u64,
-    /// Tokens by kind.
     pub tokens: TokenTotals,
     /// Cost in US dollars.
     pub cost: f64,
@@ -93,9 +86,7 @@ pub struct SessionStats {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkMessage {
-    /// Its entry.
     pub entry_id: EntryId,
-    /// Its text.
     pub text: String,
 }
 
@@ -160,7 +151,7 @@ impl AgentSession {
         }
     }
 
-    /// Tells whether a run is under way, pauses between attempts included.
+    /// Returns whether a run is under way, pauses between attempts included.
     pub fn is_streaming(&self) -> bool {
         self.live().run.active
     }
@@ -171,12 +162,12 @@ impl AgentSession {
         self.0.agent.request_phase()
     }
 
-    /// Tells whether a compaction or a move in the tree is under way.
+    /// Returns whether a compaction or a move in the tree is under way.
     pub fn is_compacting(&self) -> bool {
         self.live().is_compacting()
     }
 
-    /// Tells whether no run, compaction or move is under way; true while `agent_settled` is told.
+    /// Returns whether no run, compaction or move is under way; true while `agent_settled` is told.
     pub fn is_idle(&self) -> bool {
         let live = self.live();
         !live.run.active && !live.is_compacting()

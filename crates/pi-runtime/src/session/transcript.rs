@@ -196,7 +196,7 @@ impl Transcript {
     }
 }
 
-/// Tells whether an entry has no part in what the model sees.
+/// Returns whether an entry has no part in what the model sees.
 fn is_metadata(body: &EntryBody) -> bool {
     matches!(
         body,

@@ -14,7 +14,6 @@ const MOST_KEPT: usize = 1000;
 pub struct Problem {
     /// The line, counted from 1; none if it is about the whole file.
     pub line: Option<u64>,
-    /// What it is.
     pub kind: ProblemKind,
 }
 
@@ -47,17 +46,11 @@ pub enum ProblemKind {
         salvaged: usize,
     },
     /// Several records share a line.
-    JoinedRecords {
-        /// How many.
-        count: usize,
-    },
+    JoinedRecords { count: usize },
     /// A line is JSON and no entry.
     NotAnEntry,
     /// An entry is nested more deeply than can be read.
-    TooDeep {
-        /// The entry.
-        id: EntryId,
-    },
+    TooDeep { id: EntryId },
     /// The last record lacks its line feed.
     MissingLineFeed,
     /// The file begins with a byte order mark.
@@ -76,12 +69,7 @@ pub enum ProblemKind {
         version: u64,
     },
     /// An entry follows one that is not in the file.
-    MissingParent {
-        /// The entry.
-        id: EntryId,
-        /// What it follows.
-        parent: EntryId,
-    },
+    MissingParent { id: EntryId, parent: EntryId },
     /// Entries follow each other in a circle.
     Circle {
         /// The entry whose link is cut.
@@ -94,30 +82,19 @@ pub enum ProblemKind {
     /// The file is empty.
     Empty,
     /// The file has an earlier format.
-    OldVersion {
-        /// Its version.
-        version: u64,
-    },
+    OldVersion { version: u64 },
     /// The file has a format of the future.
-    NewerVersion {
-        /// Its version.
-        version: u64,
-    },
+    NewerVersion { version: u64 },
     /// Entries have a type this version does not know.
     UnknownType {
-        /// The type.
         type_name: String,
         /// How many entries have it.
         count: usize,
     },
     /// An entry has a known type and not its fields.
-    UnexpectedShape {
-        /// The type.
-        type_name: String,
-    },
+    UnexpectedShape { type_name: String },
     /// Two entries have one id.
     DuplicateId {
-        /// The id.
         id: EntryId,
         /// The line that had it before.
         first_line: u64,
@@ -126,7 +103,6 @@ pub enum ProblemKind {
     UnknownReference {
         /// The type of the entry.
         type_name: &'static str,
-        /// What it names.
         target: EntryId,
     },
     /// A record holds bytes that are no text.
@@ -134,10 +110,7 @@ pub enum ProblemKind {
     /// A record holds control characters that JSON wants escaped.
     ControlCharacters,
     /// Lines end as on Windows.
-    CarriageReturns {
-        /// How many.
-        count: usize,
-    },
+    CarriageReturns { count: usize },
     /// A record is very long.
     HugeLine {
         /// Its length in bytes.

@@ -37,9 +37,7 @@ pub(crate) struct Piece {
 /// What a part of a file is.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// The header.
     Header,
-    /// An entry.
     Entry(EntryFacts),
     /// An entry of the first format, which has no id.
     EntryWithoutId,
@@ -95,14 +93,14 @@ impl Survey {
         self.pieces.iter().filter(is_entry).count()
     }
 
-    /// Tells whether the file has the first format, without ids.
+    /// Returns whether the file has the first format, without ids.
     pub(crate) fn is_first_format(&self) -> bool {
         self.pieces
             .iter()
             .any(|piece| matches!(piece.content, Content::EntryWithoutId))
     }
 
-    /// Tells whether there is anything to make a session of.
+    /// Returns whether there is anything to make a session of.
     pub(crate) fn has_records(&self) -> bool {
         self.header.is_some() || self.entry_count() > 0
     }

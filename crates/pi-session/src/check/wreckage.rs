@@ -34,7 +34,7 @@ pub(crate) struct LostFacts {
     pub(crate) timestamp_ms: Option<i64>,
 }
 
-/// Tells whether bytes are only what a power cut or an editor puts there.
+/// Returns whether bytes are only what a power cut or an editor puts there.
 pub(crate) fn is_void(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     bytes

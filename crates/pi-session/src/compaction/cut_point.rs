@@ -105,12 +105,12 @@ fn is_compaction(entry: &ProjectedEntry) -> bool {
     matches!(entry.entry().body, EntryBody::Compaction(_))
 }
 
-/// Tells whether a kept context may begin with the message.
+/// Returns whether a kept context may begin with the message.
 fn can_lead(message: &AgentMessage) -> bool {
     matches!(message, AgentMessage::Assistant(_)) || starts_turn(message)
 }
 
-/// Tells whether the message begins a turn: anything the model takes as the user's.
+/// Returns whether the message begins a turn: anything the model takes as the user's.
 fn starts_turn(message: &AgentMessage) -> bool {
     matches!(
         message,
@@ -122,7 +122,7 @@ fn starts_turn(message: &AgentMessage) -> bool {
     )
 }
 
-/// Tells whether nothing remains after a cut but an attempt that was left out of the context.
+/// Returns whether nothing remains after a cut but an attempt that was left out of the context.
 ///
 /// The input the attempt failed on may then be summarized too. What merely cannot be seen proves no
 /// attempt, and an edit that gives an earlier message other words makes it input the attempt never

@@ -111,7 +111,7 @@ impl Projection {
             })
     }
 
-    /// Tells whether an edit or a compaction follows an entry on the path.
+    /// Returns whether an edit or a compaction follows an entry on the path.
     fn changed_after(&self, entry_index: usize) -> bool {
         let position = self.path_position(entry_index);
         self.entries().iter().enumerate().any(|(index, entry)| {
@@ -146,7 +146,7 @@ fn unreported(tokens: u64) -> ContextEstimate {
     }
 }
 
-/// Tells whether a context of this size leaves too little room in the window.
+/// Returns whether a context of this size leaves too little room in the window.
 ///
 /// A window of zero is unknown and holds everything.
 pub fn exceeds_threshold(tokens: u64, context_window: u64, settings: &CompactionSettings) -> bool {

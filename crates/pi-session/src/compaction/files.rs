@@ -9,11 +9,8 @@ use serde_json::Value;
 /// The files a conversation touched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileOperations {
-    /// Files it read.
     pub read: BTreeSet<String>,
-    /// Files it wrote.
     pub written: BTreeSet<String>,
-    /// Files it edited.
     pub edited: BTreeSet<String>,
 }
 

@@ -72,7 +72,6 @@ commands and error messages.";
 /// What the user or an extension asks of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SummaryInstructions<'text> {
-    /// Nothing in particular.
     #[default]
     Usual,
     /// To look out for something.

@@ -18,7 +18,6 @@ use crate::model_messages::to_model_messages;
 /// The model that summarizes, and how it is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Summarizer<'model> {
-    /// The model.
     pub model: &'model Model,
     /// How much it thinks in the session.
     pub thinking_level: ThinkingLevel,
@@ -40,7 +39,6 @@ pub enum SummaryPurpose {
 /// A request for a summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRequest {
-    /// What is summarized.
     pub purpose: SummaryPurpose,
     /// The whole transcript of the request: a prompt and one user message.
     pub messages: Vec<Message>,
@@ -55,11 +53,8 @@ pub struct SummaryRequest {
 /// A summary that a model has written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// What it summarizes.
     pub purpose: SummaryPurpose,
-    /// Its text.
     pub text: String,
-    /// What it cost.
     pub usage: Usage,
 }
 
@@ -69,7 +64,6 @@ pub enum SummaryFailure {
     /// The request was cancelled.
     #[error("the summary was cancelled")]
     Aborted,
-    /// The request failed.
     #[error("the model could not be asked for a summary: {0}")]
     Failed(String),
     /// The answer reached its limit.

@@ -8,7 +8,7 @@ use pi_ai::{
 /// How much of a tool's result a summary may see, in characters as JavaScript counts them.
 const RESULT_CHARACTERS: usize = 2000;
 
-/// Writes down a conversation, one labelled paragraph a message.
+/// Writes down a conversation, one labeled paragraph a message.
 pub fn serialize_conversation(messages: &[Message]) -> String {
     let mut paragraphs = Vec::new();
     for message in messages {

@@ -37,11 +37,8 @@ impl CompactionReason {
 /// What a check point asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompactionNeed {
-    /// Nothing.
     Nothing,
-    /// To compact.
     Compact {
-        /// Why.
         reason: CompactionReason,
         /// Entries to leave out of the context first, with a context edit each: the attempt that
         /// failed and the results of its calls.
@@ -72,16 +69,13 @@ pub enum RecoveryFailure {
 /// Whether the answer to the last user message has been recovered by a compaction before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// It has not.
     Untried,
-    /// It has.
     Tried,
 }
 
 /// Where a check takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckPoint {
-    /// After a run.
     AfterRun,
     /// Before a new prompt.
     BeforePrompt,
@@ -94,7 +88,6 @@ pub struct AnswerCheck<'check> {
     pub point: CheckPoint,
     /// The context, the answer included.
     pub projection: &'check Projection,
-    /// The last answer.
     pub answer: &'check AssistantMessage,
     /// Its entry, if it has one.
     pub answer_id: Option<&'check EntryId>,
@@ -108,7 +101,7 @@ pub struct AnswerCheck<'check> {
     pub recovery: Recovery,
 }
 
-/// Tells whether the next answer of a run needs a compaction first.
+/// Returns whether the next answer of a run needs a compaction first.
 pub fn needs_room(projection: &Projection, model: &Model, settings: &CompactionSettings) -> bool {
     settings.enabled
         && exceeds_threshold(projection.estimate().tokens, model.context_window, settings)
@@ -195,7 +188,7 @@ impl AnswerCheck<'_> {
         entries.iter().position(|entry| entry.entry().id == *id)
     }
 
-    /// Tells whether the answer is part of the context.
+    /// Returns whether the answer is part of the context.
     fn is_shown(&self) -> bool {
         let Some(position) = self.position() else {
             return self.answer_id.is_none();
@@ -211,7 +204,7 @@ impl AnswerCheck<'_> {
         self.edits_after_answer().next().is_some()
     }
 
-    /// Tells whether nobody has left the answer out since.
+    /// Returns whether nobody has left the answer out since.
     fn is_retained(&self) -> bool {
         let Some(id) = self.answer_id else {
             return true;

@@ -31,7 +31,6 @@ pub struct PathSettings {
 /// A model by the names session files use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextModel {
-    /// The provider's id.
     pub provider: String,
     /// The model's id at that provider.
     pub model_id: String,

@@ -72,7 +72,7 @@ fn shown(entry: &Entry, edit: Option<&ContextEditEntry>) -> Shown {
     Shown::Instead(edited.collect())
 }
 
-/// Tells whether an entry of this sort takes part in the context unless it is edited out.
+/// Returns whether an entry of this sort takes part in the context unless it is edited out.
 pub(super) fn shows_messages(entry: &Entry) -> bool {
     match &entry.body {
         EntryBody::Message(_) | EntryBody::CustomMessage(_) | EntryBody::Compaction(_) => true,

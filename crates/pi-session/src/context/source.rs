@@ -42,9 +42,7 @@ pub trait EntrySource {
 /// One entry on the way from a leaf to the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathStep<'path> {
-    /// The entry.
     pub id: &'path EntryId,
-    /// What it is.
     pub kind: EntryKind,
 }
 
@@ -53,7 +51,6 @@ pub struct PathStep<'path> {
 pub struct EntryOutline<'source> {
     /// The entry it follows; none for a root.
     pub parent_id: Option<&'source EntryId>,
-    /// What it is.
     pub kind: EntryKind,
 }
 

@@ -93,7 +93,7 @@ fn message_as_written<'line>(
     can_be_copied.then_some(message)
 }
 
-/// Tells whether JSON that we can read is JSON to everybody: no string of it has control characters or,
+/// Returns whether JSON that we can read is JSON to everybody: no string of it has control characters or,
 /// maybe, half a surrogate pair.
 fn is_strict(json: &[u8]) -> bool {
     // The least of all bytes: without an early end, which is several times as fast.

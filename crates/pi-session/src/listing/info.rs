@@ -19,9 +19,7 @@ use crate::storage::{Access, DiskStorage, LogStorage};
 /// What a list shows of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
-    /// The file.
     pub path: PathBuf,
-    /// The session's id.
     pub id: String,
     /// The directory it works in; empty if the header has none.
     pub cwd: String,

@@ -1,6 +1,6 @@
 //! A header for a session that has lost its own.
 //!
-//! What is left of the old one counts first, then the file's name and its neighbours: sessions in one
+//! What is left of the old one counts first, then the file's name and its neighbors: sessions in one
 //! folder usually belong to one working directory.
 
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::listing;
 use crate::moment;
 use crate::session_id::{check_session_id, new_session_id};
 
-/// How many neighbours are asked for their working directory.
-const NEIGHBOURS: usize = 50;
+/// How many neighbors are asked for their working directory.
+const NEIGHBORS: usize = 50;
 
 /// Makes a header from what is left.
 pub(super) fn rebuilt(path: &Path, survey: &Survey, env: &Env) -> SessionHeader {
@@ -29,7 +29,7 @@ pub(super) fn rebuilt(path: &Path, survey: &Survey, env: &Env) -> SessionHeader 
         .filter(|timestamp| moment::parse_iso(timestamp).is_some())
         .unwrap_or_else(|| moment::to_iso(first_moment(survey).unwrap_or_else(|| env.now_ms())));
     let cwd = text_after(left, "cwd")
-        .or_else(|| cwd_of_neighbours(path))
+        .or_else(|| cwd_of_neighbors(path))
         .unwrap_or_else(|| {
             directory::resolve(Path::new("."))
                 .to_string_lossy()
@@ -55,9 +55,9 @@ fn first_moment(survey: &Survey) -> Option<i64> {
 }
 
 /// Returns the working directory of the other sessions in a folder, if they agree.
-fn cwd_of_neighbours(path: &Path) -> Option<String> {
+fn cwd_of_neighbors(path: &Path) -> Option<String> {
     let files = listing::files(listing::SearchScope::Within(path.parent()?));
-    let others = files.iter().filter(|file| *file != path).take(NEIGHBOURS);
+    let others = files.iter().filter(|file| *file != path).take(NEIGHBORS);
     let mut directories = others.filter_map(|file| Some(listing::read_header(file)?.cwd));
     let first = directories.next().filter(|cwd| !cwd.is_empty())?;
     directories.all(|cwd| cwd == first).then_some(first)

@@ -13,14 +13,20 @@ use super::{Access, Claim, LogFile, LogStorage, Standing};
 /// What goes wrong once the given number of bytes has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing.
     None,
     /// The process dies in the middle of the write.
-    Kill { after: usize },
+    Kill {
+        after: usize,
+    },
     /// The write fails, having taken the bytes up to here.
-    Refuse { after: usize, kind: io::ErrorKind },
+    Refuse {
+        after: usize,
+        kind: io::ErrorKind,
+    },
     /// The write takes the bytes up to here and says so.
-    Short { after: usize },
+    Short {
+        after: usize,
+    },
 }
 
 /// A disk in memory.

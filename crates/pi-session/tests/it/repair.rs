@@ -146,7 +146,7 @@ fn the_mode_and_a_link_stay() {
 }
 
 #[test]
-fn a_lost_header_takes_the_directory_of_its_neighbours() {
+fn a_lost_header_takes_the_directory_of_its_neighbors() {
     let scratch = Scratch::new();
     scratch.lines("2026-01-01T00-00-00-000Z_other.jsonl", &[HEADER]);
     let path = scratch.lines(

@@ -135,7 +135,6 @@ pub(super) fn find_replacements(
 }
 
 struct Match {
-    /// Of the edit.
     index: usize,
     replacement: Replacement,
 }

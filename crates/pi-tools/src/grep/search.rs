@@ -46,7 +46,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Tells whether no more lines can be kept.
+    /// Returns whether no more lines can be kept.
     pub(super) fn is_full(&self) -> bool {
         self.kept_bytes.load(Ordering::Relaxed) >= MOST_KEPT
     }

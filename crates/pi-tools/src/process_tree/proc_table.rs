@@ -23,7 +23,6 @@ pub(super) struct Process {
     pub(super) id: i32,
     pub(super) parent: i32,
     pub(super) session: i32,
-    /// Not a zombie.
     pub(super) alive: bool,
     /// Ticks since boot: together with the id it names one process for ever.
     started: u64,
@@ -73,17 +72,17 @@ impl Process {
         if read(self.id).is_none_or(|now| now.started != self.started) {
             return;
         }
-        let signalled = match handle {
+        let signaled = match handle {
             Ok(handle) => rustix::process::pidfd_send_signal(handle, signal),
             // An old kernel, or no descriptors left.
             Err(_) => rustix::process::kill_process(pid, signal),
         };
-        if let Err(error) = signalled {
-            tracing::debug!(%error, pid = self.id, "a process could not be signalled");
+        if let Err(error) = signaled {
+            tracing::debug!(%error, pid = self.id, "a process could not be signaled");
         }
     }
 
-    /// Tells whether the process holds the writing end of a pipe.
+    /// Returns whether the process holds the writing end of a pipe.
     pub(super) fn can_write(&self, pipe: PipeId) -> bool {
         let wanted = format!("pipe:[{}]", pipe.0);
         let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", self.id)) else {

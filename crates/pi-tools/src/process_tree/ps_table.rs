@@ -25,7 +25,6 @@ pub(super) struct Process {
     pub(super) id: i32,
     pub(super) parent: i32,
     pub(super) session: i32,
-    /// Not a zombie.
     pub(super) alive: bool,
 }
 
@@ -65,14 +64,13 @@ fn parse(line: &str) -> Option<Process> {
 impl Process {
     /// Signals the process.
     pub(super) fn signal(&self, signal: Signal) {
-        let signalled =
-            Pid::from_raw(self.id).map(|pid| rustix::process::kill_process(pid, signal));
-        if let Some(Err(error)) = signalled {
-            tracing::debug!(%error, pid = self.id, "a process could not be signalled");
+        let signaled = Pid::from_raw(self.id).map(|pid| rustix::process::kill_process(pid, signal));
+        if let Some(Err(error)) = signaled {
+            tracing::debug!(%error, pid = self.id, "a process could not be signaled");
         }
     }
 
-    /// Tells whether the process holds the writing end of a pipe.
+    /// Returns whether the process holds the writing end of a pipe.
     #[expect(clippy::unused_self, reason = "other systems can tell")]
     pub(super) fn can_write(&self, _pipe: PipeId) -> bool {
         false

@@ -112,7 +112,7 @@ impl Drop for ProcessTree {
 /// Between two looks at processes that are about to end.
 const BREATH: Duration = Duration::from_millis(1);
 
-/// Tells whether a child of ours has ended; it is not reaped.
+/// Returns whether a child of ours has ended; it is not reaped.
 fn has_ended(child: Pid) -> io::Result<bool> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     Ok(rustix::process::waitid(WaitId::Pid(child), look)?.is_some())
@@ -198,6 +198,6 @@ fn signal_group(root: Pid, signal: Signal) {
     if rustix::process::kill_process_group(root, signal).is_err()
         && let Err(error) = rustix::process::kill_process(root, signal)
     {
-        tracing::debug!(%error, pid = root.as_raw_pid(), "the process could not be signalled");
+        tracing::debug!(%error, pid = root.as_raw_pid(), "the process could not be signaled");
     }
 }

@@ -250,7 +250,7 @@ fn walk(base: &Path, query: &Query, depth: Option<usize>, stop: &dyn Fn() -> boo
     matches
 }
 
-/// Tells whether an ignore file of a directory must not be read: a repository may hold a link to an endless
+/// Returns whether an ignore file of a directory must not be read: a repository may hold a link to an endless
 /// device in its place.
 fn has_endless_rules(directory: &Path) -> bool {
     RULES.iter().any(|name| {

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_recognised_by_their_look() {
+    fn paths_are_recognized_by_their_look() {
         let cases = [
             ("src/", Some("src/")),
             ("cat ./a", Some("./a")),

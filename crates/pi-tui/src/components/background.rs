@@ -88,7 +88,7 @@ fn ends_background(sequence: &str) -> bool {
     while let Some(code) = codes.next() {
         match code {
             "" | "0" | "49" => return true,
-            // A colour's own parameters may be zero.
+            // A color's own parameters may be zero.
             "38" | "48" => {
                 let values = if codes.next() == Some("2") { 3 } else { 1 };
                 for _ in 0..values {

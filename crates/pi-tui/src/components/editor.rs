@@ -48,7 +48,6 @@ const DEFAULT_WIDTH: usize = 80;
 pub struct EditorTheme {
     /// The borders above and below the text.
     pub border: Painter,
-    /// The completion popup.
     pub popup: SelectTheme,
 }
 

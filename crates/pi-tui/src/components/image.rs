@@ -31,7 +31,6 @@ pub struct ImageSource {
 /// The cells an [`Image`] may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageLimits {
-    /// Columns at most.
     pub columns: usize,
     /// Rows at most; by default as many as make a square of the columns.
     pub rows: Option<usize>,

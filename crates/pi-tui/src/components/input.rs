@@ -19,7 +19,6 @@ pub struct InputOptions {
     pub prompt: String,
     /// Shown while there is no text.
     pub placeholder: String,
-    /// Paints the placeholder.
     pub placeholder_style: Painter,
 }
 

@@ -26,7 +26,6 @@ pub struct Indicator {
 pub struct LoaderTheme {
     /// The indicator, unless it is a custom one.
     pub indicator: Painter,
-    /// The message.
     pub message: Painter,
 }
 

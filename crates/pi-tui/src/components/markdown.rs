@@ -39,9 +39,7 @@ use stream::{Page, Stream};
 /// How [`Markdown`] looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkdownTheme {
-    /// Headings.
     pub heading: Style,
-    /// Texts of links.
     pub link: Style,
     /// Addresses beside links that cannot be clicked.
     pub link_url: Style,
@@ -51,11 +49,8 @@ pub struct MarkdownTheme {
     pub code_block: Style,
     /// Fences of code blocks.
     pub code_block_border: Style,
-    /// Quotes.
     pub quote: Style,
-    /// Bars beside quotes.
     pub quote_border: Style,
-    /// Rules.
     pub rule: Style,
     /// Markers of list items.
     pub list_bullet: Style,
@@ -125,7 +120,6 @@ pub struct MarkdownOptions {
 /// When Mermaid diagrams are drawn; else they are shown as code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mermaid {
-    /// Never.
     Off,
     /// When their block has ended.
     Final,

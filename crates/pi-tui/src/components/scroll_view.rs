@@ -17,7 +17,6 @@ const HIDE_DELAY: Duration = Duration::from_secs(1);
 /// Whether new content moves the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Follow {
-    /// The window stays.
     #[default]
     Nothing,
     /// At the end the window moves along, until the user scrolls up.
@@ -27,7 +26,6 @@ pub enum Follow {
 /// When the scrollbar is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scrollbar {
-    /// Never.
     #[default]
     Hidden,
     /// For a second after scrolling, over the content.
@@ -45,9 +43,7 @@ pub struct ScrollViewOptions {
     pub scrollbar: Scrollbar,
     /// Whether scrolling past an end goes on in the view around this one.
     pub chain: bool,
-    /// The scrollbar's track.
     pub track: Painter,
-    /// The scrollbar's thumb.
     pub thumb: Painter,
 }
 

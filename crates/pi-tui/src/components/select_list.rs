@@ -322,7 +322,7 @@ impl Component for SelectList {
         if self.matching.is_empty() {
             return MouseOutcome::default();
         }
-        // Hovering must not select: the visible part is centred on the selection.
+        // Hovering must not select: the visible part is centered on the selection.
         let index = self.visible().start + event.row;
         match (event.kind, event.button) {
             (MouseEventKind::Wheel { lines }, _) if lines != 0 => {

@@ -70,11 +70,9 @@ impl fmt::Debug for SettingChoices {
 pub struct SettingItem {
     /// What events call it.
     pub id: String,
-    /// What is shown.
     pub label: String,
     /// Shown below the list while selected.
     pub description: Option<String>,
-    /// Its value.
     pub value: String,
     /// How it is changed.
     pub choices: SettingChoices,
@@ -84,12 +82,7 @@ pub struct SettingItem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsEvent {
     /// A setting has a new value.
-    Changed {
-        /// The setting.
-        id: String,
-        /// Its value.
-        value: String,
-    },
+    Changed { id: String, value: String },
     /// The user is done.
     Cancelled,
 }
@@ -97,13 +90,9 @@ pub enum SettingsEvent {
 /// How a [`SettingsList`] paints its parts.
 #[derive(Clone, Debug)]
 pub struct SettingsTheme {
-    /// Labels.
     pub label: Painter,
-    /// The selected label.
     pub selected_label: Painter,
-    /// Values.
     pub value: Painter,
-    /// The selected value.
     pub selected_value: Painter,
     /// The description of the selected setting.
     pub description: Painter,
@@ -130,7 +119,6 @@ impl Default for SettingsTheme {
 /// Whether typing searches a [`SettingsList`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SettingsSearch {
-    /// No search.
     #[default]
     Off,
     /// A search field above the list.
@@ -285,13 +273,13 @@ impl SettingsList {
     }
 
     fn search_for(&mut self, query: &str) {
-        let labelled: Vec<(usize, &str)> = self
+        let labeled: Vec<(usize, &str)> = self
             .items
             .iter()
             .enumerate()
             .map(|(index, item)| (index, item.label.as_str()))
             .collect();
-        self.matching = fuzzy_filter(labelled, query, |(_, label)| *label)
+        self.matching = fuzzy_filter(labeled, query, |(_, label)| *label)
             .into_iter()
             .map(|(index, _)| index)
             .collect();

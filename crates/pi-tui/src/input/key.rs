@@ -8,37 +8,23 @@ use super::legacy;
 pub enum Key {
     /// A lower-case letter, a digit or an ASCII symbol.
     Char(char),
-    /// Escape.
     Escape,
     /// Enter, on the main block or the keypad.
     Enter,
-    /// Tab.
     Tab,
-    /// The space bar.
     Space,
-    /// Backspace.
     Backspace,
-    /// Delete.
     Delete,
-    /// Insert.
     Insert,
     /// Clear, the middle of the keypad.
     Clear,
-    /// Home.
     Home,
-    /// End.
     End,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
-    /// Arrow up.
     Up,
-    /// Arrow down.
     Down,
-    /// Arrow left.
     Left,
-    /// Arrow right.
     Right,
     /// A function key, 1 to 12.
     Function(u8),
@@ -91,7 +77,6 @@ pub enum KeyEventKind {
     Press,
     /// It is being held.
     Repeat,
-    /// It went up.
     Release,
 }
 

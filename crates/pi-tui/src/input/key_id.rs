@@ -8,7 +8,6 @@ use super::key::{Key, Modifiers};
 /// A key with its modifiers, written `mod+…+key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId {
-    /// The key.
     pub key: Key,
     /// The modifiers held with it.
     pub modifiers: Modifiers,

@@ -21,9 +21,7 @@ mod tests;
 pub enum Platform {
     /// Linux and other Unix systems.
     Linux,
-    /// macOS.
     MacOs,
-    /// Windows.
     Windows,
     /// Linux inside Windows (WSL): its terminal is a Windows program.
     Wsl,
@@ -153,7 +151,6 @@ impl UserBindings {
 /// One key that the user gave to several actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The key.
     pub key: KeyId,
     /// The actions that claim it, in definition order.
     pub actions: Vec<&'static str>,

@@ -6,11 +6,9 @@ use super::key::Modifiers;
 /// A mouse button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MouseButton {
-    /// The left button.
     Left,
     /// The middle button, or a pressed wheel.
     Middle,
-    /// The right button.
     Right,
     /// No button: motion, or a release that names none.
     None,
@@ -131,20 +129,14 @@ pub enum MouseEventKind {
         count: u8,
     },
     /// The wheel turned by this many lines; negative is up.
-    Wheel {
-        /// Lines to scroll.
-        lines: i32,
-    },
+    Wheel { lines: i32 },
 }
 
 /// A mouse event as a component receives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MouseEvent {
-    /// What happened.
     pub kind: MouseEventKind,
-    /// The button involved.
     pub button: MouseButton,
-    /// The modifiers held.
     pub modifiers: Modifiers,
     /// Column inside the component, from 0.
     pub column: usize,

@@ -10,7 +10,6 @@ const PASTE_LIMIT: usize = 64 * 1024 * 1024;
 /// Pasted text, without the markers around it. It is foreign text: nothing has been removed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paste {
-    /// What was pasted.
     pub text: String,
 }
 

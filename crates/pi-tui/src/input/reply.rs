@@ -2,7 +2,7 @@
 
 use super::control::ControlSequence;
 
-/// Which colour a terminal reports.
+/// Which color a terminal reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorSlot {
     /// The default foreground (OSC 10).
@@ -22,25 +22,15 @@ pub enum TerminalReply {
     DeviceAttributes(Vec<u16>),
     /// The active flags of the Kitty keyboard protocol (`CSI ? n u`).
     KittyKeyboard(u16),
-    /// A colour (`OSC 4`, `OSC 10` to `12`).
-    Color {
-        /// Which colour.
-        slot: ColorSlot,
-        /// Red, green, blue.
-        rgb: (u8, u8, u8),
-    },
+    /// A color (`OSC 4`, `OSC 10` to `12`).
+    Color { slot: ColorSlot, rgb: (u8, u8, u8) },
     /// The user's preference for dark or light (`CSI ? 997 ; n n`).
     ColorScheme {
         /// Whether dark is preferred.
         dark: bool,
     },
     /// The size of a cell in pixels (`CSI 6 ; height ; width t`).
-    CellSize {
-        /// Pixels across.
-        width: u16,
-        /// Pixels down.
-        height: u16,
-    },
+    CellSize { width: u16, height: u16 },
     /// The state of a private mode (`CSI ? mode ; state $ y`).
     Mode {
         /// The mode asked for.
@@ -160,7 +150,7 @@ fn string_body(raw: &[u8]) -> Option<&[u8]> {
         .or_else(|| body.strip_suffix(b"\x07"))
 }
 
-/// Reads an X11 colour: `rgb:r/g/b` or `rgba:r/g/b/a` with 1 to 4 digits each, `#rrggbb` or
+/// Reads an X11 color: `rgb:r/g/b` or `rgba:r/g/b/a` with 1 to 4 digits each, `#rrggbb` or
 /// `#rrrrggggbbbb`.
 fn x11_color(value: &str) -> Option<(u8, u8, u8)> {
     if let Some(digits) = value.strip_prefix('#') {

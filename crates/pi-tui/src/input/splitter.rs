@@ -83,13 +83,12 @@ pub(super) enum Piece {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Between sequences.
     Ground,
     /// Inside a character, with so many bytes to come.
-    Character { missing: u8 },
-    /// After ESC.
+    Character {
+        missing: u8,
+    },
     Escape,
-    /// After ESC ESC.
     DoubleEscape,
     /// After `ESC [`.
     ControlStart,
@@ -98,7 +97,9 @@ enum State {
     /// After `ESC [ [`.
     Console,
     /// After `ESC [ M`: coordinates follow as bare bytes.
-    OldMouse { missing: u8 },
+    OldMouse {
+        missing: u8,
+    },
     /// After `ESC O`.
     Application,
     /// Inside an OSC, DCS or APC string.

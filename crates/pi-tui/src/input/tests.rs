@@ -473,7 +473,7 @@ fn a_million_random_bytes_end_in_events() {
         state ^= state << 17;
         state
     };
-    let favourites = b"\x1b[]OP_?<>;:0123459uM~Am\\\x07\x7f\xc3\xa9";
+    let favorites = b"\x1b[]OP_?<>;:0123459uM~Am\\\x07\x7f\xc3\xa9";
     let now = Instant::now();
     let mut decoder = InputDecoder::new(InputTiming::default(), LEGACY);
     let mut events = 0;
@@ -485,7 +485,7 @@ fn a_million_random_bytes_end_in_events() {
                 if random & 1 == 0 {
                     byte
                 } else {
-                    favourites[usize::from(byte) % favourites.len()]
+                    favorites[usize::from(byte) % favorites.len()]
                 }
             })
             .collect();

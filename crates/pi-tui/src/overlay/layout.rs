@@ -8,7 +8,6 @@ pub enum Width {
     /// 80 columns, or what there is.
     #[default]
     Auto,
-    /// So many columns.
     Columns(usize),
     /// A share of the screen's columns, in percent.
     Percent(f32),
@@ -26,7 +25,6 @@ pub enum Position {
 /// The point of the screen an overlay holds on to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Anchor {
-    /// The middle.
     #[default]
     Center,
     /// The upper left corner.
@@ -79,9 +77,7 @@ pub struct Bounds {
     pub row: usize,
     /// Column of the left edge, from 0.
     pub column: usize,
-    /// Columns.
     pub width: usize,
-    /// Rows.
     pub height: usize,
 }
 
@@ -96,7 +92,6 @@ impl Bounds {
 /// How an overlay is shown.
 #[derive(Clone, Debug)]
 pub struct OverlayOptions {
-    /// Its width.
     pub width: Width,
     /// The least width, if the screen has it.
     pub min_width: usize,

@@ -29,7 +29,6 @@ pub enum RenderError {
         actual: usize,
         /// Columns of the screen.
         width: usize,
-        /// The line.
         line: String,
     },
 }
@@ -39,7 +38,6 @@ pub enum RenderError {
 pub(super) struct Row {
     /// What it was made from; the same source needs no second look.
     pub(super) source: Line,
-    /// What is written.
     pub(super) text: Line,
     /// Column of the cursor marker.
     pub(super) cursor: Option<usize>,

@@ -32,7 +32,6 @@ pub enum MouseTracking {
     Off,
     /// Buttons, wheel and dragging. For multiplexers, which lag when every motion is passed on.
     Buttons,
-    /// Every motion too.
     #[default]
     All,
 }
@@ -45,7 +44,6 @@ pub enum ScrollbarPolicy {
     Auto,
     /// Whenever there is more than fits.
     Always,
-    /// Never.
     Hidden,
 }
 

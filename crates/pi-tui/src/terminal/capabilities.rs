@@ -73,7 +73,7 @@ impl<'a> TerminalEnvironment<'a> {
 pub struct Capabilities {
     /// How it shows images, if it does.
     pub images: Option<ImageProtocol>,
-    /// Whether it shows 24-bit colours.
+    /// Whether it shows 24-bit colors.
     pub true_color: bool,
     /// Whether it makes OSC 8 links clickable; elsewhere an address must be written out.
     pub hyperlinks: bool,
@@ -84,7 +84,7 @@ pub struct Capabilities {
 pub struct CapabilityOverrides {
     /// How images are shown; `Some(None)` for not at all.
     pub images: Option<Option<ImageProtocol>>,
-    /// Whether there are 24-bit colours.
+    /// Whether there are 24-bit colors.
     pub true_color: Option<bool>,
     /// Whether links are clickable.
     pub hyperlinks: Option<bool>,
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    /// Images, 24-bit colours, links.
+    /// Images, 24-bit colors, links.
     type Found = (Option<ImageProtocol>, bool, bool);
 
     /// Variables, whether tmux passes links on, and what follows.

@@ -2,7 +2,7 @@
 
 use crate::input::{ColorSlot, TerminalReply};
 
-/// Asks for the background colour (OSC 11).
+/// Asks for the background color (OSC 11).
 pub const QUERY_BACKGROUND: &str = "\x1b]11;?\x07";
 /// Asks to be told when the preference changes.
 pub const NOTIFY_COLOR_SCHEME: &str = "\x1b[?2031h";

@@ -17,7 +17,6 @@ pub use span::ImageSpan;
 /// How a terminal shows images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageProtocol {
-    /// <https://sw.kovidgoyal.net/kitty/graphics-protocol/>
     Kitty,
     /// <https://iterm2.com/documentation-images.html>
     ITerm2,
@@ -26,9 +25,7 @@ pub enum ImageProtocol {
 /// Pixels of a character cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellSize {
-    /// Pixels across.
     pub width: u32,
-    /// Pixels down.
     pub height: u32,
 }
 

@@ -54,7 +54,7 @@ impl KeyboardNegotiation {
 /// Knows whether answers are on their way, so that they are not taken for keys and leaving can wait.
 ///
 /// Only the device attributes are counted: they are asked for last, terminals answer in order, and not
-/// all of them know colours and cell sizes.
+/// all of them know colors and cell sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingReplies {
     device_attributes: usize,

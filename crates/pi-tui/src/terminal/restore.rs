@@ -15,7 +15,6 @@ pub struct TerminalModes {
     pub alternate_screen: bool,
     /// Notices about light and dark.
     pub color_scheme_notices: bool,
-    /// The progress mark.
     pub progress: bool,
 }
 

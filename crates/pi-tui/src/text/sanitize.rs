@@ -71,7 +71,7 @@ fn is_deceptive(character: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Returns whether a character joins or parts its neighbours without being seen. Persian, Khmer and emoji
+/// Returns whether a character joins or parts its neighbors without being seen. Persian, Khmer and emoji
 /// need one at a time.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200d}')
@@ -90,7 +90,6 @@ enum State {
     CarriageReturn,
     /// After a black flag, which tags may turn into another flag.
     Flag,
-    /// After ESC.
     Escape,
     /// After ESC and intermediate bytes.
     EscapeIntermediate,

@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn neighbouring_slices_make_the_line(text in "[a-z漢字é👍]{0,30}", at in 0_usize..40) {
+        fn neighboring_slices_make_the_line(text in "[a-z漢字é👍]{0,30}", at in 0_usize..40) {
             let left = slice_columns(&text, 0..at, Edge::Drop);
             let right = slice_columns(&text, at..200, Edge::Drop);
             prop_assert_eq!(left.width, visible_width(&left.text));

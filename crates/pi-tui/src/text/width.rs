@@ -107,7 +107,7 @@ impl<'a> Iterator for Graphemes<'a> {
     }
 }
 
-/// Returns the columns of a character that is a cluster whenever its neighbours are such, too.
+/// Returns the columns of a character that is a cluster whenever its neighbors are such, too.
 ///
 /// These are the bulk of all text. Only a shortcut: other characters take the long way.
 fn lone_width(character: char) -> Option<usize> {

@@ -18,9 +18,8 @@ pub enum ThemeError {
     Invalid {
         /// The theme's name; empty without one.
         name: String,
-        /// Colours that must be there and are not.
+        /// Colors that must be there and are not.
         missing: Vec<ColorToken>,
-        /// Everything else.
         problems: Vec<ThemeProblem>,
     },
 }
@@ -36,37 +35,25 @@ pub enum ThemeProblem {
     SlashInName,
     /// Something that must be an object is not.
     #[error("{path}: must be an object")]
-    NotAnObject {
-        /// Where it is.
-        path: String,
-    },
-    /// A value is no colour.
+    NotAnObject { path: String },
+    /// A value is no color.
     #[error(
-        "{path}: {value} is no colour: use #rrggbb, 0 to 255, a variable, or \"\" for the default"
+        "{path}: {value} is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default"
     )]
     NoColor {
-        /// Where it is.
         path: String,
         /// The value as JSON.
         value: String,
     },
-    /// A colour names a variable that does not exist.
+    /// A color names a variable that does not exist.
     #[error("{path}: there is no variable `{variable}`")]
-    UnknownVariable {
-        /// Where it is.
-        path: String,
-        /// The name.
-        variable: String,
-    },
-    /// A colour names a variable that leads back to itself.
+    UnknownVariable { path: String, variable: String },
+    /// A color names a variable that leads back to itself.
     #[error("{path}: its variables refer to each other in a circle")]
-    CircularVariable {
-        /// Where it is.
-        path: String,
-    },
+    CircularVariable { path: String },
 }
 
-/// The text of an invalid theme: one line for the missing colours, one for each problem.
+/// The text of an invalid theme: one line for the missing colors, one for each problem.
 struct Report<'a> {
     name: &'a str,
     missing: &'a [ColorToken],

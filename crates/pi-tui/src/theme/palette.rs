@@ -1,13 +1,13 @@
-//! The 256-colour palette, for terminals without 24-bit colours.
+//! The 256-color palette, for terminals without 24-bit colors.
 
-/// The channel values of the 6×6×6 colour cube, entries 16 to 231.
+/// The channel values of the 6×6×6 color cube, entries 16 to 231.
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 /// Channels closer together than this make a grey, for which the grey ramp has finer steps.
 const GREY_SPREAD: u8 = 10;
 
-/// Returns the palette entry that looks most like a colour.
+/// Returns the palette entry that looks most like a color.
 ///
-/// Tinted colours stay in the colour cube, even where a grey would be nearer: the tint matters more.
+/// Tinted colors stay in the color cube, even where a grey would be nearer: the tint matters more.
 pub fn nearest_palette_entry(red: u8, green: u8, blue: u8) -> u8 {
     let color = [red, green, blue];
     let steps = color.map(nearest_cube_step);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_go_to_the_cube_and_greys_to_the_ramp() {
+    fn colors_go_to_the_cube_and_greys_to_the_ramp() {
         let cases = [
             ((0, 0, 0), 16),
             ((255, 255, 255), 231),

@@ -21,7 +21,7 @@ fn message(theme: &Value) -> String {
 }
 
 #[test]
-fn every_form_of_a_colour_is_read() {
+fn every_form_of_a_color_is_read() {
     let mut source = theme();
     source["vars"] = json!({"base": "#0a141e", "alias": "base", "index": 7, "none": ""});
     for (token, value) in [
@@ -106,11 +106,11 @@ fn everything_wrong_is_told_at_once() {
         "the theme \"a/b\" is invalid
   colors: missing bashMode, muted, text
   name: `/` is reserved for light/dark pairs
-  colors.accent: \"#12345\" is no colour: use #rrggbb, 0 to 255, a variable, or \"\" for the default
+  colors.accent: \"#12345\" is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default
   colors.border: there is no variable `nowhere`
   colors.success: its variables refer to each other in a circle
-  colors.error: 256 is no colour: use #rrggbb, 0 to 255, a variable, or \"\" for the default
-  colors.warning: null is no colour: use #rrggbb, 0 to 255, a variable, or \"\" for the default"
+  colors.error: 256 is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default
+  colors.warning: null is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default"
     );
 }
 

@@ -1,27 +1,21 @@
-//! The colour tokens a theme defines.
+//! The color tokens a theme defines.
 
-/// A purpose that a theme gives a colour to.
+/// A purpose that a theme gives a color to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ColorToken {
     /// Highlights: the selected entry, the cursor of lists.
     Accent,
-    /// Borders.
     Border,
     /// Borders of what has the focus.
     BorderAccent,
     /// Borders in the background.
     BorderMuted,
-    /// Good news.
     Success,
-    /// Bad news.
     Error,
-    /// Warnings.
     Warning,
-    /// Secondary text.
     Muted,
     /// Text of least weight.
     Dim,
-    /// Text.
     Text,
     /// Thoughts of a model.
     ThinkingText,
@@ -33,7 +27,6 @@ pub enum ColorToken {
     UserMessageText,
     /// Behind messages of extensions.
     CustomMessageBg,
-    /// Messages of extensions.
     CustomMessageText,
     /// Labels of messages of extensions.
     CustomMessageLabel,
@@ -43,53 +36,32 @@ pub enum ColorToken {
     ToolSuccessBg,
     /// Behind a tool that failed.
     ToolErrorBg,
-    /// Titles of tools.
     ToolTitle,
-    /// Output of tools.
     ToolOutput,
-    /// Markdown headings.
     MdHeading,
-    /// Markdown link texts.
     MdLink,
-    /// Markdown link addresses.
     MdLinkUrl,
-    /// Markdown code spans.
     MdCode,
-    /// Markdown code blocks.
     MdCodeBlock,
     /// Fences of Markdown code blocks.
     MdCodeBlockBorder,
-    /// Markdown quotes.
     MdQuote,
     /// Bars beside Markdown quotes.
     MdQuoteBorder,
-    /// Markdown rules.
     MdHr,
-    /// Markdown list markers.
     MdListBullet,
-    /// Added lines.
     ToolDiffAdded,
-    /// Removed lines.
     ToolDiffRemoved,
     /// Unchanged lines of a diff.
     ToolDiffContext,
-    /// Code: comments.
     SyntaxComment,
-    /// Code: keywords.
     SyntaxKeyword,
-    /// Code: functions.
     SyntaxFunction,
-    /// Code: variables.
     SyntaxVariable,
-    /// Code: strings.
     SyntaxString,
-    /// Code: numbers.
     SyntaxNumber,
-    /// Code: types.
     SyntaxType,
-    /// Code: operators.
     SyntaxOperator,
-    /// Code: punctuation.
     SyntaxPunctuation,
     /// Editor border without thinking.
     ThinkingOff,
@@ -196,12 +168,12 @@ impl ColorToken {
             .map(|(token, _)| *token)
     }
 
-    /// Returns whether the token colours what is behind text.
+    /// Returns whether the token colors what is behind text.
     pub fn is_background(self) -> bool {
         self.name().ends_with("Bg")
     }
 
-    /// Returns the token whose colour stands in when a theme leaves this one out; `None` if it may not.
+    /// Returns the token whose color stands in when a theme leaves this one out; `None` if it may not.
     pub fn fallback(self) -> Option<Self> {
         match self {
             Self::ScrollbarTrack => Some(Self::Muted),

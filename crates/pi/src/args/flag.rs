@@ -53,7 +53,6 @@ pub(crate) enum Flag {
 /// What follows a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// Nothing.
     Nothing,
     /// The next word, whatever it is. Without one the flag is not taken for ours.
     Value(&'static str),

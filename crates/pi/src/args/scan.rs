@@ -18,7 +18,6 @@ pub(super) enum Word {
     UnknownLong(UnknownFlag),
     /// `@` and a path.
     File(String),
-    /// Anything else.
     Message(String),
 }
 

@@ -1,6 +1,6 @@
 //! Tells the demonstration as it happens: who says what, which tool does what.
 //!
-//! It listens to the session like any front end. Colours are for terminals; text that tools return
+//! It listens to the session like any front end. Colors are for terminals; text that tools return
 //! cannot steer one.
 
 use std::sync::{Mutex, PoisonError};
@@ -14,12 +14,11 @@ use serde_json::Value;
 
 use crate::output::inert;
 
-/// Whether colours may be used.
+/// Whether colors may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
-    /// Text alone.
     Plain,
-    /// The terminal's own colours.
+    /// The terminal's own colors.
     Colored,
 }
 
@@ -38,7 +37,7 @@ pub(super) enum Tone {
 }
 
 impl Ink {
-    /// Colours a text.
+    /// Colors a text.
     pub(super) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Strong => "1",
@@ -78,7 +77,7 @@ impl Narrator {
         (self.show)(&format!("{text}\n"));
     }
 
-    /// Returns how texts are coloured.
+    /// Returns how texts are colored.
     pub(super) fn ink(&self) -> Ink {
         self.ink
     }

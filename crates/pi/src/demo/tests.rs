@@ -59,7 +59,7 @@ async fn the_session_of_the_demo_can_be_opened() {
 }
 
 #[tokio::test]
-async fn colours_are_only_used_where_they_are_wanted() {
+async fn colors_are_only_used_where_they_are_wanted() {
     for (ink, is_colored) in [(Ink::Plain, false), (Ink::Colored, true)] {
         let folder = TempDir::new().unwrap();
         let shown = played(folder.path(), ink).await;

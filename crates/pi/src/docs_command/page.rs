@@ -1,4 +1,4 @@
-//! A page on a terminal: Markdown in the terminal's own colours, which suit light and dark alike.
+//! A page on a terminal: Markdown in the terminal's own colors, which suit light and dark alike.
 
 use pi_ai::Env;
 use pi_tui::{

@@ -22,7 +22,7 @@ pub(super) fn show(text: &str, env: &Env) -> bool {
         None => Command::new("less"),
     };
     if env.var("LESS").is_none() {
-        // Ends by itself when all fits the screen, keeps colours, leaves the text on the screen.
+        // Ends by itself when all fits the screen, keeps colors, leaves the text on the screen.
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.stdin(Stdio::piped()).spawn() else {

@@ -47,7 +47,7 @@ fn tables_of_the_manual_are_those_of_the_code() {
         "providers",
         "keys",
         "commands",
-        "colours",
+        "colors",
     ] {
         assert!(
             used.iter().any(|it| it == name),
@@ -95,7 +95,7 @@ fn table(name: &str) -> String {
         "providers" => providers(),
         "keys" => keys(),
         "commands" => commands(),
-        "colours" => colours(),
+        "colors" => colors(),
         other => panic!("there is no table `{other}`"),
     }
 }
@@ -307,7 +307,7 @@ fn commands() -> String {
     text
 }
 
-fn colours() -> String {
+fn colors() -> String {
     let mut text = "| Token | Where it is missing |\n|---|---|\n".to_owned();
     for token in ColorToken::all() {
         let fallback = match token.fallback() {

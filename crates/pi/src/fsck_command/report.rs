@@ -17,7 +17,6 @@ const MOST_SHOWN: usize = 20;
 pub(super) enum Outcome {
     /// It was looked at.
     Checked(SessionCheck),
-    /// It was repaired.
     Repaired(Repair),
     /// It could not be looked at, or not be repaired.
     Failed(Option<SessionCheck>, Failure),

@@ -33,7 +33,7 @@ fn report(source: &str, inspection: &Inspection) -> String {
     let version = inspection.version.as_deref().unwrap_or("without a version");
     line("Package", &format!("{name} {version}"));
     line(
-        "Licence",
+        "License",
         inspection.license.as_deref().unwrap_or("none named"),
     );
     let size = progress_bar::size(inspection.bytes);

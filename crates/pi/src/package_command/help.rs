@@ -34,13 +34,13 @@ Options:
 const UPDATE: &str = "\
 Usage: pi update [SOURCE | pi] [OPTIONS]
 
-Brings pi, packages or model catalogues up to date; without a word about it, pi alone.
+Brings pi, packages or model catalogs up to date; without a word about it, pi alone.
 
 Options:
   --self                 pi
   --extensions           All packages that are not pinned to a version
   --extension SOURCE     One package; `pi update SOURCE` is the same
-  --models               The catalogues of models
+  --models               The catalogs of models
   --all                  pi and all packages
   --force                Install pi's newest release even if it is this one
   -a, --approve          Trust the project's own files for this command

@@ -35,7 +35,7 @@ pub(super) enum UpdateTarget {
     Pi { force: bool, is_chosen: bool },
     /// The packages, or one of them.
     Packages(Option<String>),
-    /// The catalogues of models.
+    /// The catalogs of models.
     Models,
     /// pi and the packages.
     Everything { force: bool },

@@ -1,4 +1,4 @@
-//! `pi update`: packages, model catalogues, pi itself.
+//! `pi update`: packages, model catalogs, pi itself.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use super::request::UpdateTarget;
 use super::{Packages, self_update, told, used_packages};
 use crate::output::{Failure, notice};
 
-/// How long the catalogues of all services together may take.
-const CATALOGUES_LIMIT: Duration = Duration::from_secs(15);
+/// How long the catalogs of all services together may take.
+const CATALOGS_LIMIT: Duration = Duration::from_secs(15);
 
 /// Updates what is asked for.
 pub(super) async fn update(
@@ -21,7 +21,7 @@ pub(super) async fn update(
     target: &UpdateTarget,
 ) -> Result<String, Failure> {
     match target {
-        UpdateTarget::Models => refresh_catalogues(packages).await,
+        UpdateTarget::Models => refresh_catalogs(packages).await,
         UpdateTarget::Packages(source) => update_packages(packages, source.as_deref()).await,
         UpdateTarget::Pi { force, is_chosen } => {
             if !is_chosen {
@@ -62,11 +62,11 @@ async fn update_packages(packages: &Packages<'_>, source: Option<&str>) -> Resul
 }
 
 /// Asks every service with a credential for its models.
-async fn refresh_catalogues(packages: &Packages<'_>) -> Result<String, Failure> {
+async fn refresh_catalogs(packages: &Packages<'_>) -> Result<String, Failure> {
     let locations = packages.locations;
     if locations.env.var(env_vars::OFFLINE).is_some() {
         return Err(
-            Failure::new("model catalogues come from the network, and pi is offline")
+            Failure::new("model catalogs come from the network, and pi is offline")
                 .hint("start without PI_OFFLINE"),
         );
     }
@@ -82,13 +82,13 @@ async fn refresh_catalogues(packages: &Packages<'_>) -> Result<String, Failure> 
         providers: None,
         cancel: cancel.clone(),
     });
-    let report = tokio::time::timeout(CATALOGUES_LIMIT, refreshing)
+    let report = tokio::time::timeout(CATALOGS_LIMIT, refreshing)
         .await
         .map_err(|_elapsed| {
             cancel.cancel();
             Failure::new(format!(
                 "the services took longer than {} s",
-                CATALOGUES_LIMIT.as_secs()
+                CATALOGS_LIMIT.as_secs()
             ))
             .hint("what had arrived by then is kept; try again")
         })?;
@@ -98,9 +98,9 @@ async fn refresh_catalogues(packages: &Packages<'_>) -> Result<String, Failure> 
             .map(|(provider, error)| format!("{provider}: {error}"))
             .collect();
         return Err(Failure::new(format!(
-            "some catalogues could not be had: {}",
+            "some catalogs could not be had: {}",
             problems.join("; ")
         )));
     }
-    Ok("Model catalogues are up to date\n".to_owned())
+    Ok("Model catalogs are up to date\n".to_owned())
 }

@@ -1,7 +1,7 @@
 //! The example extensions of the TypeScript pi, run by our binary: each loads, and most are driven through what
 //! they are for. Skips where the package is not installed.
 //!
-//! `example_extensions/behaviour.json` says what is done with each and what must be seen. A run with
+//! `example_extensions/behavior.json` says what is done with each and what must be seen. A run with
 //! `PI_EXAMPLES_PROGRAM` set drives that program instead, which shows whether a row states a fact about the
 //! TypeScript pi; `PI_EXAMPLES_ONLY` picks the rows whose extension has these words in its name.
 #![cfg(unix)]
@@ -26,7 +26,7 @@ const WITHOUT_THEIR_PACKAGES: [(&str, &str); 2] = [
     ("sandbox", "@anthropic-ai/sandbox-runtime"),
 ];
 
-/// How many of the examples have a row of behaviour.
+/// How many of the examples have a row of behavior.
 const DRIVEN: usize = 40;
 
 /// Returns where the examples are, if they are installed.
@@ -51,7 +51,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn table() -> Vec<Value> {
-    let path = "tests/it/example_extensions/behaviour.json";
+    let path = "tests/it/example_extensions/behavior.json";
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     serde_json::from_str(&text).unwrap()
 }

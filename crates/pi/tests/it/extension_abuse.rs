@@ -24,7 +24,7 @@ fn failed(error: &str) -> Value {
     json!({"type": "extension_error", "error": error})
 }
 
-/// What shows that the session and the neighbour are well.
+/// What shows that the session and the neighbor are well.
 fn all_is_well() -> [Value; 3] {
     [
         json!({"run": "/good day"}),
@@ -40,7 +40,7 @@ fn replies() -> [Reply; 2] {
     ]
 }
 
-/// Loads the extension after its neighbour, takes the steps, and then sees that all is well.
+/// Loads the extension after its neighbor, takes the steps, and then sees that all is well.
 async fn session_survives(name: &str, steps: &[Value], expected: &[Value]) -> Vec<Value> {
     let world = World::new(replies()).await;
     let good = fixture("good").to_string_lossy().into_owned();

@@ -15,7 +15,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Tells whether a file of the crate, below the named modules, has the test.
+/// Returns whether a file of the crate, below the named modules, has the test.
 fn exists(crate_name: &str, modules: &[&str], test: &str) -> bool {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")

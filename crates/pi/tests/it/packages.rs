@@ -166,7 +166,7 @@ async fn a_check_tells_what_a_package_asks_for_and_installs_nothing() {
     assert_eq!(run.code, Some(0), "{run:?}");
     for expected in [
         "Package      asking 2.0.0\n",
-        "Licence      MIT\n",
+        "License      MIT\n",
         "Extensions   main.ts\n",
         "Needs        helper ^1\n",
         "Imports      node:fs (without noSuch)\n",

@@ -1,8 +1,8 @@
-//! Updates the catalogue from a models.dev document: an object of providers, each with its models.
+//! Updates the catalog from a models.dev document: an object of providers, each with its models.
 //!
 //! The document is asked for what it knows: name, thinking, inputs, prices, window and answer
 //! limit, of models that can call tools and are not deprecated. What it does not know comes from
-//! the catalogue in place:
+//! the catalog in place:
 //!
 //! * a known id keeps its API, base URL, compat, thinking levels, input limits, cache lifetimes
 //!   and headers;
@@ -19,7 +19,7 @@ use pi_ai::json::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Catalogue;
+use super::Catalog;
 use super::record::Record;
 
 /// Our provider ids that the document spells otherwise.
@@ -127,12 +127,12 @@ struct ModelProvider {
     npm: Option<String>,
 }
 
-/// Returns the catalogue with the document's facts laid over it.
-pub(super) fn update(mut catalogue: Catalogue, document: &Value) -> Result<Catalogue> {
+/// Returns the catalog with the document's facts laid over it.
+pub(super) fn update(mut catalog: Catalog, document: &Value) -> Result<Catalog> {
     let providers = document
         .as_object()
         .context("the document is not an object of providers")?;
-    for (ours, records) in &mut catalogue {
+    for (ours, records) in &mut catalog {
         let theirs = RENAMED
             .iter()
             .find(|(id, _)| id == ours)
@@ -144,7 +144,7 @@ pub(super) fn update(mut catalogue: Catalogue, document: &Value) -> Result<Catal
             .with_context(|| format!("`{theirs}` is not a provider"))?;
         *records = update_provider(records, &provider).with_context(|| format!("`{theirs}`"))?;
     }
-    Ok(catalogue)
+    Ok(catalog)
 }
 
 fn update_provider(current: &[Record], provider: &Provider) -> Result<Vec<Record>> {
@@ -165,7 +165,7 @@ fn update_provider(current: &[Record], provider: &Provider) -> Result<Vec<Record
     Ok(updated)
 }
 
-/// Picks the API of a model the catalogue does not know.
+/// Picks the API of a model the catalog does not know.
 fn api_of<'a>(current: &'a [Record], provider: &Provider, model: &Model) -> &'a str {
     let package = model.provider.as_ref().and_then(|own| own.npm.as_deref());
     let package = package.or(provider.npm.as_deref());

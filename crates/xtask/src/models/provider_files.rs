@@ -7,24 +7,24 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::record::Record;
-use super::{Catalogue, Source, json_files, read_json};
+use super::{Catalog, Source, json_files, read_json};
 
 const MANIFEST: &str = ".manifest.json";
 
 pub(super) fn read(folder: &Path) -> Result<Source> {
-    let mut catalogue = Catalogue::new();
+    let mut catalog = Catalog::new();
     for (provider, path) in json_files(folder)? {
         let records = read_provider(&provider, read_json(&path)?)
             .with_context(|| format!("in {}", path.display()))?;
-        catalogue.insert(provider, records);
+        catalog.insert(provider, records);
     }
     ensure!(
-        !catalogue.is_empty(),
+        !catalog.is_empty(),
         "{} has no provider files",
         folder.display()
     );
     Ok(Source {
-        catalogue,
+        catalog,
         generated_at: read_date(folder)?,
     })
 }

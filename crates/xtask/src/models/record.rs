@@ -1,4 +1,4 @@
-//! One catalogue record, and how records are written down.
+//! One catalog record, and how records are written down.
 
 use anyhow::{Context as _, Result, ensure};
 use pi_ai::Model;

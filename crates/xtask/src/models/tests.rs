@@ -77,7 +77,7 @@ fn provider_files_become_sorted_lines_without_foreign_identity() {
 ]
 "#
     );
-    let about = fs::read_to_string(data.path().join("catalogue.json")).unwrap();
+    let about = fs::read_to_string(data.path().join("catalog.json")).unwrap();
     assert_eq!(about, "{\"generatedAt\":\"2026-01-02T03:04:05.678Z\"}\n");
 }
 
@@ -170,11 +170,11 @@ fn the_command_line_names_what_is_wrong() {
 }
 
 #[test]
-fn the_catalogue_in_place_is_what_the_generator_writes() {
+fn the_catalog_in_place_is_what_the_generator_writes() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-ai/data");
-    let catalogue = read_catalogue(&data.join("models")).unwrap();
-    assert_eq!(catalogue.len(), pi_ai::builtin_providers().len());
-    for (provider, records) in &catalogue {
+    let catalog = read_catalog(&data.join("models")).unwrap();
+    assert_eq!(catalog.len(), pi_ai::builtin_providers().len());
+    for (provider, records) in &catalog {
         let path = data.join(format!("models/{provider}.json"));
         let text = fs::read_to_string(path).unwrap();
         assert!(

@@ -13,7 +13,6 @@ pub(super) struct Sample {
 /// What may grow with the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// Nothing.
     None,
     /// Memory: every turn adds entries to one session.
     Entries,
@@ -110,7 +109,7 @@ impl Samples {
     }
 }
 
-/// Tells whether one of `count` steps is one of `samples` to be sampled.
+/// Returns whether one of `count` steps is one of `samples` to be sampled.
 pub(super) fn is_due(step: usize, count: usize, samples: usize) -> bool {
     let every = count.div_ceil(samples).max(1);
     step.is_multiple_of(every) || step == count
@@ -128,7 +127,6 @@ fn as_float(number: usize) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Line {
     slope: f64,
-    /// The mean.
     level: f64,
     /// How far it was fitted.
     span: f64,

@@ -39,7 +39,6 @@ pub struct LlamaRouter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LlamaModel {
-    /// Its id.
     pub id: String,
     /// What it is doing.
     pub state: LlamaState,
@@ -53,7 +52,6 @@ pub struct LlamaModel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LlamaState {
-    /// It answers requests.
     Loaded,
     /// It answers requests after it has woken up.
     Sleeping,
@@ -79,7 +77,7 @@ pub struct LlamaProgress {
 }
 
 impl LlamaState {
-    /// Tells whether the model takes memory.
+    /// Returns whether the model takes memory.
     pub fn is_in_memory(&self) -> bool {
         matches!(self, Self::Loaded | Self::Sleeping)
     }

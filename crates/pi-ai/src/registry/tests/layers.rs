@@ -130,7 +130,7 @@ fn an_override_merges_what_it_names_and_leaves_the_rest() {
 }
 
 #[test]
-fn an_override_of_a_built_in_model_keeps_its_headers_and_neighbours() {
+fn an_override_of_a_built_in_model_keeps_its_headers_and_neighbors() {
     let models = collection(&[]);
     let before = models.models("nvidia");
     let id = "nvidia/nemotron-3-super-120b-a12b";

@@ -26,7 +26,7 @@ fn world(server: &GatedServer, variables: &[(&str, &str)]) -> World {
     let models = Models::new(ModelsOptions {
         env: Env::fixed(variables.iter().copied()).with_clock(move || now.load(Ordering::Relaxed)),
         store: Arc::clone(&store) as _,
-        catalogue_server: server.url(),
+        catalog_server: server.url(),
         ..ModelsOptions::default()
     });
     World {
@@ -51,7 +51,7 @@ impl World {
     }
 }
 
-fn catalogue(models: &Value, last_modified: &str) -> Reply {
+fn catalog(models: &Value, last_modified: &str) -> Reply {
     let headers = [
         ("content-type", "application/json"),
         ("last-modified", last_modified),
@@ -68,9 +68,9 @@ fn record(id: &str, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_newer_catalogue_is_laid_over_ours_and_asked_for_again_after_hours() {
+async fn a_newer_catalog_is_laid_over_ours_and_asked_for_again_after_hours() {
     let told = json!({"models": [record("openai/gpt-oss-120b", "Changed"), record("brand-new", "New"), {"id": 5}, "junk"]});
-    let server = GatedServer::start([catalogue(&told, NEWER), Reply::whole(304, &[], "")]).await;
+    let server = GatedServer::start([catalog(&told, NEWER), Reply::whole(304, &[], "")]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let before = world.models.models("groq").len();
 
@@ -119,9 +119,9 @@ async fn a_newer_catalogue_is_laid_over_ours_and_asked_for_again_after_hours() {
 }
 
 #[tokio::test]
-async fn an_older_catalogue_is_kept_but_not_used() {
+async fn an_older_catalog_is_kept_but_not_used() {
     let told = json!([record("brand-new", "New")]);
-    let server = GatedServer::start([catalogue(&told, OLDER)]).await;
+    let server = GatedServer::start([catalog(&told, OLDER)]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     world.ask("groq").await;
     assert!(world.models.model("groq", "brand-new").is_none());
@@ -158,7 +158,7 @@ async fn a_provider_without_a_credential_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_catalogue_nobody_serves_is_not_an_error() {
+async fn a_catalog_nobody_serves_is_not_an_error() {
     let server = GatedServer::start([Reply::whole(404, &[], "")]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let report = world.ask("groq").await;
@@ -175,7 +175,7 @@ async fn a_failing_server_is_tried_again_then_reported() {
     let report = world.ask("groq").await;
     assert_eq!(
         report.errors["groq"].message,
-        "The model catalogue of groq could not be fetched: status 503"
+        "The model catalog of groq could not be fetched: status 503"
     );
     assert_eq!(server.requests().len(), 3);
     assert_eq!(world.models.models("groq").len(), before);
@@ -202,7 +202,7 @@ async fn a_refresh_can_be_cancelled() {
 
 #[tokio::test]
 async fn two_refreshes_at_once_ask_once() {
-    let server = GatedServer::start([catalogue(&json!([]), NEWER)]).await;
+    let server = GatedServer::start([catalog(&json!([]), NEWER)]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     tokio::join!(world.ask("groq"), world.ask("groq"));
     assert_eq!(server.requests().len(), 1);

@@ -40,7 +40,6 @@ pub(super) struct Fallback {
     /// Whose prices these are.
     #[serde(default)]
     pub provider: String,
-    /// The model's id.
     pub model: String,
     /// What its tokens cost.
     #[serde(default)]

@@ -127,7 +127,6 @@ struct FallbackModel<'request> {
 pub(super) enum Thinking<'request> {
     /// The model cannot think, or nothing may be said about it.
     Unmentioned,
-    /// No thinking.
     Off,
     /// Up to a number of tokens.
     Budget,
@@ -171,7 +170,7 @@ fn effort(request: &ModelRequest, level: ThinkingLevel) -> Option<&str> {
     }
 }
 
-/// Tells whether tool changes are sent in place, at their system message.
+/// Returns whether tool changes are sent in place, at their system message.
 ///
 /// Changes name tools, so a name must mean one thing throughout; and the service wants at least
 /// one tool that is not deferred.

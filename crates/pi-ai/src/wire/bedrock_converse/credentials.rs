@@ -62,7 +62,6 @@ const RENEWAL: Duration = Duration::from_mins(5);
 
 /// The part of a request's environment that concerns AWS.
 pub(super) struct Settings {
-    /// The whole environment.
     pub env: Env,
     variables: BTreeMap<String, String>,
 }

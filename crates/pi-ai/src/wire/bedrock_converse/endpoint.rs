@@ -58,7 +58,7 @@ impl Endpoint {
     }
 }
 
-/// Tells whether a request stays in AWS's government regions, whose schema lags behind.
+/// Returns whether a request stays in AWS's government regions, whose schema lags behind.
 pub(super) fn is_gov_cloud(model: &Model, region: &str) -> bool {
     let id = model.id.to_lowercase();
     region.to_lowercase().starts_with("us-gov-")

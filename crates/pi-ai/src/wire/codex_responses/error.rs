@@ -52,7 +52,7 @@ impl Limit {
     }
 }
 
-/// Tells whether the account's limit is used up, so that asking again soon is of no use.
+/// Returns whether the account's limit is used up, so that asking again soon is of no use.
 pub(super) fn is_used_up(head: &ResponseHead, body: &str) -> bool {
     limit_in(body).is_some_and(|limit| limit.is_used_up(head.status))
 }

@@ -25,18 +25,14 @@ const AGE_LIMIT: Duration = Duration::from_mins(55);
 /// Whose connection it is: no two sessions, accounts or addresses share one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SocketKey {
-    /// The session.
     pub session_id: String,
-    /// The account.
     pub account_id: String,
-    /// The address.
     pub url: String,
 }
 
 /// An open connection and what the service knows on it.
 #[derive(Debug)]
 pub(super) struct Connection<S> {
-    /// The socket.
     pub socket: S,
     /// What the service knows of the conversation.
     pub continuation: ContinuationCache,

@@ -15,14 +15,12 @@ const TOO_MANY_CONNECTIONS: &str = "websocket_connection_limit_reached";
 pub(super) enum AttemptError {
     /// The service said so.
     Service {
-        /// What it said.
         error: ProviderError,
         /// Its code for that.
         code: Option<String>,
     },
     /// The connection could not be made, or broke.
     Connection {
-        /// What happened.
         error: ProviderError,
         /// The code the service closed the connection with.
         close_code: Option<u16>,

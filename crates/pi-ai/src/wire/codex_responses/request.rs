@@ -115,7 +115,6 @@ pub(super) fn websocket_url(base_url: &str) -> String {
 
 /// The account that asks.
 pub(super) struct Account {
-    /// Its id.
     pub id: String,
     token: SecretString,
 }

@@ -46,7 +46,6 @@ pub(crate) trait SocketOpener: Send + Sync + 'static {
 
 /// Where a connection goes. Its headers hold secrets.
 pub(crate) struct SocketTarget<'a> {
-    /// The address.
     pub url: &'a str,
     /// The headers of the handshake.
     pub headers: HeaderOverrides,

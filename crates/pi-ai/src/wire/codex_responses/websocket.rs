@@ -162,7 +162,7 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         }
     }
 
-    /// Tells whether later requests of the session send only what is new.
+    /// Returns whether later requests of the session send only what is new.
     fn continues(&self) -> bool {
         match self.request.options.transport {
             TransportPreference::Auto | TransportPreference::WebsocketCached => true,
@@ -269,9 +269,9 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
 
 async fn handshake_headers(request: &ModelRequest, account: &Account) -> HeaderOverrides {
     let mut headers = request::websocket_headers(request, account);
-    let modelled = request.model.headers.iter().flatten();
-    let modelled = modelled.map(|(name, value)| (name.clone(), Some(value.clone())));
-    for (name, value) in modelled.chain(request.options.headers.clone()) {
+    let modeled = request.model.headers.iter().flatten();
+    let modeled = modeled.map(|(name, value)| (name.clone(), Some(value.clone())));
+    for (name, value) in modeled.chain(request.options.headers.clone()) {
         headers.insert(name.to_ascii_lowercase(), value);
     }
     if let Some(hooks) = &request.options.hooks {

@@ -15,27 +15,27 @@ fn is_gemini_3_or_later(model_id: &str) -> bool {
     gemini_generation(model_id).is_some_and(|generation| generation >= 3)
 }
 
-/// Tells whether calls and results must name their id.
+/// Returns whether calls and results must name their id.
 pub(super) fn requires_call_ids(model_id: &str) -> bool {
     model_id.starts_with("claude-")
         || model_id.starts_with("gpt-oss-")
         || is_gemini_3_or_later(model_id)
 }
 
-/// Tells whether a function response may hold images. Older Gemini models need a turn of their own
+/// Returns whether a function response may hold images. Older Gemini models need a turn of their own
 /// for them.
 pub(super) fn accepts_images_in_responses(model_id: &str) -> bool {
     gemini_generation(model_id).is_none_or(|generation| generation >= 3)
 }
 
-/// Tells whether the model enforces required parameters in validated calling modes.
+/// Returns whether the model enforces required parameters in validated calling modes.
 pub(super) fn offers_strict_tools(model_id: &str) -> bool {
     is_gemini_3_or_later(model_id)
 }
 
-/// Tells whether the model takes a thinking level by name instead of a budget in tokens.
+/// Returns whether the model takes a thinking level by name instead of a budget in tokens.
 ///
-/// Which levels it offers is in its catalogue record.
+/// Which levels it offers is in its catalog record.
 pub(super) fn takes_thinking_level(model: &Model) -> bool {
     let id = model.id.to_ascii_lowercase();
     matches!(

@@ -10,7 +10,7 @@ use crate::options::StreamOptions;
 use crate::transport::HttpClient;
 use crate::wire::testing::{self, model};
 
-const CATALOGUE_URL: &str = "https://{location}-aiplatform.googleapis.com";
+const CATALOG_URL: &str = "https://{location}-aiplatform.googleapis.com";
 
 fn request(id: &str, base_url: &str, api_key: Option<&str>, env: &[(&str, &str)]) -> ModelRequest {
     let model = model("google-vertex", json!({"id": id, "baseUrl": base_url}));
@@ -33,7 +33,7 @@ fn vertex() -> GoogleVertex {
 async fn a_key_goes_to_the_express_endpoint_or_the_custom_one() {
     let cases = [
         (
-            CATALOGUE_URL,
+            CATALOG_URL,
             "gemini",
             "https://aiplatform.googleapis.com/v1/publishers/google/models/gemini",
         ),
@@ -88,7 +88,7 @@ async fn a_google_credential_is_sent_as_a_bearer_token() {
         ("GOOGLE_CLOUD_LOCATION", "global"),
         ("GOOGLE_CLOUD_QUOTA_PROJECT", "billed"),
     ];
-    let request = request("gemini", CATALOGUE_URL, None, &env);
+    let request = request("gemini", CATALOG_URL, None, &env);
     let exchange = vertex().prepare(&request).await.unwrap();
     let base_url = "https://aiplatform.googleapis.com/v1/projects/p/locations/global";
     assert_eq!(
@@ -147,7 +147,7 @@ fn project_and_location_come_from_options_then_environment() {
         let env = request.env.with_overrides(&request.options.env);
         Ok::<_, ProviderError>((project(request, &env)?, location(request, &env)?))
     };
-    let mut full = request("a", CATALOGUE_URL, None, &env);
+    let mut full = request("a", CATALOG_URL, None, &env);
     assert_eq!(resolve(&full).unwrap(), ("new".into(), "global".into()));
     full.options
         .provider_options
@@ -156,11 +156,11 @@ fn project_and_location_come_from_options_then_environment() {
         .provider_options
         .insert("location".into(), "eu".into());
     assert_eq!(resolve(&full).unwrap(), ("mine".into(), "eu".into()));
-    let old = request("a", CATALOGUE_URL, None, &env[1..]);
+    let old = request("a", CATALOG_URL, None, &env[1..]);
     assert_eq!(resolve(&old).unwrap(), ("old".into(), "global".into()));
 
-    let no_location = resolve(&request("a", CATALOGUE_URL, None, &env[..1])).unwrap_err();
-    let no_project = resolve(&request("a", CATALOGUE_URL, None, &env[2..])).unwrap_err();
+    let no_location = resolve(&request("a", CATALOG_URL, None, &env[..1])).unwrap_err();
+    let no_project = resolve(&request("a", CATALOG_URL, None, &env[2..])).unwrap_err();
     for (error, variable) in [
         (no_location, "GOOGLE_CLOUD_LOCATION"),
         (no_project, "GOOGLE_CLOUD_PROJECT"),

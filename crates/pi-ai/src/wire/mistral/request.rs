@@ -128,7 +128,7 @@ fn thinking(request: &ModelRequest) -> Option<(&'static str, Value)> {
     Some(("reasoning_effort", effort.unwrap_or("high").into()))
 }
 
-/// Tells whether a model takes an effort; the others are switched by prompt mode.
+/// Returns whether a model takes an effort; the others are switched by prompt mode.
 fn takes_effort(model: &str) -> bool {
     matches!(
         model,

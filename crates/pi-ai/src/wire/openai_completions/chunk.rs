@@ -111,7 +111,7 @@ impl CallDelta<'_> {
         self.id.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// Tells whether the input is text of a grammar, not JSON.
+    /// Returns whether the input is text of a grammar, not JSON.
     pub(super) fn is_custom(&self) -> bool {
         self.custom.is_some() && self.function.is_none()
     }
@@ -147,7 +147,6 @@ struct ChunkUsage {
     /// `DeepSeek`'s name for cache reads.
     #[serde(deserialize_with = "lenient_optional_u64")]
     prompt_cache_hit_tokens: Option<u64>,
-    /// Kimi's.
     #[serde(deserialize_with = "lenient_optional_u64")]
     cached_tokens: Option<u64>,
 }

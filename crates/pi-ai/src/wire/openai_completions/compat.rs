@@ -45,7 +45,6 @@ pub(super) struct CompletionsCompat {
     pub thinking_token_budget_field: Option<String>,
     /// OpenRouter's routing preferences, sent as they are.
     pub open_router_routing: Option<JsonObject>,
-    /// Vercel's routing preferences.
     pub vercel_gateway_routing: Option<JsonObject>,
     /// Tool calls are streamed only when asked for.
     pub zai_tool_stream: bool,
@@ -65,7 +64,6 @@ pub(super) struct CompletionsCompat {
     pub session_affinity_format: SessionAffinityFormat,
     /// The prompt can be kept for longer than minutes.
     pub supports_long_cache_retention: bool,
-    /// vLLM's scheduling priority.
     pub vllm_priority: Option<Number>,
 }
 
@@ -73,7 +71,6 @@ pub(super) struct CompletionsCompat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MaxTokensField {
-    /// The current one.
     MaxCompletionTokens,
     /// The one before it, which many services kept.
     MaxTokens,
@@ -150,7 +147,7 @@ impl CompletionsCompat {
         }
     }
 
-    /// Tells whether tools may be added where a later system message declares them.
+    /// Returns whether tools may be added where a later system message declares them.
     pub(super) fn takes_tools_in_place(&self) -> bool {
         self.supports_later_system_messages && self.supports_later_tools
     }

@@ -58,7 +58,7 @@ struct Labels<'a> {
 }
 
 impl ReasoningDetails {
-    /// Takes the details of one delta; those of an unknown shape are left out. Tells whether any
+    /// Takes the details of one delta; those of an unknown shape are left out. Returns whether any
     /// was taken.
     pub(super) fn push(&mut self, details: &RawValue) -> bool {
         let Ok(details) = serde_json::from_str::<Vec<&RawValue>>(details.get()) else {

@@ -59,7 +59,6 @@ enum Word<'model> {
     Unmapped,
     /// Null: the model does not have the level.
     Missing,
-    /// The provider's word.
     Named(&'model str),
 }
 

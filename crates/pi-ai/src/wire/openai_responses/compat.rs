@@ -46,9 +46,7 @@ pub(crate) enum SessionAffinity {
 /// Whether function tools may be strict where the model's record does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StrictByDefault {
-    /// They may.
     Yes,
-    /// They may not.
     No,
 }
 
@@ -75,7 +73,7 @@ impl ResponsesCompat {
         }
     }
 
-    /// Tells whether tools declared by a later system message can be sent in place.
+    /// Returns whether tools declared by a later system message can be sent in place.
     pub(crate) fn adds_tools_in_place(&self) -> bool {
         self.later_system_messages && (self.additional_tools || self.tool_search)
     }

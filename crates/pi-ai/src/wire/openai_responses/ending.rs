@@ -19,7 +19,6 @@ pub(crate) enum UnknownStatus {
     /// The answer cannot be trusted.
     #[default]
     Fails,
-    /// Nothing.
     Ignored,
 }
 

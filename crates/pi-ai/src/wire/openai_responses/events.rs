@@ -77,7 +77,7 @@ impl<'a> StreamEvent<'a> {
             .transpose()
     }
 
-    /// Tells whether the event is nothing but an error, as some gateways send it.
+    /// Returns whether the event is nothing but an error, as some gateways send it.
     pub(super) fn is_bare_error(&self) -> bool {
         self.kind.is_empty() && self.error.is_some()
     }
@@ -156,13 +156,10 @@ pub(super) struct OutputItem {
     /// What the item is.
     #[serde(rename = "type", deserialize_with = "optional_text")]
     pub kind: Option<String>,
-    /// The item's id.
     #[serde(deserialize_with = "optional_text")]
     pub id: Option<String>,
-    /// The call's id.
     #[serde(deserialize_with = "optional_text")]
     pub call_id: Option<String>,
-    /// The tool's name.
     #[serde(deserialize_with = "optional_text")]
     pub name: Option<String>,
     /// The arguments of a function call.
@@ -230,21 +227,16 @@ impl ItemPart {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Response {
-    /// The response's id.
     pub id: Option<String>,
-    /// How it ended.
     pub status: Option<String>,
-    /// Tokens.
     pub usage: Option<ResponseUsage>,
     /// The tier that served it.
     pub service_tier: Option<String>,
     /// Why it is incomplete.
     pub incomplete_details: Option<IncompleteDetails>,
-    /// Why it failed.
     pub error: Option<Failure>,
     /// Whether the model ended its turn.
     pub end_turn: Option<bool>,
-    /// The items.
     pub output: Option<Vec<FinalItem>>,
 }
 
@@ -260,13 +252,10 @@ pub(super) struct IncompleteDetails {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Failure {
-    /// The error's code.
     #[serde(deserialize_with = "optional_scalar")]
     pub code: Option<String>,
-    /// The error's type.
     #[serde(rename = "type", deserialize_with = "optional_text")]
     pub kind: Option<String>,
-    /// What happened.
     #[serde(deserialize_with = "optional_text")]
     pub message: Option<String>,
 }
@@ -290,7 +279,6 @@ pub(super) struct FinalItem {
     /// What the item is.
     #[serde(rename = "type", deserialize_with = "optional_text")]
     pub kind: Option<String>,
-    /// The item's id.
     #[serde(deserialize_with = "optional_text")]
     pub id: Option<String>,
     /// Reasoning in the form that can be sent back.
@@ -305,10 +293,8 @@ pub(super) struct ResponseUsage {
     /// Input tokens, cached ones included.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub input_tokens: Option<u64>,
-    /// Output tokens.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub output_tokens: Option<u64>,
-    /// All tokens.
     #[serde(deserialize_with = "lenient_optional_u64")]
     pub total_tokens: Option<u64>,
     /// Which part of the input was cached.

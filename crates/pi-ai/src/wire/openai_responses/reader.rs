@@ -153,7 +153,7 @@ impl EventReader {
         Ok(Progress::More)
     }
 
-    /// Tells whether the response is complete.
+    /// Returns whether the response is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }

@@ -43,9 +43,7 @@ pub(crate) enum Reasoning {
 /// What is sent of a transcript: its input items and the tools of the request's own list.
 #[derive(Debug)]
 pub(crate) struct Conversation {
-    /// The input items.
     pub input: Vec<Value>,
-    /// The declared tools.
     pub tools: Vec<Value>,
 }
 

@@ -11,7 +11,6 @@ const VERSION: u32 = 1;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TextSignature {
     v: u32,
-    /// The item's id.
     pub id: String,
     /// Whether the text comments on the work or is the final answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]

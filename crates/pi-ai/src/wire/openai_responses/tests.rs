@@ -105,7 +105,7 @@ fn text() {
 }
 
 #[test]
-fn thinking_is_summarised_and_can_be_sent_back() {
+fn thinking_is_summarized_and_can_be_sent_back() {
     assert_snapshot!(events(fixture("thinking")), @r#"
     {"type":"start"}
     {"type":"thinking_start","contentIndex":0}

@@ -16,7 +16,6 @@ pub(crate) enum Browser {
     Returns(&'static str),
     /// Signs in on another machine and pastes; `{code}`, `{state}` and `{redirect}` are filled in.
     Pastes(&'static str),
-    /// Walks away.
     Never,
 }
 

@@ -1,4 +1,4 @@
-// Paths of one flavour.
+// Paths of one flavor.
 import { posix as path } from "node:path";
 
 export default path;

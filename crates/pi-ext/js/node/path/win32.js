@@ -1,4 +1,4 @@
-// Paths of one flavour.
+// Paths of one flavor.
 import { win32 as path } from "node:path";
 
 export default path;

@@ -11,9 +11,7 @@ use super::NativeError;
 pub(super) struct Cost {
     /// N, a power of two.
     pub(super) rounds: usize,
-    /// r.
     pub(super) block_size: usize,
-    /// p.
     pub(super) parallelization: usize,
     /// Bytes it may take.
     pub(super) memory: usize,

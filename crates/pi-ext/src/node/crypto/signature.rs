@@ -228,7 +228,7 @@ pub(super) fn sign(
     }
 }
 
-/// Tells whether a signature is of this message and by the owner of this public key.
+/// Returns whether a signature is of this message and by the owner of this public key.
 pub(super) fn verify(
     key: &[u8],
     scheme: &Scheme<'_>,

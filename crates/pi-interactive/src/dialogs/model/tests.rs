@@ -97,7 +97,7 @@ fn a_search_can_be_given_and_goes_on_where_it_ends() {
 }
 
 #[test]
-fn news_of_catalogues_keep_the_selection() {
+fn news_of_catalogs_keep_the_selection() {
     let mut with_refresh = choices();
     with_refresh.refreshing = true;
     let mut stage = stage(with_refresh);

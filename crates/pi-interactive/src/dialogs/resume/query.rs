@@ -11,7 +11,6 @@ const PATTERN_LIMIT: usize = 1 << 20;
 /// A query, understood.
 #[derive(Debug)]
 pub(super) enum Query {
-    /// Everything matches.
     Empty,
     /// All words and phrases must be there.
     Words(Vec<Word>),

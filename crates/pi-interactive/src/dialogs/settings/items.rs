@@ -32,14 +32,12 @@ pub(super) struct Setting {
 pub(super) enum Change {
     /// Go on to the next of these.
     Cycle(Vec<(String, SettingChange)>),
-    /// Open a menu.
     Menu(Menu),
 }
 
 /// A menu behind a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Menu {
-    /// Themes, with preview.
     Theme,
     /// Thinking levels of single models.
     ModelThinking,
@@ -191,7 +189,7 @@ pub(super) fn settings(choices: &SettingChoices, appearance: &Appearance) -> Vec
                 (TreeFilterMode::Default, "default"),
                 (TreeFilterMode::NoTools, "no tools"),
                 (TreeFilterMode::UserOnly, "your messages"),
-                (TreeFilterMode::LabeledOnly, "labelled"),
+                (TreeFilterMode::LabeledOnly, "labeled"),
                 (TreeFilterMode::All, "everything"),
             ],
             SettingChange::TreeFilterMode,
@@ -215,7 +213,7 @@ pub(super) fn settings(choices: &SettingChoices, appearance: &Appearance) -> Vec
     all.extend(fullscreen_settings(settings));
     all.push(
         menu("theme", "Theme", Menu::Theme, choices)
-            .about("Colours of everything, with a preview; can follow a light or dark terminal."),
+            .about("Colors of everything, with a preview; can follow a light or dark terminal."),
     );
     all
 }

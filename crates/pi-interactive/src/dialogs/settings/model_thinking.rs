@@ -27,7 +27,6 @@ const MOST_ROWS: usize = 10;
 enum Subject {
     /// Models without a level of their own.
     Others,
-    /// One model.
     Model(Arc<Model>),
 }
 

@@ -17,9 +17,8 @@ const LONGEST_COMMAND: usize = 50;
 pub(super) struct Brief {
     /// Who speaks, or what it is.
     pub(super) speaker: (ColorToken, String),
-    /// What is said.
     pub(super) text: String,
-    /// The colour of what is said, unless it is plain text.
+    /// The color of what is said, unless it is plain text.
     pub(super) tone: Option<ColorToken>,
     /// Whether it only asks for tools, so that their results tell more.
     pub(super) is_silent: bool,

@@ -142,7 +142,7 @@ impl TreeDialog {
             (TreeFilterMode::Default, true) => " · label times",
             (TreeFilterMode::NoTools, _) => " · without tools",
             (TreeFilterMode::UserOnly, _) => " · your messages",
-            (TreeFilterMode::LabeledOnly, _) => " · labelled",
+            (TreeFilterMode::LabeledOnly, _) => " · labeled",
             (TreeFilterMode::All, _) => " · everything",
         }
     }

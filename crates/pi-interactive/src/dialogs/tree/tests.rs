@@ -171,13 +171,13 @@ fn filters_show_other_parts() {
     stage.press("ctrl+t ctrl+u");
     assert_eq!(count(&mut stage), "3/5 · your messages");
     stage.press("ctrl+l");
-    assert_eq!(count(&mut stage), "1/1 · labelled");
+    assert_eq!(count(&mut stage), "1/1 · labeled");
     stage.press("ctrl+a");
     assert_eq!(count(&mut stage), "3/12 · everything");
     stage.press("ctrl+o");
     assert_eq!(count(&mut stage), "3/11");
     stage.press("shift+ctrl+o shift+ctrl+o");
-    assert_eq!(count(&mut stage), "1/1 · labelled");
+    assert_eq!(count(&mut stage), "1/1 · labeled");
     stage.press("ctrl+d");
     assert_eq!(count(&mut stage), "3/11");
 }
@@ -272,7 +272,7 @@ fn the_question_can_be_skipped() {
 }
 
 #[test]
-fn an_entry_is_labelled_and_the_label_taken_away() {
+fn an_entry_is_labeled_and_the_label_taken_away() {
     let mut stage = stage();
     stage.press("shift+l 'here enter shift+t");
     assert_eq!(

@@ -60,7 +60,7 @@ function readFence(lines, start, fragment) {
   return at + 1;
 }
 
-/** Builds a block of code; changes are coloured. */
+/** Builds a block of code; changes are colored. */
 function codeBlock(text, language) {
   const code = element("code", null);
   if (language === "diff" || language === "patch") code.append(diffLines(text));
@@ -68,7 +68,7 @@ function codeBlock(text, language) {
   return element("div", { class: "code" }, element("div", { class: "code-head" }, language, copyButton(() => text)), element("pre", null, code));
 }
 
-/** Builds lines that are coloured by whether they came, went or stayed. */
+/** Builds lines that are colored by whether they came, went or stayed. */
 function diffLines(text) {
   const fragment = document.createDocumentFragment();
   for (const line of text.split("\n")) {

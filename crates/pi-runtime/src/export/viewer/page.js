@@ -178,7 +178,7 @@ function keys() {
     }
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (document.activeElement === tree.root && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
-      const next = tree.neighbour(event.key === "ArrowDown" ? 1 : -1);
+      const next = tree.neighbor(event.key === "ArrowDown" ? 1 : -1);
       event.preventDefault();
       if (next !== undefined) openEntry(next);
       return;

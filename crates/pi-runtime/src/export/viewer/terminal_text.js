@@ -1,10 +1,10 @@
-// Output of commands: colours become spans, every other control sequence is dropped.
+// Output of commands: colors become spans, every other control sequence is dropped.
 
 const CONTROL = /\u001b(?:\[([0-?]*)[ -/]*([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~])|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 const BASIC_COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-/** Builds output of a command with its colours. */
+/** Builds output of a command with its colors. */
 function terminalText(text) {
   const fragment = document.createDocumentFragment();
   const style = { classes: new Set(), color: undefined, background: undefined };
@@ -80,7 +80,7 @@ function applyGraphics(parameters, style) {
   }
 }
 
-/** Reads `5;n` or `2;r;g;b`. Returns the colour and how many numbers it took. */
+/** Reads `5;n` or `2;r;g;b`. Returns the color and how many numbers it took. */
 function extendedColor([form, first, second, third]) {
   const byte = (number) => Math.min(255, Math.max(0, Number(number) || 0));
   if (form === 2) return [`rgb(${byte(first)}, ${byte(second)}, ${byte(third)})`, 4];

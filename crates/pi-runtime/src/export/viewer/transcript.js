@@ -100,7 +100,7 @@ class Transcript {
     const position = this.position(index);
     if (position === undefined || position < 0) return;
     const at = Math.floor(position / CHUNK_SIZE);
-    // Its neighbours first: what is built later would push it out of place.
+    // Its neighbors first: what is built later would push it out of place.
     for (const chunk of this.chunks.slice(Math.max(0, at - 1), at + 2)) this.build(chunk);
     const article = this.chunks[at].section.children[position - this.chunks[at].first];
     const inner = this.attached.has(index) ? document.getElementById(`e-${this.session.nodes[index].id}`) : undefined;

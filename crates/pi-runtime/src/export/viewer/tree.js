@@ -11,7 +11,7 @@ const FILTERS = {
   default: { title: "Talk", hint: "Messages, tools and summaries", takes: (node) => !SETTINGS_KINDS.has(node.kind) },
   noTools: { title: "No tools", hint: "Without tool results", takes: (node) => !SETTINGS_KINDS.has(node.kind) && node.kind !== "toolResult" && !(node.kind === "assistant" && isOnlyCalls(node)) },
   user: { title: "User", hint: "What the user said", takes: (node) => node.kind === "user" },
-  labelled: { title: "Labels", hint: "Entries with a label", takes: (node) => node.label !== undefined },
+  labeled: { title: "Labels", hint: "Entries with a label", takes: (node) => node.label !== undefined },
   all: { title: "All", hint: "Everything, settings too", takes: () => true },
 };
 
@@ -147,7 +147,7 @@ class Tree {
   }
 
   /** Returns the row before or after the marked one. */
-  neighbour(direction) {
+  neighbor(direction) {
     const position = this.rowOf.get(this.marked);
     return this.rows[position === undefined ? 0 : position + direction]?.index;
   }

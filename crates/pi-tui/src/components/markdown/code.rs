@@ -33,23 +33,15 @@ const CACHED_BLOCKS: usize = 8;
 /// The styles of code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyntaxStyles {
-    /// Comments.
     pub comment: Style,
-    /// Keywords.
     pub keyword: Style,
-    /// Names of functions.
     pub function: Style,
-    /// Variables and attributes.
     pub variable: Style,
-    /// Strings.
     pub string: Style,
     /// Numbers and other constants.
     pub number: Style,
-    /// Types.
     pub kind: Style,
-    /// Operators.
     pub operator: Style,
-    /// Brackets and separators.
     pub punctuation: Style,
 }
 
@@ -215,19 +207,19 @@ impl CodeHighlighter {
         })
     }
 
-    /// Returns the next line, without its line end, in colour. Long lines stay plain, and so does what follows
+    /// Returns the next line, without its line end, in color. Long lines stay plain, and so does what follows
     /// lines that took far more time than code takes.
     pub fn line(&mut self, line: &str) -> String {
         if line.len() > LONGEST_LINE || self.patience.is_over() {
             return self.plain.apply(line);
         }
         let begin = Instant::now();
-        let coloured = self.coloured(line);
+        let colored = self.colored(line);
         self.patience.charge(begin.elapsed(), line.len());
-        coloured
+        colored
     }
 
-    fn coloured(&mut self, line: &str) -> String {
+    fn colored(&mut self, line: &str) -> String {
         let with_end = format!("{line}\n");
         let Ok(changes) = self.state.parse_line(&with_end, &SYNTAXES) else {
             return self.plain.apply(line);
@@ -272,7 +264,7 @@ impl CodeHighlighter {
     }
 }
 
-/// Returns code in colour, line by line; plain lines if the language is unknown.
+/// Returns code in color, line by line; plain lines if the language is unknown.
 pub fn highlight_code(
     code: &str,
     language: &str,
@@ -308,7 +300,7 @@ impl HighlightCache {
         self.blocks.clear();
     }
 
-    /// Returns the lines of a block in colour; those of an earlier, shorter version are taken over.
+    /// Returns the lines of a block in color; those of an earlier, shorter version are taken over.
     pub(super) fn lines(
         &mut self,
         language: &str,

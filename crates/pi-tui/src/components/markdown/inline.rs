@@ -115,7 +115,7 @@ pub(super) fn push(text: &str, style: Style, out: &mut String) {
     }
 }
 
-/// Tells whether a click may follow an address: other schemes than those of pages and mail start programs
+/// Returns whether a click may follow an address: other schemes than those of pages and mail start programs
 /// or read files, and the text of a link says nothing of its address.
 fn opens_safely(address: &str) -> bool {
     ["https://", "http://", "mailto:"].iter().any(|scheme| {

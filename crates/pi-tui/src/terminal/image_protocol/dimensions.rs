@@ -7,9 +7,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 /// A picture's size in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageDimensions {
-    /// Pixels across.
     pub width: u32,
-    /// Pixels down.
     pub height: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The style that a run of sequences leaves active: SGR attributes, colours and the hyperlink.
+//! The style that a run of sequences leaves active: SGR attributes, colors and the hyperlink.
 //!
 //! Wrapping and slicing cut text in the middle of styles; this state says how to open the style again
 //! on the other side of the cut.
@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// A colour parameter, kept close to how it was written.
+/// A color parameter, kept close to how it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SgrColor {
     /// A single code: 30-37, 90-97, 40-47 or 100-107.
@@ -48,7 +48,7 @@ impl StyleState {
         *self == Self::default()
     }
 
-    /// Returns whether an attribute or colour is active; a link does not count.
+    /// Returns whether an attribute or color is active; a link does not count.
     pub fn has_attributes(&self) -> bool {
         *self
             != Self {
@@ -125,7 +125,7 @@ impl StyleState {
 
     /// Appends what must be off at the end of a line: underline and link would show in the padding.
     ///
-    /// Colours stay, so that a background reaches the line's padding.
+    /// Colors stay, so that a background reaches the line's padding.
     pub fn write_line_end(&self, out: &mut String) {
         if self.underline != 0 {
             out.push_str("\x1b[24m");
@@ -239,7 +239,7 @@ fn semicolon_color<'a>(groups: &mut impl Iterator<Item = &'a str>) -> Option<Sgr
     }
 }
 
-/// Reads `5:n`, `2:r:g:b` or `2:colourspace:r:g:b`.
+/// Reads `5:n`, `2:r:g:b` or `2:colorspace:r:g:b`.
 fn colon_color(parts: &[u16]) -> Option<SgrColor> {
     match *parts {
         [5, index, ..] => Some(SgrColor::Indexed(index)),

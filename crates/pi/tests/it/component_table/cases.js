@@ -40,7 +40,7 @@ function drawing() {
   const results = {
     text: new Text("The quick brown fox jumps over the lazy dog", 1, 1).render(20),
     "text of wide characters": new Text("漢字漢字漢字 and 👍🏽", 0, 0).render(9),
-    "text in colour": new Text(`${red("red text that wraps")} plain`, 1, 0, inverse).render(14),
+    "text in color": new Text(`${red("red text that wraps")} plain`, 1, 0, inverse).render(14),
     "text of nothing": [new Text("", 1, 1).render(9), new Text("  \n ", 1, 1).render(9)],
     "text that is narrow": [new Text("abc", 2, 0).render(1), new Text("abc", 2, 0).render(4)],
     "text that changes": [before, changed.render(5)],

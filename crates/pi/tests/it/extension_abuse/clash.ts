@@ -1,4 +1,4 @@
-// Takes names its neighbour has.
+// Takes names its neighbor has.
 export default function (pi: any) {
   pi.registerCommand("good", { handler: async (_args: string, ctx: any) => ctx.ui.notify("the other good") });
 }

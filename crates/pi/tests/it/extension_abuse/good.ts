@@ -1,4 +1,4 @@
-// The neighbour that must go on working.
+// The neighbor that must go on working.
 export default function (pi: any) {
   pi.registerCommand("good", { handler: async (args: string, ctx: any) => ctx.ui.notify(`good ${args}`) });
   pi.registerTool({

@@ -167,7 +167,7 @@ async fn another_theme_is_previewed_and_kept() {
     terminal.submit("/settings");
     terminal.wait("escape c");
     terminal.send("theme");
-    terminal.wait("Colours of everything");
+    terminal.wait("Colors of everything");
     terminal.send("\r");
     terminal.wait("What you select shows at once.");
     terminal.send("\x1b[B");

@@ -56,7 +56,7 @@ async fn a_crash_gives_the_terminal_back_keeps_the_session_and_is_mentioned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn terminals_without_colour_or_abilities_get_plain_text() {
+async fn terminals_without_color_or_abilities_get_plain_text() {
     for variables in [("NO_COLOR", "1"), ("TERM", "dumb")] {
         let world = World::new([answer("Plain enough.")]).await;
         let terminal = Terminal::start_with(&world, &[], &[variables]);

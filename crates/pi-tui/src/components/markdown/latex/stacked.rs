@@ -96,7 +96,7 @@ impl Picture {
         self.middle = middle;
     }
 
-    /// Returns lines below each other, centred; the line `middle` is the height of the text beside.
+    /// Returns lines below each other, centered; the line `middle` is the height of the text beside.
     fn centered(lines: Vec<String>, middle: usize) -> Self {
         let width = lines
             .iter()
@@ -157,7 +157,7 @@ impl Bracket {
     }
 }
 
-/// Returns the brackets of an environment of rows and cells, and whether its cells are centred.
+/// Returns the brackets of an environment of rows and cells, and whether its cells are centered.
 fn environment(name: &str) -> Option<([Bracket; 2], bool)> {
     let round = [["(", "⎛", "⎝", "⎜", "⎜"], [")", "⎞", "⎠", "⎟", "⎟"]].map(Bracket);
     let square = [["[", "⎡", "⎣", "⎢", "⎢"], ["]", "⎤", "⎦", "⎥", "⎥"]].map(Bracket);

@@ -166,11 +166,11 @@ impl Sequence {
         let mut columns: Vec<usize> = Vec::new();
         for (index, width) in widths.iter().enumerate() {
             let before = index.checked_sub(1);
-            let neighbour = before.and_then(|before| {
+            let neighbor = before.and_then(|before| {
                 let [column, width] = [columns.get(before)?, widths.get(before)?];
                 Some(column + width - width / 2 + GAP)
             });
-            let mut column = neighbour.unwrap_or(0) + width / 2;
+            let mut column = neighbor.unwrap_or(0) + width / 2;
             for step in &self.steps {
                 let Some((from, room)) = step.room_before(index) else {
                     continue;

@@ -6,9 +6,9 @@ use crate::components::markdown::code::CodeHighlighter;
 use crate::components::markdown::mermaid::{LONGEST_SOURCE, is_mermaid};
 use crate::components::markdown::parse::{Block, Placed};
 
-/// An unfinished line is coloured again each time it has grown by this many bytes.
+/// An unfinished line is colored again each time it has grown by this many bytes.
 ///
-/// Colouring is by far the most expensive part of a delta; what came since is plain for a moment.
+/// Coloring is by far the most expensive part of a delta; what came since is plain for a moment.
 const COLOR_STEP: usize = 16;
 
 /// A code block at the margin whose end has not come yet.
@@ -21,7 +21,7 @@ pub(super) struct OpenCode {
     /// What a diagram is drawn from at the end: where its source starts in the text, and its lines
     /// among the finished ones.
     diagram: Option<(usize, usize)>,
-    /// The coloured start of the unfinished line: its length in the source, and itself.
+    /// The colored start of the unfinished line: its length in the source, and itself.
     colored: (usize, String),
 }
 
@@ -86,7 +86,7 @@ impl OpenCode {
         page.renderer.code_line(&shown, page.width)
     }
 
-    /// Returns the lines of a line that is not complete: coloured up to a word, the rest plain.
+    /// Returns the lines of a line that is not complete: colored up to a word, the rest plain.
     fn show_partial(&mut self, line: &str, page: &Page<'_>) -> Vec<String> {
         let line = self.without_indent(line);
         let step = line.floor_char_boundary(line.len() / COLOR_STEP * COLOR_STEP);

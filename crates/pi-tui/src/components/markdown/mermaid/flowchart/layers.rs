@@ -1,7 +1,7 @@
 //! Where the boxes of a flowchart go: layers along the flow, an order and a place across it.
 //!
 //! An edge over several layers gets a slot in each layer it passes, so that all lines run between
-//! neighbouring layers. An edge against the flow is laid out as if it ran with it.
+//! neighboring layers. An edge against the flow is laid out as if it ran with it.
 
 use super::Flow;
 use super::read::Chart;
@@ -23,12 +23,12 @@ pub(super) struct Slot {
     /// Cells along the flow and across it.
     pub(super) along: usize,
     pub(super) across: usize,
-    /// Cells kept free from the centre on, for a label.
+    /// Cells kept free from the center on, for a label.
     reach: usize,
     pub(super) center: usize,
 }
 
-/// A line between slots of neighbouring layers.
+/// A line between slots of neighboring layers.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) from: usize,
@@ -208,8 +208,8 @@ impl Layers {
                 let mut keyed: Vec<(usize, usize)> = order
                     .iter()
                     .map(|slot| {
-                        let neighbours = neighbours(&self.links, *slot, downward);
-                        let places = neighbours.map(|it| places.get(it).copied().unwrap_or(0));
+                        let neighbors = neighbors(&self.links, *slot, downward);
+                        let places = neighbors.map(|it| places.get(it).copied().unwrap_or(0));
                         let own = places_mean(places, 100);
                         let unmoved = places_of(order, *slot) * 100;
                         (own.unwrap_or(unmoved), *slot)
@@ -238,7 +238,7 @@ impl Layers {
                 let wanted: Vec<usize> = order
                     .iter()
                     .map(|slot| {
-                        let centers = neighbours(&self.links, *slot, downward)
+                        let centers = neighbors(&self.links, *slot, downward)
                             .filter_map(|it| self.slots.get(it).map(|slot| slot.center));
                         let own = self.slots.get(*slot).map_or(0, |slot| slot.center);
                         places_mean(centers, 1).unwrap_or(own)
@@ -371,7 +371,7 @@ fn places_of(order: &[usize], slot: usize) -> usize {
     order.iter().position(|it| *it == slot).unwrap_or(0)
 }
 
-fn neighbours(links: &[Link], slot: usize, before: bool) -> impl Iterator<Item = usize> {
+fn neighbors(links: &[Link], slot: usize, before: bool) -> impl Iterator<Item = usize> {
     links.iter().filter_map(move |link| match before {
         true if link.to == slot => Some(link.from),
         false if link.from == slot => Some(link.to),
