@@ -24,6 +24,7 @@ mod http1;
 #[cfg(target_os = "linux")]
 mod kernel_fault;
 mod npm_registry;
+mod pty_terminal;
 mod recording_proxy;
 mod reply;
 mod temp_home;
@@ -35,6 +36,9 @@ pub use http1::RecordedRequest;
 pub use kernel_fault::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
 pub use npm_registry::NpmRegistry;
 pub use npm_registry::archive;
+pub use portable_pty::CommandBuilder as PtyCommand;
+pub use pty_terminal::PtyTerminal;
 pub use recording_proxy::RecordingProxy;
 pub use reply::Reply;
 pub use temp_home::TempHome;
+pub use vt100;

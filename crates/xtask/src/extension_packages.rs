@@ -1,7 +1,7 @@
-//! Which extension packages of others load, and whether they register what they register in the TypeScript pi.
+//! Checks whether third-party extension packages load and register the same things as in the TypeScript pi.
 //!
-//! Installs each package with npm into a temporary folder, starts both programs with it and with a probe that writes
-//! down what is registered, and writes the table of `docs/extensions-compatibility.md`.
+//! Installs each package with npm into a temporary directory, starts both programs with it and with a probe that
+//! records registrations, and writes `docs/extensions-compatibility.md`.
 
 mod report;
 mod run;
@@ -11,23 +11,21 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use report::Row;
-use run::{Outcome, Program};
+use report::PackageRow;
+use run::{CheckedProgram, LoadOutcome};
 
-/// The packages: those named in the wild, and some that need much of Node.
+/// Popular packages, and some that use much of the Node API.
 const PACKAGES: &str = include_str!("extension_packages/packages.txt");
 
-/// What the task is told.
 #[derive(Debug)]
-pub(crate) struct Options {
+pub(crate) struct PackageCheckOptions {
     ours: PathBuf,
     reference: Option<PathBuf>,
     work: PathBuf,
     only: Option<String>,
 }
 
-impl Options {
-    /// Reads the arguments of the task.
+impl PackageCheckOptions {
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
         let mut options = Self {
             ours: "target/debug/pi".into(),
@@ -47,20 +45,20 @@ impl Options {
                 "--reference" => options.reference = Some(value()?.into()),
                 "--work" => options.work = value()?.into(),
                 "--only" => options.only = Some((*value()?).to_owned()),
-                other => bail!("`extension-packages` does not know `{other}`"),
+                other => bail!("`extension-packages` has no option `{other}`"),
             }
         }
         Ok(options)
     }
 }
 
-/// Installs and tries all packages; writes the table unless only some were asked for.
-pub(crate) fn run(options: &Options) -> Result<String> {
+/// Installs and loads all packages. Writes the page unless `--only` selects some of them.
+pub(crate) fn run(options: &PackageCheckOptions) -> Result<String> {
     let ours = std::fs::canonicalize(&options.ours)
-        .with_context(|| format!("no program at {}", options.ours.display()))?;
-    let ours = Program::new("ours", &ours, &options.work)?;
+        .with_context(|| format!("cannot find {}", options.ours.display()))?;
+    let ours = CheckedProgram::new("ours", &ours, &options.work)?;
     let reference = match &options.reference {
-        Some(path) => Some(Program::new("reference", path, &options.work)?),
+        Some(path) => Some(CheckedProgram::new("reference", path, &options.work)?),
         None => None,
     };
     let mut rows = Vec::new();
@@ -73,26 +71,31 @@ pub(crate) fn run(options: &Options) -> Result<String> {
             continue;
         }
         let installed = install(&options.work, package);
-        let folder = match &installed {
-            Ok(folder) => folder,
+        let directory = match &installed {
+            Ok(directory) => directory,
             Err(error) => {
-                rows.push(Row::not_installed(package, error));
+                rows.push(PackageRow::not_installed(package, error));
                 continue;
             }
         };
-        let (mut in_ours, mut in_reference) = (ours.try_package(folder)?, None);
+        let (mut in_ours, mut in_reference) = (ours.load_package(directory)?, None);
         if let Some(program) = &reference {
-            let mut outcome = program.try_package(folder)?;
-            if let (Outcome::Loaded(ours_found), Outcome::Loaded(found)) =
+            let mut outcome = program.load_package(directory)?;
+            if let (LoadOutcome::Loaded(ours_found), LoadOutcome::Loaded(found)) =
                 (&mut in_ours, &mut outcome)
             {
-                // Our help is quick and loads no extension, so the flags are tried instead.
-                found.flags = program.listed_flags(folder)?;
-                ours_found.flags = ours.taken_flags(folder, &found.flags)?;
+                // Our --help loads no extensions, so pass the flags instead.
+                found.flags = program.listed_flags(directory)?;
+                ours_found.flags = ours.accepted_flags(directory, &found.flags)?;
             }
             in_reference = Some(outcome);
         }
-        rows.push(Row::tried(package, folder, in_ours, in_reference));
+        rows.push(PackageRow::loaded(
+            package,
+            directory,
+            in_ours,
+            in_reference,
+        ));
     }
     let table = report::table(&rows);
     if options.only.is_none() {
@@ -103,12 +106,12 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     Ok(table)
 }
 
-/// Installs a package with its dependencies and without running anything of it; returns its folder.
+/// Installs a package and its dependencies without running scripts; returns its directory.
 fn install(work: &Path, package: &str) -> Result<PathBuf> {
     let home = work.join("packages").join(package.replace(['/', '@'], "_"));
-    let folder = home.join("node_modules").join(package);
-    if folder.join("package.json").exists() {
-        return Ok(folder);
+    let directory = home.join("node_modules").join(package);
+    if directory.join("package.json").exists() {
+        return Ok(directory);
     }
     std::fs::create_dir_all(&home)?;
     std::io::Write::write_all(
@@ -127,16 +130,16 @@ fn install(work: &Path, package: &str) -> Result<PathBuf> {
         .current_dir(&home)
         .stdin(Stdio::null())
         .output()
-        .context("npm cannot be run")?;
+        .context("cannot run npm")?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let lines = said
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let lines = stderr
             .lines()
             .map(|line| line.trim_start_matches("npm error "));
-        // Addresses of registries are nobody's concern.
+        // Omit registry URLs.
         let lines = lines.filter(|line| !line.contains("://"));
-        let why = lines.take(2).collect::<Vec<_>>().join(": ");
-        bail!("{why}");
+        let reason = lines.take(2).collect::<Vec<_>>().join(": ");
+        bail!("{reason}");
     }
-    Ok(folder)
+    Ok(directory)
 }

@@ -1,24 +1,23 @@
-//! Holds the crate graph against a table: which of our crates sees which, and who alone may use
-//! the third-party crates that would let a layer do another layer's work.
+//! Checks the crate graph: which of our crates may depend on which, and which of them may use the third-party
+//! crates that would let a layer do another layer's work.
 
 use anyhow::{Context as _, Result, bail};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// Our crates, each with those of ours it may depend on. Crates of the design that do not exist
-/// yet are in the table, so that the first line of their manifest is already checked.
+/// Our crates, each with the workspace crates it may depend on.
 const LAYERS: [(&str, &[&str]); 16] = [
-    // Build scripts stand on it, too.
+    // Also used by build scripts.
     ("pi-packed", &[]),
     ("pi-ai", &["pi-packed"]),
     ("pi-tui", &[]),
     ("pi-agent", &["pi-ai"]),
-    // The middle row: siblings never import each other, pi-runtime joins them. The loop defines
-    // what a tool is, so the tools alone see it.
+    // Siblings never depend on each other; pi-runtime joins them. pi-agent defines the `Tool`
+    // trait, so only pi-tools sees it.
     ("pi-config", &["pi-ai"]),
     ("pi-ext", &["pi-ai", "pi-packed"]),
     ("pi-session", &["pi-ai"]),
     ("pi-tools", &["pi-agent", "pi-ai"]),
-    // Beside the runtime, not below it: what a package brings is told by those two.
+    // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     ("pi-packages", &["pi-ai", "pi-config", "pi-ext"]),
     ("pi-runtime", RUNTIME_AND_BELOW),
     ("pi-rpc", &["pi-runtime", "pi-agent", "pi-ai", "pi-session"]),
@@ -48,9 +47,9 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "pi-session",
         ],
     ),
-    // Stands on no crate of ours, so that the tests of every crate can use it.
+    // Depends on no crate of ours, so that the tests of every crate can use it.
     ("pi-test-support", &[]),
-    // A tool for tests; nothing stands on it.
+    // Used by tests only.
     (
         "pi-fuzz-checks",
         &[
@@ -74,7 +73,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-tools",
 ];
 
-/// Allowed as a development dependency everywhere, as an ordinary one nowhere.
+/// Allowed as a development dependency everywhere, and as a normal dependency of `xtask` only.
 const TEST_SUPPORT: &str = "pi-test-support";
 
 /// Third-party crates with few owners.
@@ -85,7 +84,7 @@ const OWNERS: [(&str, &[&str]); 4] = [
     ("rquickjs", &["pi-ext"]),
 ];
 
-/// A workspace member and what its manifest asks for.
+/// A workspace member and the dependencies its manifest declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Member {
     name: String,
@@ -109,10 +108,10 @@ pub(crate) fn run() -> Result<String> {
     let members = read_workspace()?;
     let violations = check(&members);
     if violations.is_empty() {
-        return Ok(format!("{} crates keep to their layers", members.len()));
+        return Ok(format!("{} crates respect the layers", members.len()));
     }
     bail!(
-        "the crate graph breaks the layering:\n  {}\n\
+        "the crate graph violates the layers:\n  {}\n\
          Move the code or define a trait in the lower crate; the table is in \
          crates/xtask/src/layers.rs",
         violations.join("\n  ")
@@ -149,7 +148,7 @@ fn check(members: &[Member]) -> Vec<String> {
 fn check_member(member: &Member) -> Vec<String> {
     let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == member.name) else {
         return vec![format!(
-            "{} is not in the table of layers: add it with what it may see",
+            "{} is not in the table of layers: add it with its allowed dependencies",
             member.name
         )];
     };
@@ -161,29 +160,33 @@ fn check_member(member: &Member) -> Vec<String> {
 }
 
 fn check_dependency(member: &str, allowed: &[&str], dependency: &Dependency) -> Option<String> {
-    let wanted = dependency.name.as_str();
-    if wanted == TEST_SUPPORT {
-        return (dependency.purpose == Purpose::Program)
-            .then(|| format!("{member} uses {wanted} outside of tests"));
+    let name = dependency.name.as_str();
+    if name == TEST_SUPPORT {
+        return (dependency.purpose == Purpose::Program && member != "xtask")
+            .then(|| format!("{member} uses {name} outside of tests"));
     }
-    if let Some((_, owners)) = OWNERS.iter().find(|(name, _)| *name == wanted) {
-        return (!owners.contains(&member))
-            .then(|| format!("{member} uses {wanted}, which only {} may", either(owners)));
+    if let Some((_, owners)) = OWNERS.iter().find(|(owned, _)| *owned == name) {
+        return (!owners.contains(&member)).then(|| {
+            format!(
+                "{member} uses {name}, which only {} may",
+                join_names(owners)
+            )
+        });
     }
-    let is_ours = LAYERS.iter().any(|(name, _)| *name == wanted);
-    if !is_ours || allowed.contains(&wanted) {
+    let is_ours = LAYERS.iter().any(|(ours, _)| *ours == name);
+    if !is_ours || allowed.contains(&name) {
         return None;
     }
     Some(match allowed {
-        [] => format!("{member} depends on {wanted}, but may see no crate of ours"),
+        [] => format!("{member} depends on {name}, but may use no workspace crate"),
         allowed => format!(
-            "{member} depends on {wanted}, but may see only {}",
-            either(allowed)
+            "{member} depends on {name}, but may use only {}",
+            join_names(allowed)
         ),
     })
 }
 
-fn either(names: &[&str]) -> String {
+fn join_names(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_owned(),
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_that_keeps_to_the_table_has_no_violation() {
+    fn a_valid_graph_has_no_violations() {
         let members = [
             member("pi-ai", &["reqwest", "serde"], &["pi-test-support"]),
             member("pi-config", &["pi-ai"], &[]),
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_violation_is_named() {
+    fn each_kind_of_violation_is_reported() {
         let members = [
             member("pi-ai", &["pi-agent"], &[]),
             member("pi-tui", &["pi-ai"], &[]),
@@ -240,28 +243,28 @@ mod tests {
         assert_eq!(
             check(&members),
             [
-                "pi-ai depends on pi-agent, but may see only pi-packed",
-                "pi-tui depends on pi-ai, but may see no crate of ours",
-                "pi-tools depends on pi-session, but may see only pi-agent and pi-ai",
-                "pi-interactive depends on pi-tools, but may see only pi-runtime, pi-tui, \
+                "pi-ai depends on pi-agent, but may use only pi-packed",
+                "pi-tui depends on pi-ai, but may use no workspace crate",
+                "pi-tools depends on pi-session, but may use only pi-agent and pi-ai",
+                "pi-interactive depends on pi-tools, but may use only pi-runtime, pi-tui, \
                  pi-agent, pi-ai, pi-config and pi-session",
-                "pi-interactive depends on pi-rpc, but may see only pi-runtime, pi-tui, \
+                "pi-interactive depends on pi-rpc, but may use only pi-runtime, pi-tui, \
                  pi-agent, pi-ai, pi-config and pi-session",
                 "pi-agent uses reqwest, which only pi-ai and pi-ext may",
                 "pi-agent uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
-                "pi-clipboard is not in the table of layers: add it with what it may see",
+                "pi-clipboard is not in the table of layers: add it with its allowed dependencies",
             ]
         );
     }
 
     #[test]
-    fn the_table_has_no_cycle_and_no_stranger() {
-        for (place, (name, allowed)) in LAYERS.iter().enumerate() {
+    fn the_table_is_sorted_bottom_up_and_complete() {
+        for (index, (name, allowed)) in LAYERS.iter().enumerate() {
             for below in *allowed {
                 let position = LAYERS.iter().position(|(other, _)| other == below);
                 assert!(
-                    position.is_some_and(|position| position < place || *name == "xtask"),
+                    position.is_some_and(|position| position < index || *name == "xtask"),
                     "{name} -> {below}"
                 );
             }
@@ -269,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn this_workspace_keeps_to_its_layers() {
+    fn this_workspace_respects_its_layers() {
         assert_eq!(check(&read_workspace().unwrap()), Vec::<String>::new());
     }
 }

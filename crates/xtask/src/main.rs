@@ -2,8 +2,11 @@
 
 mod docs;
 mod extension_packages;
+mod fake_model;
+mod language;
 mod layers;
 mod models;
+mod screenshots;
 mod soak;
 mod start_order;
 
@@ -16,28 +19,32 @@ const USAGE: &str = "\
 Usage: cargo xtask <task>
 
 Tasks:
-  extension-packages [--ours PROGRAM] [--reference PROGRAM] [--work FOLDER] [--only NAME]
-          Installs extension packages of others with npm, loads each in PROGRAM (target/debug/pi)
-          and in the TypeScript pi, and writes docs/extensions-compatibility.md.
-  models --from PATH [--generated-at TIME]
-          Writes the model catalog of pi-ai. PATH is a folder of provider files
-          (<provider>.json: API -> id -> record) or a models.dev document, whose
-          date TIME (RFC 3339) gives, since the document has none.
-  start-order PROFILE...
-          Writes crates/pi/start.order, the functions that a start runs, from callgrind profiles of
-          the ways to start; the linker lays them out side by side.
-  layers  Checks which crate may depend on which.
   docs [--check]
-          Writes the tables of the manual that come from the code: flags, settings, variables,
-          keys, commands. With --check it only tells whether they are up to date.
-  soak [--binary PROGRAM] [--turns N] [--entries N] [--reloads N]
-          Drives PROGRAM (target/release/pi) through a day of use in a few minutes and samples
-          its memory, descriptors and threads; fails if one of them grows.
+          Generate the tables of docs/ that come from the code: flags, settings, variables, keys,
+          commands. With --check, only report whether they are up to date.
+  extension-packages [--ours BINARY] [--reference BINARY] [--work DIR] [--only NAME]
+          Install third-party extension packages with npm, load each in BINARY (target/debug/pi)
+          and in the TypeScript pi, and write docs/extensions-compatibility.md.
+  language
+          Check identifiers, comments, strings and pages for banned words.
+  layers  Check which crate may depend on which.
+  models --from PATH [--generated-at TIME]
+          Generate the model catalog of pi-ai. PATH is a directory of provider files
+          (<provider>.json: API -> ID -> record) or a models.dev document. The document has no
+          date, so pass one as TIME (RFC 3339).
+  screenshots [--binary BINARY] [--chromium BROWSER]
+          Capture the pictures in docs/images from BINARY (target/release/pi).
+  soak [--binary BINARY] [--turns N] [--entries N] [--reloads N]
+          Run a day of use through BINARY (target/release/pi) in a few minutes and sample its
+          memory, file descriptors and threads. Fails if one of them grows.
+  start-order PROFILE...
+          Write crates/pi/start.order, the functions a start runs, from callgrind profiles. The
+          linker places them next to each other.
 ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (told, code) = match run(&arguments) {
+    let (printed, code) = match run(&arguments) {
         Ok(report) => (
             writeln!(std::io::stdout(), "{}", report.trim_end()),
             ExitCode::SUCCESS,
@@ -47,7 +54,7 @@ fn main() -> ExitCode {
             ExitCode::FAILURE,
         ),
     };
-    if told.is_ok() {
+    if printed.is_ok() {
         code
     } else {
         ExitCode::FAILURE
@@ -59,16 +66,22 @@ fn run(arguments: &[String]) -> Result<String> {
     match arguments.as_slice() {
         [] | ["help" | "-h" | "--help", ..] => Ok(USAGE.to_owned()),
         ["extension-packages", options @ ..] => {
-            extension_packages::run(&extension_packages::Options::parse(options)?)
+            extension_packages::run(&extension_packages::PackageCheckOptions::parse(options)?)
         }
-        ["docs"] => docs::run(docs::Mode::Write),
-        ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["docs"] => docs::run(docs::DocsMode::Write),
+        ["docs", "--check"] => docs::run(docs::DocsMode::Check),
+        ["language"] => language::run(),
         ["layers"] => layers::run(),
         ["start-order", profiles @ ..] => start_order::run(profiles),
-        ["models", options @ ..] => models::run(&models::Options::parse(options)?),
-        ["soak", options @ ..] => soak::run(&soak::Options::parse(options)?),
-        ["docs", extra, ..] => bail!("`docs` takes `--check` alone, got `{extra}`"),
-        ["layers", extra, ..] => bail!("`layers` takes no argument, got `{extra}`"),
+        ["models", options @ ..] => models::run(&models::ModelsOptions::parse(options)?),
+        ["screenshots", options @ ..] => {
+            screenshots::run(&screenshots::ScreenshotOptions::parse(options)?)
+        }
+        ["soak", options @ ..] => soak::run(&soak::SoakOptions::parse(options)?),
+        ["docs", extra, ..] => bail!("`docs` takes only `--check`, got `{extra}`"),
+        [task @ ("language" | "layers"), extra, ..] => {
+            bail!("`{task}` takes no argument, got `{extra}`")
+        }
         [task, ..] => bail!("unknown task `{task}`\n\n{}", USAGE.trim_end()),
     }
 }

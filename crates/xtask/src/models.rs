@@ -1,9 +1,9 @@
-//! Writes the model catalog that pi-ai embeds: one file per provider, one record a line, keys
-//! sorted, so that an update reads as a diff.
+//! Generates the model catalog that pi-ai embeds: one file per provider, one record per line, sorted keys, so that an
+//! update is a readable diff.
 //!
-//! Two sources are understood. Provider files (API -> id -> record) carry every fact and replace
-//! what is there. A models.dev document knows prices, windows and abilities, but not how a service
-//! deviates from its API; [`models_dev`] says what then comes from the catalog in place.
+//! Two sources are supported. Provider files (API -> ID -> record) are complete and replace the catalog. A models.dev
+//! document has prices, context windows and capabilities, but not the API quirks of a service; [`models_dev`] takes
+//! those from the existing catalog.
 
 mod models_dev;
 mod provider_files;
@@ -17,19 +17,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use record::Record;
+use record::ModelRecord;
 
-/// Records by provider, each list sorted by API and id.
-type Catalog = BTreeMap<String, Vec<Record>>;
+/// Records by provider, each list sorted by API and ID.
+type Catalog = BTreeMap<String, Vec<ModelRecord>>;
 
-/// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct ModelsOptions {
     from: PathBuf,
     generated_at: Option<String>,
 }
 
-impl Options {
+impl ModelsOptions {
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
         let mut from = None;
         let mut generated_at = None;
@@ -43,7 +42,7 @@ impl Options {
             match *argument {
                 "--from" => from = Some(PathBuf::from(value()?)),
                 "--generated-at" => generated_at = Some((*value()?).to_owned()),
-                other => bail!("`models` does not know `{other}`"),
+                other => bail!("`models` has no option `{other}`"),
             }
         }
         let from = from.context("`models` needs `--from PATH`")?;
@@ -51,25 +50,24 @@ impl Options {
     }
 }
 
-/// What a source said: its records, and when it said so.
 #[derive(Debug, PartialEq)]
-struct Source {
+struct CatalogSource {
     catalog: Catalog,
     generated_at: Option<String>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<String> {
+pub(crate) fn run(options: &ModelsOptions) -> Result<String> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-ai/data");
     generate(options, &data)
 }
 
-fn generate(options: &Options, data: &Path) -> Result<String> {
+fn generate(options: &ModelsOptions, data: &Path) -> Result<String> {
     let current = read_catalog(&data.join("models"))?;
     let source = if options.from.is_dir() {
         provider_files::read(&options.from)?
     } else {
         let document = read_json(&options.from)?;
-        Source {
+        CatalogSource {
             catalog: models_dev::update(current, &document)
                 .with_context(|| format!("in {}", options.from.display()))?,
             generated_at: None,
@@ -97,10 +95,10 @@ fn read_json(path: &Path) -> Result<Value> {
     serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", path.display()))
 }
 
-/// Returns the `.json` files of a folder with their stems, sorted; dot files are not data.
-fn json_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+/// Returns the `.json` files of a directory with their stems, sorted, without dot files.
+fn json_files(directory: &Path) -> Result<Vec<(String, PathBuf)>> {
     let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))?;
     let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
@@ -128,7 +126,7 @@ fn read_catalog(models: &Path) -> Result<Catalog> {
         let Value::Array(records) = read_json(&path)? else {
             bail!("{} is not a list of models", path.display());
         };
-        let records: Result<Vec<Record>> = records.into_iter().map(Record::new).collect();
+        let records: Result<Vec<ModelRecord>> = records.into_iter().map(ModelRecord::new).collect();
         let records = records.with_context(|| format!("in {}", path.display()))?;
         catalog.insert(provider, records);
     }
@@ -136,7 +134,7 @@ fn read_catalog(models: &Path) -> Result<Catalog> {
 }
 
 fn write_catalog(data: &Path, catalog: &Catalog, generated_at: &str) -> Result<()> {
-    // Everything is rendered, and so checked, before anything is written.
+    // Render, and so validate, everything before writing anything.
     let mut files = Vec::with_capacity(catalog.len());
     for (provider, records) in catalog {
         files.push((provider, record::render(provider, records)?));
@@ -159,10 +157,10 @@ fn write_catalog(data: &Path, catalog: &Catalog, generated_at: &str) -> Result<(
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {
-    let beside = path.with_extension("json.new");
-    let written = fs::File::create(&beside)
+    let temporary = path.with_extension("json.new");
+    let written = fs::File::create(&temporary)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| fs::rename(&temporary, path));
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 

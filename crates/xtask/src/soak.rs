@@ -1,10 +1,9 @@
-//! `cargo xtask soak`: a day of use in a few minutes, to see whether anything grows that must not.
+//! `cargo xtask soak`: a day of use in a few minutes, to detect leaks.
 //!
 //! The binary runs in RPC mode against a model on the loopback interface: thousands of turns in many
-//! sessions, turns on a very long session, and reloads with an extension. Resident memory, descriptors and
-//! threads are sampled on the way; what they should be is in `docs/reliability.md`.
+//! sessions, turns on a very long session, and reloads with an extension. Resident memory, file descriptors and
+//! threads are sampled on the way; `docs/reliability.md` lists the expected values.
 
-mod model;
 mod process;
 mod samples;
 
@@ -17,32 +16,28 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 use tempfile::TempDir;
 
-use model::Model;
-use process::Pi;
+use crate::fake_model::{FakeModel, FakeReply};
+use process::RpcProcess;
 use samples::{Growth, Samples};
 
-/// How many turns a session has before the next one begins.
-const TURNS_A_SESSION: usize = 100;
+const TURNS_PER_SESSION: usize = 100;
 
-/// How many turns are made on the long session.
-const TURNS_ON_LONG: usize = 500;
+const LONG_SESSION_TURNS: usize = 500;
 
-/// How often something is sampled in each part.
-const SAMPLES: usize = 20;
+const SAMPLES_PER_PHASE: usize = 20;
 
-/// The extension that is loaded anew at every reload.
+/// Loaded again at every reload.
 const EXTENSION: &str = include_str!("soak/reload.ts");
 
-/// What to run, and how much of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Options {
+pub(crate) struct SoakOptions {
     binary: PathBuf,
     turns: usize,
     entries: usize,
     reloads: usize,
 }
 
-impl Options {
+impl SoakOptions {
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self {
             binary: PathBuf::from("target/release/pi"),
@@ -68,48 +63,54 @@ impl Options {
     }
 }
 
-/// Runs everything and returns the tables; it is an error if something grows.
-pub(crate) fn run(options: &Options) -> Result<String> {
+/// Runs all phases and returns the sample tables. Fails if memory, descriptors or threads grow.
+pub(crate) fn run(options: &SoakOptions) -> Result<String> {
     let binary = fs::canonicalize(&options.binary)
-        .with_context(|| format!("there is no program at {}", options.binary.display()))?;
+        .with_context(|| format!("cannot find {}", options.binary.display()))?;
     let home = TempDir::new()?;
-    let model = Model::start()?;
-    prepare(home.path(), model.address())?;
+    let model = FakeModel::start(reply)?;
+    prepare(home.path(), &model)?;
     let soak = Soak {
         binary,
         home: home.path().to_owned(),
     };
-    let parts = [
+    let phases = [
         soak.turns(options.turns)?,
         soak.long_session(options.entries)?,
         soak.reloads(options.reloads)?,
     ];
     let mut text = String::new();
-    for part in &parts {
-        part.describe(&mut text);
+    for phase in &phases {
+        phase.describe(&mut text);
     }
-    let growing: Vec<&str> = parts.iter().flat_map(Samples::growing).collect();
-    ensure!(growing.is_empty(), "{text}\ngrows: {}", growing.join(", "));
+    let growing: Vec<&str> = phases.iter().flat_map(Samples::growing).collect();
+    ensure!(
+        growing.is_empty(),
+        "{text}\ngrowing: {}",
+        growing.join(", ")
+    );
     writeln!(text, "\nnothing grows")?;
     Ok(text)
 }
 
-/// Sets up a home with a model, a project and the extension.
-fn prepare(home: &Path, address: &str) -> Result<()> {
-    let models = json!({"providers": {"soak": {
-        "baseUrl": format!("{address}/v1"), "api": "openai-completions", "apiKey": "k",
-        "models": [{
-            "id": "model", "name": "model", "reasoning": false, "input": ["text"],
-            "contextWindow": 1_000_000, "maxTokens": 8192,
-            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
-        }],
-    }}});
-    for folder in ["agent", "project", "home"] {
-        fs::create_dir_all(home.join(folder))?;
+fn prepare(home: &Path, model: &FakeModel) -> Result<()> {
+    for directory in ["agent", "project", "home"] {
+        fs::create_dir_all(home.join(directory))?;
     }
-    let models = models.to_string();
+    let models = model.models_json("soak", "model");
     File::create(home.join("agent/models.json"))?.write_all(models.as_bytes())?;
     Ok(File::create(home.join("reload.ts"))?.write_all(EXTENSION.as_bytes())?)
+}
+
+/// Replies with text, or with a call of `ls` when the prompt asks for a tool.
+fn reply(messages: &[serde_json::Value]) -> FakeReply {
+    let last = messages.last();
+    let wants_tool =
+        last.is_some_and(|last| last["role"] == "user" && last.to_string().contains("tool"));
+    FakeReply {
+        text: "A short reply, like many others in a day.",
+        tool_call: wants_tool.then(|| ("ls", json!({"path": "."}))),
+    }
 }
 
 struct Soak {
@@ -118,34 +119,34 @@ struct Soak {
 }
 
 impl Soak {
-    /// Many turns, every fourth with a tool, in sessions that follow each other.
+    /// Many turns in consecutive sessions; every fourth turn calls a tool.
     fn turns(&self, count: usize) -> Result<Samples> {
-        let mut pi = Pi::start(&self.binary, &self.home, &[])?;
+        let mut pi = RpcProcess::start(&self.binary, &self.home, &[])?;
         let mut samples = Samples::new("turns", Growth::None);
-        let sessions = count.div_ceil(TURNS_A_SESSION);
+        let sessions = count.div_ceil(TURNS_PER_SESSION);
         for session in 0..sessions {
-            for turn in 0..TURNS_A_SESSION.min(count - session * TURNS_A_SESSION) {
+            for turn in 0..TURNS_PER_SESSION.min(count - session * TURNS_PER_SESSION) {
                 pi.turn(turn)?;
             }
             pi.request(&json!({"type": "new_session"}))?;
-            if samples::is_due(session + 1, sessions, SAMPLES) {
-                samples.add((session + 1) * TURNS_A_SESSION, pi.sample()?);
+            if samples::is_due(session + 1, sessions, SAMPLES_PER_PHASE) {
+                samples.add((session + 1) * TURNS_PER_SESSION, pi.sample()?);
             }
         }
         pi.stop()?;
         Ok(samples)
     }
 
-    /// Turns on a session that is very long already.
+    /// Turns on a very long session.
     fn long_session(&self, entries: usize) -> Result<Samples> {
         let file = self.home.join("long.jsonl");
         write_session(&file, &self.home.join("project"), entries)?;
         let file = file.to_string_lossy().into_owned();
-        let mut pi = Pi::start(&self.binary, &self.home, &["--session", &file])?;
+        let mut pi = RpcProcess::start(&self.binary, &self.home, &["--session", &file])?;
         let mut samples = Samples::new("turns on a long session", Growth::Entries);
-        for turn in 0..TURNS_ON_LONG {
+        for turn in 0..LONG_SESSION_TURNS {
             pi.turn(turn)?;
-            if samples::is_due(turn + 1, TURNS_ON_LONG, SAMPLES) {
+            if samples::is_due(turn + 1, LONG_SESSION_TURNS, SAMPLES_PER_PHASE) {
                 samples.add(turn + 1, pi.sample()?);
             }
         }
@@ -153,15 +154,15 @@ impl Soak {
         Ok(samples)
     }
 
-    /// Reloads, each of which starts the extension anew.
+    /// Reloads, each of which restarts the extension.
     fn reloads(&self, count: usize) -> Result<Samples> {
         let extension = self.home.join("reload.ts").to_string_lossy().into_owned();
-        let mut pi = Pi::start(&self.binary, &self.home, &["--extension", &extension])?;
+        let mut pi = RpcProcess::start(&self.binary, &self.home, &["--extension", &extension])?;
         let mut samples = Samples::new("reloads", Growth::None);
         for reload in 0..count {
             pi.request(&json!({"type": "prompt", "message": "/again"}))?;
             pi.request(&json!({"type": "get_state"}))?;
-            if samples::is_due(reload + 1, count, SAMPLES) {
+            if samples::is_due(reload + 1, count, SAMPLES_PER_PHASE) {
                 samples.add(reload + 1, pi.sample()?);
             }
         }
@@ -170,7 +171,7 @@ impl Soak {
     }
 }
 
-/// Writes a session whose last entry is a compaction, so that little of it goes to the model.
+/// Writes a session that ends with a compaction, so that requests stay small.
 fn write_session(path: &Path, cwd: &Path, entries: usize) -> Result<()> {
     const TIME: &str = "2026-01-01T00:00:00.000Z";
     let mut file = BufWriter::new(File::create(path)?);
@@ -180,7 +181,7 @@ fn write_session(path: &Path, cwd: &Path, entries: usize) -> Result<()> {
     let mut parent = None;
     for number in 0..entries {
         let id = format!("{number:08x}");
-        let text = format!("message {number} of a conversation that went on for a very long time");
+        let text = format!("message {number} of a very long conversation");
         let message = if number % 2 == 0 {
             json!({"role": "user", "content": text, "timestamp": 1})
         } else {
@@ -192,7 +193,7 @@ fn write_session(path: &Path, cwd: &Path, entries: usize) -> Result<()> {
         parent = Some(id);
     }
     let last = json!({"type": "compaction", "id": "compacted", "parentId": parent, "timestamp": TIME,
-        "summary": "what was said", "firstKeptEntryId": "compacted", "tokensBefore": 1});
+        "summary": "summary of the conversation", "firstKeptEntryId": "compacted", "tokensBefore": 1});
     writeln!(file, "{last}")?;
     Ok(file.flush()?)
 }
@@ -204,15 +205,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_say_how_much() {
-        let options = Options::parse(&["--binary", "pi", "--turns", "5"]).unwrap();
+    fn options_set_the_amounts() {
+        let options = SoakOptions::parse(&["--binary", "pi", "--turns", "5"]).unwrap();
         assert_eq!(options.binary, Path::new("pi"));
         assert_eq!(
             (options.turns, options.entries, options.reloads),
             (5, 50_000, 1000)
         );
         for wrong in [&["--turns"][..], &["--turns", "x"], &["--else", "1"]] {
-            assert!(Options::parse(wrong).is_err(), "{wrong:?}");
+            assert!(SoakOptions::parse(wrong).is_err(), "{wrong:?}");
         }
     }
 }

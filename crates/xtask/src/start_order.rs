@@ -1,7 +1,7 @@
-//! `cargo xtask start-order`: which functions a start runs, for the linker to lay out side by side.
+//! `cargo xtask start-order`: lists the functions a start runs, for the linker to place next to each other.
 //!
-//! The profiles come from callgrind, one for each way to start. What more starts run comes first, so that
-//! the pieces every start needs lie at the beginning.
+//! The profiles come from callgrind, one per kind of start. Functions that more starts run come first, so that the
+//! code every start needs is contiguous.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,53 +10,51 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-/// The list, which the build script of `pi` hands to the linker.
+/// Passed to the linker by the build script of `pi`.
 const ORDER: &str = "../pi/start.order";
 
-/// The name of the program in the profiles; functions of libraries are not its to place.
+/// The binary in the profiles; functions of shared libraries cannot be placed.
 const PROGRAM: &str = "pi";
 
-/// Writes the list from profiles.
 pub(crate) fn run(profiles: &[&str]) -> Result<String> {
     if profiles.is_empty() {
         bail!(
-            "name the profiles to take the functions from\nhint: record one for each way to start: \
+            "`start-order` needs callgrind profiles\nhint: record one per kind of start: \
              valgrind --tool=callgrind --demangle=no --callgrind-out-file=FILE target/release/pi …, \
-             with a program that has its symbols (cargo rustc --release -p pi -- -C strip=none)"
+             with a binary that has symbols (cargo rustc --release -p pi -- -C strip=none)"
         );
     }
     let mut functions = Functions::default();
     for profile in profiles {
         let text = std::fs::read_to_string(profile)
-            .with_context(|| format!("cannot read the profile {profile}"))?;
+            .with_context(|| format!("cannot read profile {profile}"))?;
         functions.add(&text);
     }
     let names = functions.ordered();
     if names.is_empty() {
-        bail!("the profiles name no function of `{PROGRAM}`: was it stripped of its symbols?");
+        bail!("the profiles contain no function of `{PROGRAM}`: was the binary stripped?");
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(ORDER);
     std::fs::File::create(&path)
         .and_then(|mut file| writeln!(file, "{}", names.join("\n")))
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(format!(
-        "crates/pi/start.order names {} functions",
+        "crates/pi/start.order lists {} functions",
         names.len()
     ))
 }
 
-/// The functions that profiles name.
 #[derive(Debug, Default)]
 struct Functions {
-    /// In how many profiles each function is.
+    /// Number of profiles that contain each function.
     profiles: BTreeMap<String, usize>,
 }
 
 impl Functions {
-    /// Takes the functions of one profile.
+    /// Adds the functions of one profile.
     fn add(&mut self, profile: &str) {
-        let mut objects = Names::default();
-        let mut functions = Names::default();
+        let mut objects = CompressedNames::default();
+        let mut functions = CompressedNames::default();
         let mut is_ours = false;
         let mut run = BTreeSet::new();
         for line in profile.lines() {
@@ -71,7 +69,7 @@ impl Functions {
                 "cfn" => {
                     functions.resolve(value);
                 }
-                // A function that calls itself is told once for each level.
+                // A recursive function appears once per level.
                 "fn" => {
                     let name = functions.resolve(value);
                     let name = name.split('\'').next().unwrap_or(name);
@@ -87,7 +85,7 @@ impl Functions {
         }
     }
 
-    /// Returns the names in the order of the list.
+    /// Returns the names, those in most profiles first.
     fn ordered(self) -> Vec<String> {
         let mut names: Vec<_> = self.profiles.into_iter().collect();
         names.sort_by_key(|(_, profiles)| Reverse(*profiles));
@@ -95,16 +93,16 @@ impl Functions {
     }
 }
 
-/// Returns whether a name is one of a function; where there is none, profiles tell an address or a remark.
+/// Returns whether `name` is a symbol and not an address or a callgrind placeholder.
 fn is_symbol(name: &str) -> bool {
     !name.starts_with("0x") && !name.contains([' ', '?'])
 }
 
-/// Names that a profile tells once, with a number, and afterwards by the number: `(12) name`, `(12)`.
+/// Compressed names: a profile defines `(12) name` once and then refers to it as `(12)`.
 #[derive(Debug, Default)]
-struct Names<'profile>(HashMap<&'profile str, &'profile str>);
+struct CompressedNames<'profile>(HashMap<&'profile str, &'profile str>);
 
-impl<'profile> Names<'profile> {
+impl<'profile> CompressedNames<'profile> {
     fn resolve(&mut self, text: &'profile str) -> &'profile str {
         let numbered = text.strip_prefix('(').and_then(|text| text.split_once(')'));
         let Some((number, name)) = numbered else {
@@ -145,7 +143,7 @@ fn=(5) (below main)
 ";
 
     #[test]
-    fn the_program_s_own_functions_are_taken_and_what_more_starts_run_leads() {
+    fn functions_of_the_binary_are_sorted_by_number_of_profiles() {
         let mut functions = Functions::default();
         functions.add("ob=(9) /build/pi\nfn=(4) _ZN2pi5helloE\n");
         functions.add(START);

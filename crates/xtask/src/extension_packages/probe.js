@@ -1,4 +1,4 @@
-// Writes down what is registered once the session has begun, where PROBE_RESULT says.
+// Writes the registered tools, commands and providers to the file PROBE_RESULT at session start.
 import { writeFileSync } from "node:fs";
 
 export default function (pi) {

@@ -1,79 +1,80 @@
-//! The table of what was found.
+//! The compatibility page.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::run::{Outcome, Registered};
+use super::run::{LoadOutcome, Registrations};
 
-/// What is known of one package.
-pub(super) struct Row {
+pub(super) struct PackageRow {
     package: String,
     version: String,
-    ours: Option<Outcome>,
-    reference: Option<Outcome>,
-    why_not: String,
+    ours: Option<LoadOutcome>,
+    reference: Option<LoadOutcome>,
+    install_error: String,
 }
 
-impl Row {
-    /// A package npm cannot install.
+impl PackageRow {
+    /// Row for a package that npm cannot install.
     pub(super) fn not_installed(package: &str, error: &anyhow::Error) -> Self {
         Self {
             package: package.to_owned(),
             version: String::new(),
             ours: None,
             reference: None,
-            why_not: format!("{error:#}"),
+            install_error: format!("{error:#}"),
         }
     }
 
-    /// A package that was tried.
-    pub(super) fn tried(
+    /// Row for a package that was loaded, or failed to load.
+    pub(super) fn loaded(
         package: &str,
-        folder: &Path,
-        ours: Outcome,
-        reference: Option<Outcome>,
+        directory: &Path,
+        ours: LoadOutcome,
+        reference: Option<LoadOutcome>,
     ) -> Self {
-        let manifest = std::fs::read_to_string(folder.join("package.json")).unwrap_or_default();
+        let manifest = std::fs::read_to_string(directory.join("package.json")).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap_or_default();
         Self {
             package: package.to_owned(),
             version: manifest["version"].as_str().unwrap_or_default().to_owned(),
             ours: Some(ours),
             reference,
-            why_not: String::new(),
+            install_error: String::new(),
         }
     }
 
     fn verdict(&self) -> String {
         match (&self.ours, &self.reference) {
-            (None, _) => format!("not installed: {}", self.why_not),
-            (Some(Outcome::Loaded(ours)), Some(Outcome::Loaded(theirs))) if ours == theirs => {
+            (None, _) => format!("not installed: {}", self.install_error),
+            (Some(LoadOutcome::Loaded(ours)), Some(LoadOutcome::Loaded(theirs)))
+                if ours == theirs =>
+            {
                 "same".to_owned()
             }
-            (Some(Outcome::Loaded(ours)), Some(Outcome::Loaded(theirs))) => {
+            (Some(LoadOutcome::Loaded(ours)), Some(LoadOutcome::Loaded(theirs))) => {
                 format!("differs: {}", difference(ours, theirs))
             }
-            (Some(Outcome::Loaded(_)), Some(Outcome::Failed(why))) => {
-                format!("loads here only; there: {why}")
+            (Some(LoadOutcome::Loaded(_)), Some(LoadOutcome::Failed(reason))) => {
+                format!("loads only in pi; TypeScript pi: {reason}")
             }
-            (Some(Outcome::Loaded(_)), None) => "loads".to_owned(),
-            (Some(Outcome::Failed(why)), Some(Outcome::Failed(there))) => {
-                format!("fails in both: {why}; there: {there}")
+            (Some(LoadOutcome::Loaded(_)), None) => "loads".to_owned(),
+            (Some(LoadOutcome::Failed(reason)), Some(LoadOutcome::Failed(there))) => {
+                format!("fails in both: {reason}; TypeScript pi: {there}")
             }
-            (Some(Outcome::Failed(why)), _) => format!("fails: {why}"),
+            (Some(LoadOutcome::Failed(reason)), _) => format!("fails: {reason}"),
         }
     }
 
     fn registered(&self) -> String {
         match &self.ours {
-            Some(Outcome::Loaded(found)) => listed(found),
-            Some(Outcome::Failed(_)) | None => String::new(),
+            Some(LoadOutcome::Loaded(found)) => listed(found),
+            Some(LoadOutcome::Failed(_)) | None => String::new(),
         }
     }
 }
 
-fn parts(found: &Registered) -> [(&'static str, &BTreeSet<String>); 4] {
+fn parts(found: &Registrations) -> [(&'static str, &BTreeSet<String>); 4] {
     [
         ("tools", &found.tools),
         ("commands", &found.commands),
@@ -82,7 +83,7 @@ fn parts(found: &Registered) -> [(&'static str, &BTreeSet<String>); 4] {
     ]
 }
 
-fn listed(found: &Registered) -> String {
+fn listed(found: &Registrations) -> String {
     let parts = parts(found).into_iter();
     let parts = parts.filter(|(_, names)| !names.is_empty());
     let parts: Vec<String> = parts
@@ -94,26 +95,27 @@ fn listed(found: &Registered) -> String {
     parts.join("; ")
 }
 
-fn difference(ours: &Registered, theirs: &Registered) -> String {
-    let mut said = Vec::new();
+fn difference(ours: &Registrations, theirs: &Registrations) -> String {
+    let mut differences = Vec::new();
     for ((kind, ours), (_, theirs)) in parts(ours).into_iter().zip(parts(theirs)) {
         for name in theirs.difference(ours) {
-            said.push(format!("{kind} lack {name}"));
+            differences.push(format!("{kind}: {name} missing"));
         }
         for name in ours.difference(theirs) {
-            said.push(format!("{kind} have {name} besides"));
+            differences.push(format!("{kind}: {name} added"));
         }
     }
-    said.join(", ")
+    differences.join(", ")
 }
 
-/// Writes the page.
-pub(super) fn table(rows: &[Row]) -> String {
+pub(super) fn table(rows: &[PackageRow]) -> String {
     let mut page = String::from(
-        "# Extension packages that were tried\n\n\
-         Written by `cargo xtask extension-packages`: each package is installed with its dependencies, and loaded by this\n\
-         program and by the TypeScript pi. *same* means that tools, commands, flags and providers are the same in both.\n\n\
-         | Package | Version | Compared | Registers |\n|---|---|---|---|\n",
+        "# Extension compatibility\n\n\
+         Third-party extension packages, installed and loaded in pi and in the TypeScript pi. *same* means that both\n\
+         register the same tools, commands, flags and providers. Try one yourself:\n\n\
+         ```sh\npi install npm:PACKAGE\n```\n\n\
+         Generated by `cargo xtask extension-packages`.\n\n\
+         | Package | Version | Result | Registers |\n|---|---|---|---|\n",
     );
     for row in rows {
         let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
@@ -136,18 +138,18 @@ mod tests {
 
     use super::*;
 
-    fn loaded(tools: &[&str], commands: &[&str]) -> Outcome {
+    fn loaded(tools: &[&str], commands: &[&str]) -> LoadOutcome {
         let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        Outcome::Loaded(Registered {
+        LoadOutcome::Loaded(Registrations {
             tools: set(tools),
             commands: set(commands),
-            ..Registered::default()
+            ..Registrations::default()
         })
     }
 
     #[test]
-    fn a_row_says_what_differs() {
-        let row = |ours, theirs| Row::tried("p", Path::new("/nowhere"), ours, Some(theirs));
+    fn a_row_lists_the_differences() {
+        let row = |ours, theirs| PackageRow::loaded("p", Path::new("/nowhere"), ours, Some(theirs));
         let same = row(loaded(&["a"], &["b"]), loaded(&["a"], &["b"]));
         assert_eq!(
             (same.verdict(), same.registered()),
@@ -156,9 +158,9 @@ mod tests {
         let other = row(loaded(&["a", "c"], &[]), loaded(&["a"], &["b"]));
         assert_eq!(
             other.verdict(),
-            "differs: tools have c besides, commands lack b"
+            "differs: tools: c added, commands: b missing"
         );
-        let failed = row(Outcome::Failed("why".into()), loaded(&[], &[]));
-        assert_eq!(failed.verdict(), "fails: why");
+        let failed = row(LoadOutcome::Failed("reason".into()), loaded(&[], &[]));
+        assert_eq!(failed.verdict(), "fails: reason");
     }
 }

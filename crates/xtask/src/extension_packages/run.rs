@@ -1,4 +1,4 @@
-//! One program with one package: does it load, and what is registered then that was not before.
+//! Starts a program with a package and records what the package registers.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -12,16 +12,15 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 const PROBE: &str = include_str!("probe.js");
-/// More than any start takes.
-const PATIENCE: Duration = Duration::from_secs(90);
-/// More than any end takes, unless an extension keeps the program.
-const TIME_TO_END: Duration = Duration::from_secs(20);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// Longer than any start takes.
+const START_TIMEOUT: Duration = Duration::from_secs(90);
+/// Longer than any exit takes, unless an extension keeps the program running.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What is registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(super) struct Registered {
+pub(super) struct Registrations {
     pub(super) tools: BTreeSet<String>,
     pub(super) commands: BTreeSet<String>,
     pub(super) providers: BTreeSet<String>,
@@ -29,23 +28,22 @@ pub(super) struct Registered {
     pub(super) flags: BTreeSet<String>,
 }
 
-/// What came of a start.
 #[derive(Debug, Clone)]
-pub(super) enum Outcome {
-    Loaded(Registered),
+pub(super) enum LoadOutcome {
+    Loaded(Registrations),
     Failed(String),
 }
 
-/// A program that is tried.
-pub(super) struct Program {
+/// The program that loads the packages.
+pub(super) struct CheckedProgram {
     path: PathBuf,
     home: PathBuf,
-    /// What is there without any package.
-    bare: Registered,
+    /// Registrations without any package.
+    baseline: Registrations,
 }
 
-impl Program {
-    /// Finds out what the program registers by itself.
+impl CheckedProgram {
+    /// Starts the program without a package to record its own registrations.
     pub(super) fn new(name: &str, path: &Path, work: &Path) -> Result<Self> {
         let home = work.join(name);
         std::fs::create_dir_all(home.join("project"))?;
@@ -53,35 +51,35 @@ impl Program {
         let mut program = Self {
             path: path.to_owned(),
             home,
-            bare: Registered::default(),
+            baseline: Registrations::default(),
         };
         match program.start(None)? {
-            Outcome::Loaded(bare) => program.bare = bare,
-            Outcome::Failed(why) => {
-                anyhow::bail!("{} does not start: {why}", program.path.display())
+            LoadOutcome::Loaded(baseline) => program.baseline = baseline,
+            LoadOutcome::Failed(reason) => {
+                anyhow::bail!("{} does not start: {reason}", program.path.display())
             }
         }
         Ok(program)
     }
 
     /// Starts the program with a package.
-    pub(super) fn try_package(&self, folder: &Path) -> Result<Outcome> {
-        let outcome = self.start(Some(folder))?;
-        let Outcome::Loaded(mut found) = outcome else {
+    pub(super) fn load_package(&self, directory: &Path) -> Result<LoadOutcome> {
+        let outcome = self.start(Some(directory))?;
+        let LoadOutcome::Loaded(mut found) = outcome else {
             return Ok(outcome);
         };
-        for (found, bare) in [
-            (&mut found.tools, &self.bare.tools),
-            (&mut found.commands, &self.bare.commands),
-            (&mut found.providers, &self.bare.providers),
+        for (found, baseline) in [
+            (&mut found.tools, &self.baseline.tools),
+            (&mut found.commands, &self.baseline.commands),
+            (&mut found.providers, &self.baseline.providers),
         ] {
-            found.retain(|name| !bare.contains(name));
+            found.retain(|name| !baseline.contains(name));
         }
-        Ok(Outcome::Loaded(found))
+        Ok(LoadOutcome::Loaded(found))
     }
 
-    fn start(&self, package: Option<&Path>) -> Result<Outcome> {
-        // A fresh agent folder each time: what a package stores is not the next one's concern.
+    fn start(&self, package: Option<&Path>) -> Result<LoadOutcome> {
+        // A fresh agent directory each time, so that packages do not see each other's files.
         let agent = self.home.join("agent");
         if agent.exists() {
             std::fs::remove_dir_all(&agent)?;
@@ -94,19 +92,19 @@ impl Program {
         let mut rpc = self.command(package);
         rpc.args(["--mode", "rpc"]).env("PROBE_RESULT", &result);
         let (code, _, errors) = self.run_until(rpc, &result)?;
-        // A program that ends with an error has refused an extension; one that is kept from ending by what an
-        // extension still does has not.
+        // An exit code other than 0 means that the extension was rejected; a program that an extension keeps running
+        // (no exit code) loaded it.
         if !result.exists() || code.is_some_and(|code| code != 0) {
             let first = errors.lines().find(|line| !line.trim().is_empty());
-            return Ok(Outcome::Failed(without_folders(
-                first.unwrap_or("nothing was said"),
+            return Ok(LoadOutcome::Failed(without_install_path(
+                first.unwrap_or("no error message"),
             )));
         }
         let text = std::fs::read_to_string(&result)?;
-        Ok(Outcome::Loaded(serde_json::from_str(&text)?))
+        Ok(LoadOutcome::Loaded(serde_json::from_str(&text)?))
     }
 
-    /// Returns the flags the program's help lists with a package.
+    /// Returns the flags that `--help` lists only with the package.
     pub(super) fn listed_flags(&self, package: &Path) -> Result<BTreeSet<String>> {
         let help = |package| -> Result<BTreeSet<String>> {
             let mut command = self.command(package);
@@ -114,12 +112,15 @@ impl Program {
             let (_, help, _) = self.run_until(command, &self.home.join("never"))?;
             Ok(flags(&help))
         };
-        let bare = help(None)?;
-        Ok(help(Some(package))?.difference(&bare).cloned().collect())
+        let baseline = help(None)?;
+        Ok(help(Some(package))?
+            .difference(&baseline)
+            .cloned()
+            .collect())
     }
 
-    /// Returns those of the flags the program takes with a package: it names the others when it is given all.
-    pub(super) fn taken_flags(
+    /// Returns the flags that the program accepts with a package: passed all of them, it reports the unknown ones.
+    pub(super) fn accepted_flags(
         &self,
         package: &Path,
         flags: &BTreeSet<String>,
@@ -136,8 +137,8 @@ impl Program {
         command.args(flags.iter().map(|name| format!("--{name}")));
         let (_, _, errors) = self.run_until(command, &result)?;
         let is_unknown = |name: &String| errors.contains(&format!("unknown option --{name}:"));
-        let taken = flags.iter().filter(|name| !is_unknown(name));
-        Ok(taken.cloned().collect())
+        let accepted = flags.iter().filter(|name| !is_unknown(name));
+        Ok(accepted.cloned().collect())
     }
 
     fn command(&self, package: Option<&Path>) -> Command {
@@ -157,18 +158,18 @@ impl Program {
         command
     }
 
-    /// Returns where programs are looked for: a Node that stands beside the program is the one it was installed with.
+    /// Returns `PATH` with the directory of the program first: a Node in it is the one it was installed with.
     fn search_path(&self) -> OsString {
         let mut path = OsString::new();
-        if let Some(folder) = self.path.parent() {
-            path.push(folder);
+        if let Some(directory) = self.path.parent() {
+            path.push(directory);
             path.push(":");
         }
         path.push(std::env::var_os("PATH").unwrap_or_default());
         path
     }
 
-    /// Runs a command until it ends by itself, or until the file appears; then its input is closed.
+    /// Runs a command until it exits. Closes its stdin when `file` appears.
     fn run_until(
         &self,
         mut command: Command,
@@ -180,23 +181,23 @@ impl Program {
             .stdout(File::create(&output)?)
             .stderr(File::create(&errors)?)
             .spawn()
-            .with_context(|| format!("{} cannot be run", self.path.display()))?;
+            .with_context(|| format!("cannot run {}", self.path.display()))?;
         let mut input = child.stdin.take();
-        let mut limit = Instant::now() + PATIENCE;
+        let mut limit = Instant::now() + START_TIMEOUT;
         let code = loop {
             if let Some(status) = child.try_wait()? {
                 break status.code();
             }
             if input.is_some() && file.exists() {
                 drop(input.take());
-                limit = limit.min(Instant::now() + TIME_TO_END);
+                limit = limit.min(Instant::now() + EXIT_TIMEOUT);
             }
             if Instant::now() > limit {
                 child.kill()?;
                 child.wait()?;
                 break None;
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         };
         let read = |path: &Path| -> Result<String> {
             Ok(String::from_utf8_lossy(&std::fs::read(path)?).into_owned())
@@ -205,8 +206,8 @@ impl Program {
     }
 }
 
-/// Leaves out where packages were installed, which is nobody's concern.
-fn without_folders(text: &str) -> String {
+/// Shortens paths to the part inside the package.
+fn without_install_path(text: &str) -> String {
     let words = text
         .split(' ')
         .map(|word| match word.rsplit_once("/node_modules/") {
@@ -217,7 +218,7 @@ fn without_folders(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the flags a help lists: lines that begin with one.
+/// Returns the flags in the lines of a help text that start with one.
 fn flags(help: &str) -> BTreeSet<String> {
     help.lines()
         .map(str::trim_start)
@@ -238,15 +239,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_named_from_their_package_on() {
-        let said = "error: /x/node_modules/a/node_modules/@b/c/index.ts: it fails";
-        assert_eq!(without_folders(said), "error: @b/c/index.ts: it fails");
-        let quoted = r#"error: "/x/node_modules/a/index.ts": it fails"#;
-        assert_eq!(without_folders(quoted), r#"error: "a/index.ts": it fails"#);
+    fn paths_start_at_the_package() {
+        let message = "error: /x/node_modules/a/node_modules/@b/c/index.ts: failure";
+        assert_eq!(
+            without_install_path(message),
+            "error: @b/c/index.ts: failure"
+        );
+        let quoted = r#"error: "/x/node_modules/a/index.ts": failure"#;
+        assert_eq!(
+            without_install_path(quoted),
+            r#"error: "a/index.ts": failure"#
+        );
     }
 
     #[test]
-    fn flags_are_the_words_at_the_beginning_of_lines() {
+    fn flags_are_taken_from_lines_that_start_with_one() {
         let help = "Usage: pi --x\n\n  -p, --print   Prints\n      --plan[=on]  Plans --first\n";
         let names: Vec<String> = flags(help).into_iter().collect();
         assert_eq!(names, ["first", "plan", "print"]);

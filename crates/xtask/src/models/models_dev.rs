@@ -1,15 +1,14 @@
 //! Updates the catalog from a models.dev document: an object of providers, each with its models.
 //!
-//! The document is asked for what it knows: name, thinking, inputs, prices, window and answer
-//! limit, of models that can call tools and are not deprecated. What it does not know comes from
-//! the catalog in place:
+//! The document provides name, reasoning, inputs, prices, context window and output limit of models that can call
+//! tools and are not deprecated. The rest comes from the existing catalog:
 //!
-//! * a known id keeps its API, base URL, compat, thinking levels, input limits, cache lifetimes
+//! * a known ID keeps its API, base URL, compat, thinking levels, input limits, cache lifetimes
 //!   and headers;
-//! * a new id takes the API its SDK package stands for, if its provider speaks it already, else
-//!   the one most of the provider's models use; and with it the base URL and whatever compat flags,
-//!   headers and input limits all models of that provider and API share;
-//! * providers the document does not have stay as they are, ids it no longer has are dropped.
+//! * a new ID takes the API of its SDK package if its provider already uses that API, else the most common API of
+//!   the provider, with the base URL and the compat flags, headers and input limits that all models of that provider
+//!   and API share;
+//! * providers missing from the document are unchanged, IDs missing from it are dropped.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +19,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Catalog;
-use super::record::Record;
+use super::record::ModelRecord;
 
-/// Our provider ids that the document spells otherwise.
+/// Our provider IDs that differ from the document's.
 const RENAMED: [(&str, &str); 7] = [
     ("azure-openai-responses", "azure"),
     ("fireworks", "fireworks-ai"),
@@ -33,7 +32,7 @@ const RENAMED: [(&str, &str); 7] = [
     ("zai-coding-cn", "zhipuai-coding-plan"),
 ];
 
-/// The API behind an SDK package the document names.
+/// The API of each SDK package in the document.
 const PACKAGES: [(&str, &str); 9] = [
     ("@ai-sdk/amazon-bedrock", api::BEDROCK_CONVERSE_STREAM),
     ("@ai-sdk/anthropic", api::ANTHROPIC_MESSAGES),
@@ -46,20 +45,20 @@ const PACKAGES: [(&str, &str); 9] = [
     ("@openrouter/ai-sdk-provider", api::OPENAI_COMPLETIONS),
 ];
 
-/// Taken for a window or an answer limit the document leaves open.
+/// Context window or output limit if the document has none.
 const UNKNOWN_LIMIT: u64 = 4096;
 
-/// Where the price of long prompts begins when the document only says "over 200k".
+/// Threshold of the long-prompt price where the document only has `context_over_200k`.
 const LONG_PROMPT: u64 = 200_000;
 
 #[derive(Deserialize)]
-struct Provider {
+struct DevProvider {
     npm: Option<String>,
     models: BTreeMap<String, Value>,
 }
 
 #[derive(Deserialize)]
-struct Model {
+struct DevModel {
     name: Option<String>,
     #[serde(default)]
     tool_call: bool,
@@ -69,7 +68,7 @@ struct Model {
     #[serde(default)]
     modalities: Modalities,
     #[serde(default)]
-    cost: Cost,
+    cost: DevCost,
     #[serde(default)]
     limit: Limit,
     provider: Option<ModelProvider>,
@@ -82,7 +81,7 @@ struct Modalities {
 }
 
 #[derive(Deserialize, Default)]
-struct Cost {
+struct DevCost {
     #[serde(flatten)]
     rates: Rates,
     #[serde(default)]
@@ -127,7 +126,7 @@ struct ModelProvider {
     npm: Option<String>,
 }
 
-/// Returns the catalog with the document's facts laid over it.
+/// Returns the catalog updated with the fields of the document.
 pub(super) fn update(mut catalog: Catalog, document: &Value) -> Result<Catalog> {
     let providers = document
         .as_object()
@@ -140,36 +139,39 @@ pub(super) fn update(mut catalog: Catalog, document: &Value) -> Result<Catalog> 
         let Some(provider) = providers.get(theirs) else {
             continue;
         };
-        let provider = Provider::deserialize(provider)
+        let provider = DevProvider::deserialize(provider)
             .with_context(|| format!("`{theirs}` is not a provider"))?;
         *records = update_provider(records, &provider).with_context(|| format!("`{theirs}`"))?;
     }
     Ok(catalog)
 }
 
-fn update_provider(current: &[Record], provider: &Provider) -> Result<Vec<Record>> {
+fn update_provider(current: &[ModelRecord], provider: &DevProvider) -> Result<Vec<ModelRecord>> {
     let mut updated = Vec::new();
     for (id, model) in &provider.models {
-        let model = Model::deserialize(model).with_context(|| format!("`{id}` is not a model"))?;
+        let model =
+            DevModel::deserialize(model).with_context(|| format!("`{id}` is not a model"))?;
         if !model.tool_call || model.status.as_deref() == Some("deprecated") {
             continue;
         }
         let known = current.iter().find(|record| record.text("id") == id);
         let base = match known {
             Some(record) => record.fields().clone(),
-            None => shared_facts(current, api_of(current, provider, &model), &model),
+            None => shared_fields(current, api_of(current, provider, &model), &model),
         };
-        updated.push(Record::new(Value::Object(lay_over(base, id, &model)))?);
+        updated.push(ModelRecord::new(Value::Object(merge_fields(
+            base, id, &model,
+        )))?);
     }
     updated.sort_by(|left, right| left.sort_key().cmp(&right.sort_key()));
     Ok(updated)
 }
 
-/// Picks the API of a model the catalog does not know.
-fn api_of<'a>(current: &'a [Record], provider: &Provider, model: &Model) -> &'a str {
+/// Chooses the API of a model that is not in the catalog.
+fn api_of<'a>(current: &'a [ModelRecord], provider: &DevProvider, model: &DevModel) -> &'a str {
     let package = model.provider.as_ref().and_then(|own| own.npm.as_deref());
     let package = package.or(provider.npm.as_deref());
-    let stands_for = PACKAGES
+    let package_api = PACKAGES
         .iter()
         .find(|(name, _)| Some(*name) == package)
         .map(|(_, api)| *api);
@@ -177,7 +179,7 @@ fn api_of<'a>(current: &'a [Record], provider: &Provider, model: &Model) -> &'a 
     for record in current {
         *uses.entry(record.text("api")).or_default() += 1;
     }
-    if let Some((api, _)) = uses.iter().find(|(api, _)| Some(**api) == stands_for) {
+    if let Some((api, _)) = uses.iter().find(|(api, _)| Some(**api) == package_api) {
         return api;
     }
     uses.into_iter()
@@ -185,12 +187,12 @@ fn api_of<'a>(current: &'a [Record], provider: &Provider, model: &Model) -> &'a 
         .map_or("", |(api, _)| api)
 }
 
-/// Returns what every model of the API has in common, as far as it can hold for a new one.
-fn shared_facts(current: &[Record], api: &str, model: &Model) -> JsonObject {
+/// Returns the fields that all models of the API share and that can apply to a new one.
+fn shared_fields(current: &[ModelRecord], api: &str, model: &DevModel) -> JsonObject {
     let siblings: Vec<&JsonObject> = current
         .iter()
         .filter(|record| record.text("api") == api)
-        .map(Record::fields)
+        .map(ModelRecord::fields)
         .collect();
     let mut facts = JsonObject::new();
     facts.insert("api".to_owned(), api.into());
@@ -233,14 +235,14 @@ fn accepts_images(fields: &JsonObject) -> bool {
         .is_some_and(|input| input.iter().any(|kind| kind == "image"))
 }
 
-impl Model {
+impl DevModel {
     fn accepts_images(&self) -> bool {
         self.modalities.input.iter().any(|kind| kind == "image")
     }
 }
 
-/// Writes the document's facts into a record.
-fn lay_over(mut fields: JsonObject, id: &str, model: &Model) -> JsonObject {
+/// Writes the fields of the document into a record.
+fn merge_fields(mut fields: JsonObject, id: &str, model: &DevModel) -> JsonObject {
     let input: &[&str] = if model.accepts_images() {
         &["text", "image"]
     } else {
@@ -262,7 +264,7 @@ fn lay_over(mut fields: JsonObject, id: &str, model: &Model) -> JsonObject {
     fields
 }
 
-impl Cost {
+impl DevCost {
     fn to_record(&self) -> Value {
         let mut tiers: Vec<Value> = self
             .tiers

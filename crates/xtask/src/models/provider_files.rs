@@ -1,19 +1,18 @@
-//! Reads a folder with a file per provider: an object of APIs, each an object of ids, each a
-//! record; `.manifest.json` beside them says when they were made.
+//! Reads a directory with one file per provider (API -> ID -> record); `.manifest.json` has the generation time.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use super::record::Record;
-use super::{Catalog, Source, json_files, read_json};
+use super::record::ModelRecord;
+use super::{Catalog, CatalogSource, json_files, read_json};
 
 const MANIFEST: &str = ".manifest.json";
 
-pub(super) fn read(folder: &Path) -> Result<Source> {
+pub(super) fn read(directory: &Path) -> Result<CatalogSource> {
     let mut catalog = Catalog::new();
-    for (provider, path) in json_files(folder)? {
+    for (provider, path) in json_files(directory)? {
         let records = read_provider(&provider, read_json(&path)?)
             .with_context(|| format!("in {}", path.display()))?;
         catalog.insert(provider, records);
@@ -21,16 +20,16 @@ pub(super) fn read(folder: &Path) -> Result<Source> {
     ensure!(
         !catalog.is_empty(),
         "{} has no provider files",
-        folder.display()
+        directory.display()
     );
-    Ok(Source {
+    Ok(CatalogSource {
         catalog,
-        generated_at: read_date(folder)?,
+        generated_at: read_date(directory)?,
     })
 }
 
-fn read_date(folder: &Path) -> Result<Option<String>> {
-    let path = folder.join(MANIFEST);
+fn read_date(directory: &Path) -> Result<Option<String>> {
+    let path = directory.join(MANIFEST);
     if !path.is_file() {
         return Ok(None);
     }
@@ -41,7 +40,7 @@ fn read_date(folder: &Path) -> Result<Option<String>> {
         .map(str::to_owned))
 }
 
-fn read_provider(provider: &str, document: Value) -> Result<Vec<Record>> {
+fn read_provider(provider: &str, document: Value) -> Result<Vec<ModelRecord>> {
     let Value::Object(apis) = document else {
         bail!("the file is not an object of APIs");
     };
@@ -54,12 +53,12 @@ fn read_provider(provider: &str, document: Value) -> Result<Vec<Record>> {
             let claimed = model.get("provider").and_then(Value::as_str);
             ensure!(
                 claimed == Some(provider),
-                "`{id}` names another provider than its file"
+                "the provider of `{id}` does not match its file"
             );
-            let record = Record::new(model)?;
+            let record = ModelRecord::new(model)?;
             ensure!(
                 record.sort_key() == (api.as_str(), id.as_str()),
-                "`{api}` / `{id}` is filed under another name than its own"
+                "the API or ID of `{api}` / `{id}` does not match its key"
             );
             records.push(record);
         }

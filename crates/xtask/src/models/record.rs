@@ -1,22 +1,21 @@
-//! One catalog record, and how records are written down.
+//! A catalog record and its serialized form.
 
 use anyhow::{Context as _, Result, ensure};
 use pi_ai::Model;
 use pi_ai::json::JsonObject;
 use serde_json::Value;
 
-/// The facts of one model, without its provider, which the file names.
+/// The fields of one model, without its provider, which is the file name.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Record(JsonObject);
+pub(super) struct ModelRecord(JsonObject);
 
-impl Record {
-    /// Takes a record as a source gives it.
+impl ModelRecord {
     pub(super) fn new(value: Value) -> Result<Self> {
         let Value::Object(mut fields) = value else {
             anyhow::bail!("a model is not an object: {value}");
         };
         fields.shift_remove("provider");
-        drop_foreign_identity(&mut fields);
+        drop_vendor_identity(&mut fields);
         fields.sort_keys();
         for value in fields.values_mut() {
             value.sort_all_objects();
@@ -35,23 +34,22 @@ impl Record {
         &self.0
     }
 
-    /// Returns what records are sorted by.
     pub(super) fn sort_key(&self) -> (&str, &str) {
         (self.text("api"), self.text("id"))
     }
 
-    /// Refuses what pi-ai could not read or reach.
+    /// Rejects records that pi-ai cannot parse or reach.
     fn validate(&self, provider: &str) -> Result<()> {
         let mut fields = self.0.clone();
         fields.insert("provider".to_owned(), provider.into());
         let model: Model = serde_json::from_value(Value::Object(fields))?;
-        ensure!(!model.id.is_empty(), "the id is empty");
+        ensure!(!model.id.is_empty(), "the ID is empty");
         ensure!(
             pi_ai::api::ALL.contains(&model.api.as_str()),
-            "no API is called `{}`",
+            "unknown API `{}`",
             model.api
         );
-        // Azure's address is the user's own.
+        // Azure's base URL is set by the user.
         ensure!(
             model.base_url.is_empty() || model.base_url.starts_with("https://"),
             "`{}` is not a base URL",
@@ -61,8 +59,8 @@ impl Record {
     }
 }
 
-/// Drops headers with which a request would pass for another vendor's client: we sign our own name.
-fn drop_foreign_identity(fields: &mut JsonObject) {
+/// Drops headers that would impersonate another vendor's client.
+fn drop_vendor_identity(fields: &mut JsonObject) {
     let Some(Value::Object(headers)) = fields.get_mut("headers") else {
         return;
     };
@@ -72,8 +70,8 @@ fn drop_foreign_identity(fields: &mut JsonObject) {
     }
 }
 
-/// Writes the records of a provider, one a line.
-pub(super) fn render(provider: &str, records: &[Record]) -> Result<String> {
+/// Serializes the records of a provider, one per line.
+pub(super) fn render(provider: &str, records: &[ModelRecord]) -> Result<String> {
     let mut lines = Vec::with_capacity(records.len());
     for record in records {
         record

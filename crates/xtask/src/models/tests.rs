@@ -4,8 +4,8 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn write(folder: &Path, name: &str, value: &Value) {
-    write_file(&folder.join(name), &value.to_string()).unwrap();
+fn write(directory: &Path, name: &str, value: &Value) {
+    write_file(&directory.join(name), &value.to_string()).unwrap();
 }
 
 fn record(id: &str, api: &str, fields: Value) -> Value {
@@ -52,15 +52,15 @@ fn provider_files() -> TempDir {
     folder
 }
 
-fn options(from: &Path, generated_at: Option<&str>) -> Options {
-    Options {
+fn options(from: &Path, generated_at: Option<&str>) -> ModelsOptions {
+    ModelsOptions {
         from: from.to_owned(),
         generated_at: generated_at.map(str::to_owned),
     }
 }
 
 #[test]
-fn provider_files_become_sorted_lines_without_foreign_identity() {
+fn provider_files_become_sorted_lines_without_vendor_identity() {
     let (source, data) = (provider_files(), TempDir::new().unwrap());
     let report = generate(&options(source.path(), None), data.path()).unwrap();
     assert_eq!(
@@ -82,7 +82,7 @@ fn provider_files_become_sorted_lines_without_foreign_identity() {
 }
 
 #[test]
-fn a_models_dev_update_keeps_what_the_document_does_not_know() {
+fn a_models_dev_update_keeps_fields_missing_from_the_document() {
     let (source, data) = (provider_files(), TempDir::new().unwrap());
     generate(&options(source.path(), None), data.path()).unwrap();
     let document = json!({
@@ -128,7 +128,7 @@ fn a_models_dev_update_keeps_what_the_document_does_not_know() {
 }
 
 #[test]
-fn bad_sources_are_refused_by_name() {
+fn invalid_sources_are_rejected() {
     let folder = TempDir::new().unwrap();
     let data = TempDir::new().unwrap();
     let message = |value: &Value| {
@@ -139,7 +139,7 @@ fn bad_sources_are_refused_by_name() {
     let unknown_api = record("alpha", "telepathy", json!({}));
     let text = message(&json!({"telepathy": {"alpha": unknown_api}}));
     assert!(
-        text.contains("acme/alpha: no API is called `telepathy`"),
+        text.contains("acme/alpha: unknown API `telepathy`"),
         "{text}"
     );
     let local = record(
@@ -150,27 +150,30 @@ fn bad_sources_are_refused_by_name() {
     let text = message(&json!({"openai-completions": {"alpha": local}}));
     assert!(text.contains("`file:///tmp` is not a base URL"), "{text}");
     let text = message(&json!({"openai-completions": {"other": record("alpha", "x", json!({}))}}));
-    assert!(text.contains("under another name"), "{text}");
+    assert!(text.contains("does not match its key"), "{text}");
     assert!(!data.path().join("models").exists());
 }
 
 #[test]
-fn the_command_line_names_what_is_wrong() {
+fn invalid_arguments_are_explained() {
     assert_eq!(
-        Options::parse(&["--from", "folder"]).unwrap(),
-        options(Path::new("folder"), None)
+        ModelsOptions::parse(&["--from", "directory"]).unwrap(),
+        options(Path::new("directory"), None)
     );
     for (arguments, message) in [
         (&[][..], "`models` needs `--from PATH`"),
         (&["--from"][..], "`--from` needs a value"),
-        (&["--form", "x"][..], "`models` does not know `--form`"),
+        (&["--form", "x"][..], "`models` has no option `--form`"),
     ] {
-        assert_eq!(Options::parse(arguments).unwrap_err().to_string(), message);
+        assert_eq!(
+            ModelsOptions::parse(arguments).unwrap_err().to_string(),
+            message
+        );
     }
 }
 
 #[test]
-fn the_catalog_in_place_is_what_the_generator_writes() {
+fn the_embedded_catalog_is_generator_output() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-ai/data");
     let catalog = read_catalog(&data.join("models")).unwrap();
     assert_eq!(catalog.len(), pi_ai::builtin_providers().len());
@@ -181,6 +184,9 @@ fn the_catalog_in_place_is_what_the_generator_writes() {
             text == record::render(provider, records).unwrap(),
             "{provider}"
         );
-        assert!(records.is_sorted_by_key(Record::sort_key), "{provider}");
+        assert!(
+            records.is_sorted_by_key(ModelRecord::sort_key),
+            "{provider}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The program under test in RPC mode, and what the kernel says about it.
+//! The program under test in RPC mode, and its resource use as the kernel reports it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,22 +13,21 @@ use serde_json::{Value, json};
 
 use super::samples::Sample;
 
-/// How long one answer may take.
-const LIMIT: Duration = Duration::from_mins(1);
+/// Limit for one response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How often and how far apart a program is looked at for one sample.
-const LOOKS: usize = 5;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Readings per sample and the time between them.
+const READINGS: usize = 5;
+const READING_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A running program.
-pub(super) struct Pi {
+pub(super) struct RpcProcess {
     child: Child,
     input: ChildStdin,
     lines: Receiver<Value>,
     requests: usize,
 }
 
-impl Pi {
+impl RpcProcess {
     pub(super) fn start(binary: &Path, home: &Path, arguments: &[&str]) -> Result<Self> {
         let mut child = Command::new(binary)
             .args(["--mode", "rpc", "--model", "soak/model"])
@@ -42,8 +41,8 @@ impl Pi {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let input = child.stdin.take().context("standard input is a pipe")?;
-        let output = child.stdout.take().context("standard output is a pipe")?;
+        let input = child.stdin.take().context("stdin is not a pipe")?;
+        let output = child.stdout.take().context("stdout is not a pipe")?;
         let (sender, lines) = mpsc::sync_channel(1024);
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -62,7 +61,7 @@ impl Pi {
         })
     }
 
-    /// Sends a command and waits until it is answered.
+    /// Sends a command and waits for its response.
     pub(super) fn request(&mut self, command: &Value) -> Result<()> {
         self.requests += 1;
         let id = self.requests.to_string();
@@ -72,21 +71,21 @@ impl Pi {
         }
         writeln!(self.input, "{command}")?;
         self.input.flush()?;
-        let answer = self.wait_for(|line| {
+        let response = self.wait_for(|line| {
             line.get("type").and_then(Value::as_str) == Some("response")
                 && line.get("id").and_then(Value::as_str) == Some(&id)
         })?;
-        let succeeded = answer.get("success").and_then(Value::as_bool) == Some(true);
-        ensure!(succeeded, "{command} was answered with {answer}");
+        let succeeded = response.get("success").and_then(Value::as_bool) == Some(true);
+        ensure!(succeeded, "{command} failed: {response}");
         Ok(())
     }
 
-    /// Makes a turn; every fourth uses a tool.
+    /// Runs one turn; every fourth uses a tool.
     pub(super) fn turn(&mut self, number: usize) -> Result<()> {
         let message = if number % 4 == 3 {
             "use a tool"
         } else {
-            "go on"
+            "continue"
         };
         self.request(&json!({"type": "prompt", "message": message}))?;
         let is_settled =
@@ -95,22 +94,22 @@ impl Pi {
         Ok(())
     }
 
-    fn wait_for(&self, is_wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    fn wait_for(&self, matches: impl Fn(&Value) -> bool) -> Result<Value> {
         loop {
-            let line = self.lines.recv_timeout(LIMIT);
-            let line = line.context("the program says nothing more")?;
-            if is_wanted(&line) {
+            let line = self.lines.recv_timeout(RESPONSE_TIMEOUT);
+            let line = line.context("timed out waiting for output")?;
+            if matches(&line) {
                 return Ok(line);
             }
         }
     }
 
-    /// Asks the kernel what the program holds once it is at rest: what it set aside ends a moment later.
+    /// Samples the idle program. Takes the minimum of several readings, since background tasks finish a little later.
     pub(super) fn sample(&self) -> Result<Sample> {
-        let mut least = self.look()?;
-        for _ in 1..LOOKS {
-            thread::sleep(BETWEEN_LOOKS);
-            let now = self.look()?;
+        let mut least = self.read_usage()?;
+        for _ in 1..READINGS {
+            thread::sleep(READING_INTERVAL);
+            let now = self.read_usage()?;
             least = Sample {
                 kibibytes: least.kibibytes.min(now.kibibytes),
                 threads: least.threads.min(now.threads),
@@ -120,29 +119,29 @@ impl Pi {
         Ok(least)
     }
 
-    fn look(&self) -> Result<Sample> {
-        let folder = Path::new("/proc").join(self.child.id().to_string());
-        let status = fs::read_to_string(folder.join("status"))?;
+    fn read_usage(&self) -> Result<Sample> {
+        let directory = Path::new("/proc").join(self.child.id().to_string());
+        let status = fs::read_to_string(directory.join("status"))?;
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-            number.with_context(|| format!("the kernel does not say {name}"))
+            number.with_context(|| format!("/proc/PID/status has no {name}"))
         };
         Ok(Sample {
             kibibytes: field("VmRSS:")?,
             threads: field("Threads:")?,
-            descriptors: fs::read_dir(folder.join("fd"))?.count(),
+            descriptors: fs::read_dir(directory.join("fd"))?.count(),
         })
     }
 
-    /// Closes its input and waits for its end.
+    /// Closes its stdin and waits until it exits.
     pub(super) fn stop(self) -> Result<()> {
         let Self {
             mut child, input, ..
         } = self;
         drop(input);
         let status = child.wait()?;
-        ensure!(status.success(), "the program ended with {status}");
+        ensure!(status.success(), "the program exited with {status}");
         Ok(())
     }
 }

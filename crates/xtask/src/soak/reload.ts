@@ -1,4 +1,4 @@
-// Opens this and that at every start, and reloads everything when asked to.
+// Opens a timer and a file watcher at every start; /again reloads all extensions.
 import { watch } from "node:fs";
 
 export default function (pi: any) {

@@ -1,8 +1,7 @@
-//! What was sampled, and whether it grows.
+//! Resource samples, and whether they show growth.
 
 use std::fmt::Write as _;
 
-/// What a program holds at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) kibibytes: usize,
@@ -10,7 +9,7 @@ pub(super) struct Sample {
     pub(super) descriptors: usize,
 }
 
-/// What may grow with the work.
+/// Growth that a phase is allowed to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
     None,
@@ -18,7 +17,7 @@ pub(super) enum Growth {
     Entries,
 }
 
-/// The samples of one part.
+/// Samples of one phase, by step.
 #[derive(Debug)]
 pub(super) struct Samples {
     name: &'static str,
@@ -26,12 +25,12 @@ pub(super) struct Samples {
     taken: Vec<(usize, Sample)>,
 }
 
-/// How much more memory the second half of a part may need: a share of it, or this many KiB. Allocators
-/// keep what they got; a leak of a kilobyte a turn would be ten times this.
-const MEMORY_SHARE: f64 = 0.03;
+/// Allowed memory growth in the second half of a phase: a fraction of the level, or this many KiB. Allocators
+/// keep freed memory; a leak of 1 KiB per turn would exceed this tenfold.
+const MEMORY_FRACTION: f64 = 0.03;
 const MEMORY_FLOOR: f64 = 1024.0;
 
-/// How many more descriptors or threads there may be: a pool grows and shrinks.
+/// Allowed growth of descriptors or threads, since pools grow and shrink.
 const COUNT_FLOOR: f64 = 3.0;
 
 impl Samples {
@@ -47,36 +46,36 @@ impl Samples {
         self.taken.push((at, sample));
     }
 
-    /// Names what grows and must not.
+    /// Returns the resources that grow beyond what is allowed.
     pub(super) fn growing(&self) -> Vec<&'static str> {
         let mut growing = Vec::new();
-        let memory = self.line(|sample| sample.kibibytes);
-        let most = (memory.level * MEMORY_SHARE).max(MEMORY_FLOOR);
-        if self.growth == Growth::None && memory.gain() > most {
+        let memory = self.trend(|sample| sample.kibibytes);
+        let allowed = (memory.level * MEMORY_FRACTION).max(MEMORY_FLOOR);
+        if self.growth == Growth::None && memory.gain() > allowed {
             growing.push("memory");
         }
-        if self.line(|sample| sample.descriptors).gain() > COUNT_FLOOR {
+        if self.trend(|sample| sample.descriptors).gain() > COUNT_FLOOR {
             growing.push("descriptors");
         }
-        if self.line(|sample| sample.threads).gain() > COUNT_FLOOR {
+        if self.trend(|sample| sample.threads).gain() > COUNT_FLOOR {
             growing.push("threads");
         }
         growing
     }
 
-    /// Fits a line through the second half: what is set up once is there by then.
-    fn line(&self, value: impl Fn(&Sample) -> usize) -> Line {
+    /// Fits a line through the second half, when one-time set-up is over.
+    fn trend(&self, value: impl Fn(&Sample) -> usize) -> TrendLine {
         let half = self.taken.get(self.taken.len() / 2..);
         let points = half.unwrap_or_default().iter();
         let points: Vec<(f64, f64)> = points
             .map(|(at, sample)| (as_float(*at), as_float(value(sample))))
             .collect();
-        Line::through(&points)
+        TrendLine::through(&points)
     }
 
-    /// Writes the samples as a table, and what they come to.
+    /// Appends the samples as a table with a verdict.
     pub(super) fn describe(&self, text: &mut String) {
-        let memory = self.line(|sample| sample.kibibytes);
+        let memory = self.trend(|sample| sample.kibibytes);
         // Writing to a string cannot fail.
         writeln!(
             text,
@@ -99,40 +98,33 @@ impl Samples {
         let verdict = if growing.is_empty() {
             "flat".to_owned()
         } else {
-            format!("grows: {}", growing.join(", "))
+            format!("growing: {}", growing.join(", "))
         };
-        writeln!(
-            text,
-            "\nsecond half: {slope:+.1} KiB for every 1,000; {verdict}"
-        )
-        .ok();
+        writeln!(text, "\nsecond half: {slope:+.1} KiB per 1,000; {verdict}").ok();
     }
 }
 
-/// Returns whether one of `count` steps is one of `samples` to be sampled.
+/// Returns whether `step` of `count` is one of about `samples` evenly spaced steps.
 pub(super) fn is_due(step: usize, count: usize, samples: usize) -> bool {
     let every = count.div_ceil(samples).max(1);
     step.is_multiple_of(every) || step == count
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of a program fit a float by far"
-)]
+#[expect(clippy::cast_precision_loss, reason = "the counts are far below 2^53")]
 fn as_float(number: usize) -> f64 {
     number as f64
 }
 
-/// A straight line by least squares.
+/// A least-squares line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Line {
+struct TrendLine {
     slope: f64,
     level: f64,
-    /// How far it was fitted.
+    /// Width of the fitted range.
     span: f64,
 }
 
-impl Line {
+impl TrendLine {
     fn through(points: &[(f64, f64)]) -> Self {
         let count = as_float(points.len().max(1));
         let mean = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / count;
@@ -150,7 +142,7 @@ impl Line {
         }
     }
 
-    /// Returns how much the line rises where it was fitted.
+    /// Returns the rise over the fitted range.
     fn gain(self) -> f64 {
         self.slope * self.span
     }
@@ -176,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_told_from_a_level() {
+    fn leaks_are_distinguished_from_noise() {
         let none: [&str; 0] = [];
         assert_eq!(samples(|_| 14_000, |_| 5).growing(), none);
         let settling = samples(|step| 14_000 + step.min(8) * 500, |_| 5);
-        assert_eq!(settling.growing(), none, "what is set up once is no leak");
-        let wavering = samples(|step| 14_000 + step % 3 * 300, |step| 5 + step % 2);
-        assert_eq!(wavering.growing(), none);
+        assert_eq!(settling.growing(), none, "one-time set-up is not a leak");
+        let fluctuating = samples(|step| 14_000 + step % 3 * 300, |step| 5 + step % 2);
+        assert_eq!(fluctuating.growing(), none);
         assert_eq!(
             samples(|step| 14_000 + step * 500, |_| 5).growing(),
             ["memory"]
@@ -191,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_steps_are_sampled_as_wanted() {
+    fn sampled_steps_are_evenly_spaced() {
         let due = |count| (1..=count).filter(|step| is_due(*step, count, 20)).count();
         assert_eq!((due(100), due(20), due(7), due(1000)), (20, 20, 7, 20));
     }

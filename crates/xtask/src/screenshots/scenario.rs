@@ -1,0 +1,105 @@
+//! What happens in the pictures: a small project with a failing test, and a model that fixes it.
+
+use pi_test_support::PtyTerminal;
+use serde_json::{Value, json};
+
+use crate::fake_model::FakeReply;
+
+pub(super) const MODEL: &str = "scripted-model";
+pub(super) const PROJECT_NAME: &str = "wordcount";
+
+const PROGRAM: &str = "\
+#!/bin/sh
+# Counts the words of each file.
+for file in \"$@\"; do
+    printf '%s: %s\\n' \"$file\" \"$(tr ' ' '\\n' < \"$file\" | wc -l)\"
+done
+";
+
+const TEST: &str = "\
+#!/bin/sh
+printf 'one two  three\\n' > sample.txt
+actual=$(sh wordcount.sh sample.txt)
+if [ \"$actual\" = 'sample.txt: 3' ]; then
+    echo 'ok: repeated spaces'
+else
+    echo \"FAIL: expected 3 words, got: $actual\"
+    exit 1
+fi
+";
+
+/// Files of the project, by path.
+pub(super) const PROJECT: [(&str, &str); 2] = [("wordcount.sh", PROGRAM), ("test.sh", TEST)];
+
+const PROMPT: &str = "sh test.sh fails. Find the bug and fix it.";
+const SECOND_PROMPT: &str = "Add a --lines option that counts lines instead.";
+
+/// Settings for a run with a theme: no first-run dialogs, a plain scrollback.
+pub(super) fn settings(theme: &str) -> String {
+    json!({
+        "theme": theme,
+        "defaultProvider": "demo",
+        "defaultModel": MODEL,
+        "quietStartup": true,
+        "enableInstallTelemetry": false,
+    })
+    .to_string()
+}
+
+/// Replies by the number of tool results and prompts in the request.
+pub(super) fn reply(messages: &[Value]) -> FakeReply {
+    let count = |role: &str| messages.iter().filter(|it| it["role"] == role).count();
+    let text = |text| FakeReply {
+        text,
+        tool_call: None,
+    };
+    let call = |text, name, arguments| FakeReply {
+        text,
+        tool_call: Some((name, arguments)),
+    };
+    if count("user") > 1 {
+        return text("Added `--lines`: it counts with `wc -l` and prints the same format.");
+    }
+    match count("tool") {
+        0 => call(
+            "I'll run the test first.",
+            "bash",
+            json!({"command": "sh test.sh"}),
+        ),
+        1 => call(
+            "The script turns every space into a line break and counts lines, so a repeated space counts as a word. \
+             `wc -w` counts words.",
+            "edit",
+            json!({"path": "wordcount.sh", "edits": [{
+                "oldText": "\"$(tr ' ' '\\n' < \"$file\" | wc -l)\"",
+                "newText": "\"$(wc -w < \"$file\" | tr -d ' ')\"",
+            }]}),
+        ),
+        2 => call("", "bash", json!({"command": "sh test.sh"})),
+        _ => text(
+            "Fixed. `wordcount.sh` now counts with `wc -w`, which ignores repeated spaces. The test passes.",
+        ),
+    }
+}
+
+/// Drives the terminal through the scenario; `capture` takes a picture of the current screen.
+pub(super) fn play(terminal: &PtyTerminal, mut capture: impl FnMut(&'static str)) {
+    terminal.wait(MODEL);
+    terminal.submit(PROMPT);
+    terminal.wait("The test passes.");
+    capture("interactive");
+
+    terminal.submit("/settings");
+    terminal.wait("Compact by itself");
+    capture("settings");
+    terminal.send("\x1b");
+    terminal.wait_gone("Compact by itself");
+
+    terminal.submit(SECOND_PROMPT);
+    terminal.wait("prints the same format.");
+    terminal.submit("/tree");
+    terminal.wait("Session tree");
+    capture("tree");
+    terminal.send("\x1b");
+    terminal.wait_gone("Session tree");
+}
