@@ -1,6 +1,4 @@
-//! `--help`: what can be asked for, from the table of flags.
-//!
-//! Text alone: no file is read and nothing is started for it.
+//! `--help`, generated from the table of flags. Reads no files and starts nothing.
 
 use std::fmt::Write as _;
 
@@ -8,38 +6,38 @@ use crate::args::{Flag, FlagGroup, Takes};
 use crate::environment::{VARIABLES, VariableTopic};
 use crate::version::VERSION;
 
-/// Where the explanations begin.
-const COLUMN: usize = 34;
+/// Column where descriptions start.
+const DESCRIPTION_COLUMN: usize = 34;
 
 const INTRODUCTION: &str = "\
-A coding agent for the terminal: a model reads, edits and runs things in your project.
+A coding agent for your terminal. Reads code, edits files and runs commands in your project.
 
 Usage: pi [OPTIONS] [--] [@FILE…] [MESSAGE…]
        pi COMMAND …
 
-Each message is a prompt of its own; files and piped input go with the first one.
+Each MESSAGE is a separate prompt. Files and piped input are added to the first one.
 
-Commands (each has its own --help):
-  docs [TOPIC]                      Read the manual
-  auth                              Check credentials, or print one for another program
+Commands (run `pi COMMAND --help` for details):
+  docs [TOPIC]                      Show the manual
+  auth                              Check or print credentials
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
-  config                            Turn resources of packages on and off
-  replay                            Run a recorded conversation again, offline
-  fsck                              Check session files, and repair them
+  config                            Enable and disable package resources
+  replay                            Replay a recorded session offline
+  fsck                              Check and repair session files
 ";
 
 const REST: &str = "
-Extensions may bring further flags: --NAME, --NAME VALUE or --NAME=VALUE.
+Extensions can add flags: --NAME, --NAME VALUE or --NAME=VALUE.
 
 Environment:
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …
-                                    Keys of providers; `pi auth check --provider ID` tells what is found
+                                    API keys; check one with `pi auth check --provider ID`
 ";
 
 const EXAMPLES: &str = "
 Examples:
-  pi --demo                         See it work, without a key
-  pi docs quick-start               Begin here
+  pi --demo                         Run the demo; no API key needed
+  pi docs quick-start               Show the quick start
   pi -p \"What does this project do?\"
   git diff | pi -p \"Review this change\"
   pi -p @design.md @shot.png \"Is this what we built?\"
@@ -48,7 +46,6 @@ Examples:
   pi --model anthropic/sonnet:high --tools read,grep,find,ls -p \"Where are tokens counted?\"
 ";
 
-/// Returns the help.
 pub(crate) fn text() -> String {
     let mut text = format!("pi {VERSION}\n{INTRODUCTION}");
     for group in FlagGroup::ALL {
@@ -59,7 +56,9 @@ pub(crate) fn text() -> String {
             push_flag(&mut text, flag);
         }
     }
-    text.push_str("  --                                What follows is messages and files only\n");
+    text.push_str(
+        "  --                                End of options; only messages and files follow\n",
+    );
     text.push_str(REST);
     for topic in VariableTopic::ALL {
         let variables = VARIABLES.iter().filter(|it| it.topic == topic);
@@ -71,14 +70,13 @@ pub(crate) fn text() -> String {
     text
 }
 
-/// Returns the heading of a group.
 pub(crate) fn title(group: FlagGroup) -> &'static str {
     match group {
         FlagGroup::Model => "Model",
-        FlagGroup::Instructions => "Instructions",
-        FlagGroup::Output => "Without the terminal application",
+        FlagGroup::Instructions => "System prompt",
+        FlagGroup::Output => "Non-interactive",
         FlagGroup::Session => "Session",
-        FlagGroup::Selection => "Choice of models, tools and thinking",
+        FlagGroup::Selection => "Models, tools and thinking",
         FlagGroup::Resources => "Resources",
         FlagGroup::Other => "Other",
     }
@@ -99,7 +97,7 @@ fn push_flag(text: &mut String, flag: Flag) {
 
 fn push_row(text: &mut String, names: &str, about: &str) {
     // Writing to a string cannot fail.
-    writeln!(text, "{names:COLUMN$}  {about}").ok();
+    writeln!(text, "{names:DESCRIPTION_COLUMN$}  {about}").ok();
 }
 
 #[cfg(test)]
@@ -107,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_is_explained_on_a_line_of_its_own() {
+    fn every_flag_has_a_line() {
         let text = text();
         for group in FlagGroup::ALL {
             for flag in Flag::of_group(group) {
@@ -126,10 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn names_do_not_run_into_their_explanations() {
+    fn names_fit_their_column() {
         for line in text().lines().filter(|line| line.starts_with("  --")) {
             let (names, _) = line.trim_start().split_once("  ").unwrap();
-            assert!(names.chars().count() + 2 <= COLUMN, "{line}");
+            assert!(names.chars().count() + 2 <= DESCRIPTION_COLUMN, "{line}");
         }
     }
 }

@@ -1,8 +1,6 @@
-//! The flags: names, what they take, and what they are for.
-//!
-//! One table, read by the scanner and by `--help`. What a flag does is in `args.rs`.
+//! The table of flags: names, values and descriptions. Used by the scanner and by `--help`.
 
-/// A flag of ours.
+/// A built-in flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flag {
     Provider,
@@ -50,23 +48,23 @@ pub(crate) enum Flag {
     Version,
 }
 
-/// What follows a flag.
+/// The value that follows a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     Nothing,
-    /// The next word, whatever it is. Without one the flag is not taken for ours.
+    /// The next argument, whatever it is. At the end of the line the flag is left to extensions.
     Value(&'static str),
-    /// The next word, whatever it is; it is an error if there is none.
+    /// The next argument, whatever it is; missing is an error.
     Required(&'static str),
-    /// The next word, unless it looks like a flag; it is an error if there is none.
+    /// The next argument, unless it looks like a flag; missing is an error.
     RequiredWord(&'static str),
-    /// The next word, unless it looks like a flag or a file.
+    /// The next argument, unless it looks like a flag or a file.
     Optional(&'static str),
-    /// The next word, unless it looks like a flag or a file; three dashes begin a message.
+    /// The next argument, unless it looks like a flag or a file; three dashes start a message.
     Message(&'static str),
 }
 
-/// What flags are grouped by in the help.
+/// A section of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlagGroup {
     Model,
@@ -91,8 +89,7 @@ impl FlagGroup {
     ];
 }
 
-/// A row of the table.
-struct Row {
+struct FlagRow {
     flag: Flag,
     group: FlagGroup,
     long: &'static str,
@@ -108,8 +105,8 @@ const fn row(
     short: Option<&'static str>,
     takes: Takes,
     about: &'static str,
-) -> Row {
-    Row {
+) -> FlagRow {
+    FlagRow {
         flag,
         group,
         long,
@@ -124,54 +121,54 @@ use Takes::{Message, Nothing, Optional, Required, RequiredWord, Value};
 
 /// Every flag, in the order of [`Flag`] and of the help.
 #[rustfmt::skip]
-static ROWS: [Row; 43] = [
-    row(Flag::Provider, Model, "--provider", None, Value("ID"), "Look for --model at this provider only"),
-    row(Flag::Model, Model, "--model", None, Value("PATTERN"), "The model: provider/id, an id or part of a name; :LEVEL at the end sets thinking"),
-    row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "A key for this run; it is not stored"),
-    row(Flag::SystemPrompt, Instructions, "--system-prompt", None, Value("TEXT|FILE"), "Say this to the model instead of the usual instructions"),
-    row(Flag::AppendSystemPrompt, Instructions, "--append-system-prompt", None, Value("TEXT|FILE"), "Say this too; may be repeated"),
-    row(Flag::Mode, Output, "--mode", None, RequiredWord("MODE"), "What is written: text (the answer), json (every event), rpc (commands and events)"),
-    row(Flag::Print, Output, "--print", Some("-p"), Message("MESSAGE"), "Answer and exit"),
-    row(Flag::FullUpdates, Output, "--full-updates", None, Nothing, "In json and rpc, repeat the whole message in each update, for older clients"),
-    row(Flag::Demo, Output, "--demo", None, Nothing, "Show pi at work with a scripted model; needs no key and no network"),
-    row(Flag::Continue, Session, "--continue", Some("-c"), Nothing, "Go on with the latest session of this folder"),
-    row(Flag::Resume, Session, "--resume", Some("-r"), Nothing, "Choose a session to go on with"),
-    row(Flag::Session, Session, "--session", None, Value("FILE|ID"), "Go on with this session; the beginning of its id is enough"),
-    row(Flag::SessionId, Session, "--session-id", None, Value("ID"), "Go on with the session of exactly this id, or begin it"),
-    row(Flag::Fork, Session, "--fork", None, Value("FILE|ID"), "Go on with a copy of this session"),
-    row(Flag::SessionDir, Session, "--session-dir", None, Value("DIR"), "Keep and look for sessions here"),
+static ROWS: [FlagRow; 43] = [
+    row(Flag::Provider, Model, "--provider", None, Value("ID"), "Limit --model to this provider"),
+    row(Flag::Model, Model, "--model", None, Value("PATTERN"), "Model as provider/id, ID or part of a name; append :LEVEL to set the thinking level"),
+    row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "API key for this run; not stored"),
+    row(Flag::SystemPrompt, Instructions, "--system-prompt", None, Value("TEXT|FILE"), "Replace the default system prompt"),
+    row(Flag::AppendSystemPrompt, Instructions, "--append-system-prompt", None, Value("TEXT|FILE"), "Append to the system prompt; repeatable"),
+    row(Flag::Mode, Output, "--mode", None, RequiredWord("MODE"), "Output mode: text (the answer), json (every event), rpc (commands and events)"),
+    row(Flag::Print, Output, "--print", Some("-p"), Message("MESSAGE"), "Print the answer and exit"),
+    row(Flag::FullUpdates, Output, "--full-updates", None, Nothing, "Repeat the full message in each json and rpc update, for older clients"),
+    row(Flag::Demo, Output, "--demo", None, Nothing, "Run a demo with a scripted model; needs no API key and no network"),
+    row(Flag::Continue, Session, "--continue", Some("-c"), Nothing, "Resume the latest session of this directory"),
+    row(Flag::Resume, Session, "--resume", Some("-r"), Nothing, "Choose a session to resume"),
+    row(Flag::Session, Session, "--session", None, Value("FILE|ID"), "Resume a session by file or ID prefix"),
+    row(Flag::SessionId, Session, "--session-id", None, Value("ID"), "Resume the session with exactly this ID, or create it"),
+    row(Flag::Fork, Session, "--fork", None, Value("FILE|ID"), "Fork a session by file or ID prefix"),
+    row(Flag::SessionDir, Session, "--session-dir", None, Value("DIR"), "Directory for sessions"),
     row(Flag::NoSession, Session, "--no-session", None, Nothing, "Keep the session in memory only"),
     row(Flag::Name, Session, "--name", Some("-n"), Required("NAME"), "Name the session"),
-    row(Flag::Models, Selection, "--models", None, Value("PATTERNS"), "The models to cycle through, separated by commas; * and ? match"),
-    row(Flag::NoTools, Selection, "--no-tools", Some("-nt"), Nothing, "No tools at all"),
-    row(Flag::NoBuiltinTools, Selection, "--no-builtin-tools", Some("-nbt"), Nothing, "No tools but those of extensions"),
-    row(Flag::Tools, Selection, "--tools", Some("-t"), Value("NAMES"), "Only these tools, separated by commas"),
-    row(Flag::ExcludeTools, Selection, "--exclude-tools", Some("-xt"), Value("NAMES"), "Not these tools"),
-    row(Flag::Thinking, Selection, "--thinking", None, Value("LEVEL"), "How much the model thinks: off, minimal, low, medium, high, xhigh, max"),
-    row(Flag::Extension, Resources, "--extension", Some("-e"), Value("SOURCE"), "Load an extension; may be repeated"),
-    row(Flag::NoExtensions, Resources, "--no-extensions", Some("-ne"), Nothing, "No extensions but those of -e"),
-    row(Flag::ExtensionHost, Resources, "--extension-host", None, RequiredWord("HOST"), "What runs extensions for this run: quickjs (pi itself) or node"),
-    row(Flag::Skill, Resources, "--skill", None, Value("PATH"), "Load a skill; may be repeated"),
-    row(Flag::NoSkills, Resources, "--no-skills", Some("-ns"), Nothing, "No skills but those of --skill"),
-    row(Flag::PromptTemplate, Resources, "--prompt-template", None, Value("PATH"), "Load a prompt template; may be repeated"),
-    row(Flag::NoPromptTemplates, Resources, "--no-prompt-templates", Some("-np"), Nothing, "No prompt templates but those of --prompt-template"),
-    row(Flag::Theme, Resources, "--theme", None, Value("PATH"), "Load a theme; may be repeated"),
-    row(Flag::UseTheme, Resources, "--use-theme", None, RequiredWord("NAME"), "The theme for this run; LIGHT/DARK follows the terminal"),
-    row(Flag::NoThemes, Resources, "--no-themes", None, Nothing, "No themes but those of --theme"),
-    row(Flag::NoContextFiles, Resources, "--no-context-files", Some("-nc"), Nothing, "Do not read AGENTS.md and CLAUDE.md"),
-    row(Flag::Export, Other, "--export", None, Value("FILE"), "Write a session file as a web page; a further argument names it"),
-    row(Flag::ListModels, Other, "--list-models", None, Optional("SEARCH"), "List the models that can be used"),
-    row(Flag::Verbose, Other, "--verbose", None, Nothing, "Show everything at the start"),
-    row(Flag::TuiMode, Other, "--tui-mode", None, RequiredWord("MODE"), "How the screen is used: regular or fullscreen"),
-    row(Flag::Approve, Other, "--approve", Some("-a"), Nothing, "Trust the project's own files for this run"),
-    row(Flag::NoApprove, Other, "--no-approve", Some("-na"), Nothing, "Ignore the project's own files for this run"),
-    row(Flag::Offline, Other, "--offline", None, Nothing, "Use no network but the model's"),
-    row(Flag::Help, Other, "--help", Some("-h"), Nothing, "Show this"),
+    row(Flag::Models, Selection, "--models", None, Value("PATTERNS"), "Comma-separated models to cycle through; * and ? are wildcards"),
+    row(Flag::NoTools, Selection, "--no-tools", Some("-nt"), Nothing, "Disable all tools"),
+    row(Flag::NoBuiltinTools, Selection, "--no-builtin-tools", Some("-nbt"), Nothing, "Disable built-in tools; keep extension tools"),
+    row(Flag::Tools, Selection, "--tools", Some("-t"), Value("NAMES"), "Comma-separated list of tools to enable"),
+    row(Flag::ExcludeTools, Selection, "--exclude-tools", Some("-xt"), Value("NAMES"), "Comma-separated list of tools to disable"),
+    row(Flag::Thinking, Selection, "--thinking", None, Value("LEVEL"), "Thinking level: off, minimal, low, medium, high, xhigh, max"),
+    row(Flag::Extension, Resources, "--extension", Some("-e"), Value("SOURCE"), "Load an extension; repeatable"),
+    row(Flag::NoExtensions, Resources, "--no-extensions", Some("-ne"), Nothing, "Disable extensions except those of -e"),
+    row(Flag::ExtensionHost, Resources, "--extension-host", None, RequiredWord("HOST"), "Engine for extensions in this run: quickjs (embedded) or node"),
+    row(Flag::Skill, Resources, "--skill", None, Value("PATH"), "Load a skill; repeatable"),
+    row(Flag::NoSkills, Resources, "--no-skills", Some("-ns"), Nothing, "Disable skills except those of --skill"),
+    row(Flag::PromptTemplate, Resources, "--prompt-template", None, Value("PATH"), "Load a prompt template; repeatable"),
+    row(Flag::NoPromptTemplates, Resources, "--no-prompt-templates", Some("-np"), Nothing, "Disable prompt templates except those of --prompt-template"),
+    row(Flag::Theme, Resources, "--theme", None, Value("PATH"), "Load a theme; repeatable"),
+    row(Flag::UseTheme, Resources, "--use-theme", None, RequiredWord("NAME"), "Theme for this run; LIGHT/DARK follows the terminal"),
+    row(Flag::NoThemes, Resources, "--no-themes", None, Nothing, "Disable themes except those of --theme"),
+    row(Flag::NoContextFiles, Resources, "--no-context-files", Some("-nc"), Nothing, "Do not load AGENTS.md and CLAUDE.md"),
+    row(Flag::Export, Other, "--export", None, Value("FILE"), "Export a session file to HTML; a second argument names the output"),
+    row(Flag::ListModels, Other, "--list-models", None, Optional("SEARCH"), "List available models"),
+    row(Flag::Verbose, Other, "--verbose", None, Nothing, "Show all startup information"),
+    row(Flag::TuiMode, Other, "--tui-mode", None, RequiredWord("MODE"), "Terminal mode: regular or fullscreen"),
+    row(Flag::Approve, Other, "--approve", Some("-a"), Nothing, "Trust this project's .pi files for this run"),
+    row(Flag::NoApprove, Other, "--no-approve", Some("-na"), Nothing, "Ignore this project's .pi files for this run"),
+    row(Flag::Offline, Other, "--offline", None, Nothing, "Disable all network access except model requests"),
+    row(Flag::Help, Other, "--help", Some("-h"), Nothing, "Show this help"),
     row(Flag::Version, Other, "--version", Some("-v"), Nothing, "Show the version"),
 ];
 
 impl Flag {
-    /// Finds a flag by a word of the command line.
+    /// Finds a flag by its long or short name.
     pub(crate) fn find(word: &str) -> Option<Self> {
         let mut rows = ROWS.iter();
         let row = rows.find(|row| row.long == word || row.short == Some(word))?;
@@ -195,24 +192,25 @@ impl Flag {
         self.row().short
     }
 
-    /// Returns what follows the flag.
+    /// Returns the kind of value that follows the flag.
     pub(crate) fn takes(self) -> Takes {
         self.row().takes
     }
 
-    /// Returns the group it belongs to.
     pub(crate) fn group(self) -> FlagGroup {
         self.row().group
     }
 
-    /// Returns what it is for, in a line.
+    /// Returns the one-line description.
     pub(crate) fn about(self) -> &'static str {
         self.row().about
     }
 
-    fn row(self) -> &'static Row {
-        // The table is in the order of the flags, which a test checks.
-        #[expect(clippy::indexing_slicing, reason = "there is one row for each flag")]
+    fn row(self) -> &'static FlagRow {
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "a test checks that every flag has a row"
+        )]
         &ROWS[self as usize]
     }
 }
@@ -222,15 +220,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_has_its_row() {
-        for (place, row) in ROWS.iter().enumerate() {
-            assert_eq!(row.flag as usize, place, "{}", row.long);
+    fn rows_are_in_the_order_of_the_flags() {
+        for (index, row) in ROWS.iter().enumerate() {
+            assert_eq!(row.flag as usize, index, "{}", row.long);
         }
         assert_eq!(Flag::Version as usize + 1, ROWS.len());
     }
 
     #[test]
-    fn names_are_told_apart() {
+    fn names_are_unique() {
         let mut names: Vec<_> = ROWS
             .iter()
             .flat_map(|row| row.short.into_iter().chain([row.long]))

@@ -103,7 +103,12 @@ fn table(name: &str) -> String {
 fn flags() -> String {
     let mut text = String::new();
     for group in FlagGroup::ALL {
-        writeln!(text, "**{}**\n\n| Flag | |\n|---|---|", help::title(group)).unwrap();
+        writeln!(
+            text,
+            "**{}**\n\n| Flag | Description |\n|---|---|",
+            help::title(group)
+        )
+        .unwrap();
         for flag in Flag::of_group(group) {
             let value = match flag.takes() {
                 Takes::Nothing => String::new(),
@@ -126,15 +131,15 @@ fn settings() -> String {
     for topic in SettingTopic::ALL {
         writeln!(
             text,
-            "**{}**\n\n| Key | Values | Default | |\n|---|---|---|---|",
+            "**{}**\n\n| Key | Values | Default | Description |\n|---|---|---|---|",
             topic.title()
         )
         .unwrap();
         for row in SETTING_REFERENCE.iter().filter(|row| row.topic == topic) {
             let reach = match row.reach {
                 SettingReach::Both => "",
-                SettingReach::User => " (user's file only)",
-                SettingReach::Kept => " (kept for the TypeScript pi, no effect here)",
+                SettingReach::User => " (user settings only)",
+                SettingReach::Kept => " (used by the TypeScript pi only)",
             };
             writeln!(
                 text,
@@ -153,13 +158,13 @@ fn variables() -> String {
     for topic in VariableTopic::ALL {
         let title = match topic {
             VariableTopic::Files => "Files",
-            VariableTopic::Models => "Models and sign-ins",
+            VariableTopic::Models => "Models and sign-in",
             VariableTopic::Network => "Network",
             VariableTopic::Screen => "Screen",
             VariableTopic::Diagnosis => "Logs",
-            VariableTopic::Commands => "Set by pi for the commands it runs",
+            VariableTopic::Commands => "Set by pi for commands",
         };
-        writeln!(text, "**{title}**\n\n| Variable | |\n|---|---|").unwrap();
+        writeln!(text, "**{title}**\n\n| Variable | Description |\n|---|---|").unwrap();
         for variable in VARIABLES.iter().filter(|variable| variable.topic == topic) {
             writeln!(text, "| `{}` | {} |", variable.name, cell(variable.about)).unwrap();
         }
@@ -170,7 +175,7 @@ fn variables() -> String {
 
 fn providers() -> String {
     let mut text =
-        "| Id | Provider | Environment | Sign-in | First model |\n|---|---|---|---|---|\n"
+        "| ID | Provider | Environment | Sign-in | Default model |\n|---|---|---|---|---|\n"
             .to_owned();
     for provider in builtin_providers() {
         let variables = provider.key.map(|key| key_variables(key.source));
@@ -213,7 +218,7 @@ fn keys() -> String {
     let mut text = String::new();
     let groups = [
         (
-            "In the application",
+            "Application",
             &[
                 "app.interrupt",
                 "app.clear",
@@ -227,8 +232,8 @@ fn keys() -> String {
                 "app.clipboard",
             ][..],
         ),
-        ("Sessions and their list", &["app.session"]),
-        ("List of models to cycle through", &["app.models"]),
+        ("Sessions", &["app.session"]),
+        ("Scoped models", &["app.models"]),
         ("Session tree", &["app.tree"]),
         ("Editor", &["tui.editor", "tui.input"]),
         ("Lists and dialogs", &["tui.select"]),
@@ -236,7 +241,11 @@ fn keys() -> String {
     ];
     let mut shown = 0;
     for (title, prefixes) in groups {
-        writeln!(text, "**{title}**\n\n| Action | Keys | |\n|---|---|---|").unwrap();
+        writeln!(
+            text,
+            "**{title}**\n\n| Action | Keys | Description |\n|---|---|---|"
+        )
+        .unwrap();
         let actions = pi_interactive::actions()
             .filter(|action| prefixes.iter().any(|it| action.id.starts_with(it)));
         for action in actions {
@@ -290,7 +299,7 @@ fn action_keys(action: &ActionDefinition) -> String {
 }
 
 fn commands() -> String {
-    let mut text = "| Command | |\n|---|---|\n".to_owned();
+    let mut text = "| Command | Description |\n|---|---|\n".to_owned();
     for command in pi_interactive::commands() {
         let argument = command
             .argument
@@ -308,7 +317,7 @@ fn commands() -> String {
 }
 
 fn colors() -> String {
-    let mut text = "| Token | Where it is missing |\n|---|---|\n".to_owned();
+    let mut text = "| Token | Fallback |\n|---|---|\n".to_owned();
     for token in ColorToken::all() {
         let fallback = match token.fallback() {
             Some(other) => format!("`{}`", other.name()),

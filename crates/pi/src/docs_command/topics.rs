@@ -1,19 +1,18 @@
-//! The pages of the manual, and how they are found.
+//! The pages of the manual, and the search for a page.
 
 use crate::manual;
 
 /// A page of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Topic {
-    /// What it is asked for by: the name of its file.
+    /// The file name without extension; `pi docs NAME` shows it.
     pub(super) name: &'static str,
-    /// What it is about, in a line.
+    /// One-line summary.
     pub(super) about: &'static str,
-    /// Words a reader may look for it by.
+    /// More words that find the page.
     keywords: &'static [&'static str],
 }
 
-/// Names a page by its file, with what it is about.
 const fn topic(
     name: &'static str,
     about: &'static str,
@@ -29,42 +28,42 @@ const fn topic(
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
 pub(super) static TOPICS: [Topic; 25] = [
-    topic("quick-start", "From nothing to the first change in your project", &["start", "begin", "install", "tutorial", "overview"]),
-    topic("interactive", "The terminal application: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
+    topic("quick-start", "Install pi, connect a model, make your first change", &["start", "begin", "install", "tutorial", "overview"]),
+    topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
     topic("configuration", "Settings, environment variables, files, trust", &["settings", "environment", "variables", "trust", "agents", "context", "files"]),
-    topic("providers", "Keys, sign-ins and servers of your own", &["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
-    topic("models", "Choosing models, thinking levels, models.json", &["model", "thinking", "models.json", "catalog"]),
-    topic("sessions", "Resuming, branching, forking, exporting", &["session", "tree", "fork", "resume", "branch", "export"]),
-    topic("session-files", "What a session file holds, and what is promised", &["jsonl", "format", "crash", "entries", "fsck", "repair"]),
-    topic("compaction", "How long conversations are shortened", &["compact", "summary", "context", "overflow"]),
-    topic("tools", "What the model can do, and its limits", &["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
-    topic("extensions", "Writing extensions in TypeScript", &["extension", "plugin", "hooks", "events", "api"]),
-    topic("extensions-compatibility", "Which packages of others were tried", &["compatible", "tried"]),
-    topic("skills", "Instructions the model loads when a task fits", &["skill"]),
-    topic("templates", "Prompts with arguments, called by a slash", &["prompts", "template", "prompt-templates"]),
-    topic("themes", "Colors of the terminal application", &["theme", "colors"]),
-    topic("packages", "Installing extensions, skills, templates and themes", &["package", "install", "npm", "git", "update"]),
-    topic("keybindings", "Every key, and how to change it", &["keys", "hotkeys", "shortcuts", "bindings"]),
-    topic("rpc", "Driving pi from editors and bots", &["protocol", "editor", "client"]),
-    topic("json", "Every event as a line of JSON", &["events", "jsonl", "stream"]),
-    topic("sdk", "Using pi as a Rust library", &["rust", "library", "crate", "api"]),
-    topic("performance", "What pi costs, measured, and how to measure it", &["speed", "memory", "benchmark", "profile", "fast"]),
-    topic("security", "What pi protects, what not, and how to sandbox it", &["sandbox", "trust", "secrets", "privacy", "telemetry"]),
-    topic("reliability", "What is promised about your files, and the proof", &["durability", "faults", "soak", "damage"]),
-    topic("hostile-input", "The attacks we know of, and what is done about them", &["attacks", "injection", "hostile", "threats"]),
-    topic("differences", "Where pi differs from the TypeScript pi", &["typescript", "compatibility", "reference"]),
+    topic("providers", "API keys, sign-in and local servers", &["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
+    topic("models", "Select models and thinking levels, models.json", &["model", "thinking", "models.json", "catalog"]),
+    topic("sessions", "Resume, branch, fork, export", &["session", "tree", "fork", "resume", "branch", "export"]),
+    topic("session-files", "File format, guarantees, check and repair", &["jsonl", "format", "crash", "entries", "fsck", "repair"]),
+    topic("compaction", "Summarize long conversations", &["compact", "summary", "context", "overflow"]),
+    topic("tools", "Built-in tools and their limits", &["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
+    topic("extensions", "Write extensions in TypeScript", &["extension", "plugin", "hooks", "events", "api"]),
+    topic("extensions-compatibility", "Results of third-party packages", &["compatible", "tried"]),
+    topic("skills", "Instructions the model loads for a task", &["skill"]),
+    topic("templates", "Reusable prompts as slash commands", &["prompts", "template", "prompt-templates"]),
+    topic("themes", "Color themes", &["theme", "colors"]),
+    topic("packages", "Install extensions, skills, templates and themes", &["package", "install", "npm", "git", "update"]),
+    topic("keybindings", "All keys, and how to change them", &["keys", "hotkeys", "shortcuts", "bindings"]),
+    topic("rpc", "Control pi from editors and bots", &["protocol", "editor", "client"]),
+    topic("json", "Events as lines of JSON", &["events", "jsonl", "stream"]),
+    topic("sdk", "Use pi as a Rust library", &["rust", "library", "crate", "api"]),
+    topic("performance", "Measured speed and memory", &["speed", "memory", "benchmark", "profile", "fast"]),
+    topic("security", "Security model and sandboxing", &["sandbox", "trust", "secrets", "privacy", "telemetry"]),
+    topic("reliability", "Guarantees for your files, and their tests", &["durability", "faults", "soak", "damage"]),
+    topic("hostile-input", "Known attacks and their mitigations", &["attacks", "injection", "hostile", "threats"]),
+    topic("differences", "Differences from the TypeScript pi", &["typescript", "compatibility", "reference"]),
 ];
 
 impl Topic {
-    /// Returns the page as a reader wants it: without the marks of generated tables, links to other pages named by their command.
+    /// Returns the page for a terminal: without pictures and table markers, with links to other pages as commands.
     pub(super) fn text(self) -> String {
         let source = manual::text(self.name);
-        let lines = source.lines().filter(|line| !line.starts_with("<!--"));
+        let lines = source.lines().filter(|line| !is_markup(line));
         let mut text = String::with_capacity(source.len());
         for line in lines {
             match line.strip_prefix("```") {
-                // Behind the language stands what the tests do with a block.
+                // The words after the language are for the tests.
                 Some(info) => {
                     text.push_str("```");
                     text.push_str(info.split(' ').next().unwrap_or_default());
@@ -75,6 +74,13 @@ impl Topic {
         }
         text
     }
+}
+
+/// Whether a line is a table marker or a picture.
+fn is_markup(line: &str) -> bool {
+    ["<!--", "<picture>", "!["]
+        .iter()
+        .any(|prefix| line.starts_with(prefix))
 }
 
 /// Turns `[text](page.md)` into `text (pi docs page)`.
@@ -112,7 +118,7 @@ fn with_commands(line: &str) -> String {
     text
 }
 
-/// Finds a page by its name, the only beginning of one, or one of its words.
+/// Finds a page by name, unique name prefix, or keyword.
 pub(super) fn find(name: &str) -> Option<Topic> {
     let name = name.to_lowercase();
     let name = name.strip_suffix(".md").unwrap_or(&name);
@@ -133,9 +139,9 @@ fn only<'a>(mut topics: impl Iterator<Item = &'a Topic>) -> Option<&'a Topic> {
     topics.next().is_none().then_some(first)
 }
 
-/// Returns the names of pages that may have been meant, the likeliest first.
+/// Returns the names of similar pages, most similar first.
 pub(super) fn suggestions(name: &str) -> Vec<&'static str> {
-    const MOST: usize = 3;
+    const MAX_SUGGESTIONS: usize = 3;
     let name = name.to_lowercase();
     let mut near: Vec<(usize, &'static str)> = TOPICS
         .iter()
@@ -146,10 +152,13 @@ pub(super) fn suggestions(name: &str) -> Vec<&'static str> {
         })
         .collect();
     near.sort_by_key(|(distance, _)| *distance);
-    near.into_iter().map(|(_, name)| name).take(MOST).collect()
+    near.into_iter()
+        .map(|(_, name)| name)
+        .take(MAX_SUGGESTIONS)
+        .collect()
 }
 
-/// Returns how far two words are apart; none when they have nothing to do with each other.
+/// Returns the edit distance of two words, or `None` if they are too different.
 fn distance(typed: &str, word: &str) -> Option<usize> {
     if typed.len() >= 3 && (word.contains(typed) || typed.contains(word)) {
         return Some(0);
@@ -182,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_manual_is_a_page() {
+    fn every_file_in_docs_is_a_topic() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let files = std::fs::read_dir(folder)
             .unwrap()
@@ -194,12 +203,12 @@ mod tests {
         let pages: BTreeSet<String> = TOPICS.iter().map(|topic| topic.name.to_owned()).collect();
         assert_eq!(
             files, pages,
-            "a page has a file in docs/ and a row in topics.rs"
+            "each page needs a file in docs/ and a row in topics.rs"
         );
     }
 
     #[test]
-    fn links_between_pages_lead_somewhere() {
+    fn links_between_pages_resolve() {
         for topic in &TOPICS {
             for target in manual::text(topic.name)
                 .split("](")
@@ -238,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_found_by_name_beginning_and_word() {
+    fn pages_are_found_by_name_prefix_and_keyword() {
         for (name, page) in [
             ("models", Some("models")),
             ("Models.md", Some("models")),
@@ -254,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_pages_name_their_command_and_others_stay() {
+    fn links_to_pages_become_commands() {
         for (line, expected) in [
             (
                 "see [models](models.md), [keys](keybindings.md#file)",
@@ -272,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_show_no_marks() {
+    fn pages_contain_no_markup() {
         for topic in &TOPICS {
             let text = topic.text();
             assert!(!text.is_empty(), "{}", topic.name);
