@@ -1,4 +1,4 @@
-# The menu; anything longer than a line lives in `cargo xtask` or `.ci/run`.
+# Shortcuts; longer tasks are in `cargo xtask` or `.ci/run`.
 
 check:
     .ci/run
@@ -15,13 +15,17 @@ lint:
 docs:
     cargo doc --workspace --no-deps --open
 
-# Writes the tables of the manual that come from the code.
+# Regenerate the tables of the manual.
 manual:
     cargo xtask docs
+
+# Regenerate docs/images; needs a release build and Chromium.
+screenshots:
+    cargo xtask screenshots
 
 bench:
     cargo bench --workspace
 
-# Rewrites the model catalog from the data files of an installed reference or a models.dev document.
+# Regenerate the model catalog from an installed reference or a models.dev document.
 models from:
     cargo xtask models --from {{from}}
