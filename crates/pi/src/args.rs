@@ -1,8 +1,8 @@
-//! The command line: what every word of it means, and what is wrong with it.
+//! Command-line parsing.
 //!
-//! Two steps, after ripgrep: `args/scan.rs` walks the words and knows which of them take a value;
-//! [`Args::parse`] gives the values their types. The rules are those scripts and editors rely on: no bundled short flags, no
-//! `--flag=value` for flags of our own, unknown long flags kept for extensions to claim.
+//! Two steps, as in ripgrep: `args/scan.rs` splits the arguments and knows which flags take a value; [`Args::parse`]
+//! converts the values. Scripts and editors rely on these rules: no combined short flags, no `--flag=value` for built-in
+//! flags, and unknown long flags are kept for extensions.
 
 mod flag;
 mod scan;
@@ -16,7 +16,7 @@ use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 pub(crate) use flag::{Flag, FlagGroup, Takes};
 use scan::{Word, scan};
 
-/// What was asked for on the command line.
+/// The parsed command line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Args {
     pub(crate) help: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     pub(crate) tools: ToolSelection,
     pub(crate) resources: ResourceFlags,
     pub(crate) extension_host: Option<ExtensionEngine>,
-    /// `--approve` and `--no-approve`; the last one counts.
+    /// `--approve` or `--no-approve`; the last one wins.
     pub(crate) trust: Option<bool>,
     pub(crate) offline: bool,
     pub(crate) verbose: bool,
@@ -43,13 +43,12 @@ pub(crate) struct Args {
     pub(crate) messages: Vec<String>,
     /// Files to attach, without the `@`.
     pub(crate) files: Vec<String>,
-    /// Long flags that are not ours, in order; an extension may know them.
+    /// Unknown long flags, in order; extensions may register them.
     pub(crate) unknown: Vec<UnknownFlag>,
-    /// What is wrong with the command line.
     pub(crate) problems: Vec<Problem>,
 }
 
-/// What `--mode` may say.
+/// The value of `--mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputMode {
     Text,
@@ -57,14 +56,14 @@ pub(crate) enum OutputMode {
     Rpc,
 }
 
-/// Which models to list.
+/// The argument of `--list-models`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListModels {
     All,
     Matching(String),
 }
 
-/// Which model to ask, and how.
+/// Flags that select a model.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct ModelArgs {
     pub(crate) provider: Option<String>,
@@ -75,7 +74,7 @@ pub(crate) struct ModelArgs {
 }
 
 impl std::fmt::Debug for ModelArgs {
-    // A key shows in no output.
+    // Omits the API key.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("ModelArgs")
@@ -87,22 +86,21 @@ impl std::fmt::Debug for ModelArgs {
     }
 }
 
-/// A long flag that is not ours.
+/// A long flag that is not built in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownFlag {
-    /// Its name, without the dashes.
+    /// Without the dashes.
     pub(crate) name: String,
-    /// Its value, if it has one.
     pub(crate) value: Option<String>,
 }
 
 impl UnknownFlag {
-    /// Says what is wrong with the flag if no extension knows it.
-    pub(crate) fn complaint(&self) -> String {
+    /// Returns the error message if no extension registers the flag.
+    pub(crate) fn error_message(&self) -> String {
         let name = format!("--{}", self.name);
         let Some(flag) = Flag::find(&name) else {
             return format!(
-                "unknown option {name}: neither pi nor an extension knows it; pi --help lists the options"
+                "unknown option {name}: not a pi option and not registered by an extension; see pi --help"
             );
         };
         match (flag.takes(), &self.value) {
@@ -115,21 +113,21 @@ impl UnknownFlag {
                 | Takes::Optional(value)
                 | Takes::Message(value),
                 Some(_),
-            ) => format!("{name} takes its value as the next word: {name} {value}"),
+            ) => format!("{name} takes its value as the next argument: {name} {value}"),
         }
     }
 }
 
-/// Something wrong with the command line.
+/// An invalid argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// The program cannot go on.
+    /// The program exits.
     Error(String),
     Warning(String),
 }
 
 impl Args {
-    /// Reads a command line, without the program's name.
+    /// Parses the arguments, without the program name.
     pub(crate) fn parse(words: impl IntoIterator<Item = OsString>) -> Self {
         let words: Vec<String> = words
             .into_iter()
@@ -140,7 +138,7 @@ impl Args {
             match word {
                 Word::Flag(flag, value) => args.apply(flag, value),
                 Word::Missing(flag) => args.missing(flag),
-                Word::UnknownShort(word) => args.error(format!("Unknown option {word}")),
+                Word::UnknownShort(word) => args.error(format!("unknown option {word}")),
                 Word::UnknownLong(flag) => args.unknown.push(flag),
                 Word::File(path) => args.files.push(path),
                 Word::Message(text) => args.messages.push(text),
@@ -149,7 +147,7 @@ impl Args {
         args
     }
 
-    /// Returns the settings that flags lay over those of the files.
+    /// Returns the settings that flags override for this run.
     pub(crate) fn run_settings(&self) -> RunSettings {
         RunSettings::new(&Settings {
             tui_mode: self.tui_mode,
@@ -163,14 +161,14 @@ impl Args {
     }
 
     fn missing(&mut self, flag: Flag) {
-        let wanted = match flag {
+        let expected = match flag {
             Flag::Mode => "text, json or rpc",
             Flag::TuiMode => "regular or fullscreen",
-            Flag::UseTheme => "the name of a theme",
+            Flag::UseTheme => "a theme name",
             Flag::ExtensionHost => "quickjs or node",
             _ => "a value",
         };
-        self.error(format!("{} needs {wanted}", flag.long()));
+        self.error(format!("{} needs {expected}", flag.long()));
     }
 
     fn apply(&mut self, flag: Flag, value: Option<String>) {
@@ -193,7 +191,7 @@ impl Args {
                 "text" => self.mode = Some(OutputMode::Text),
                 "json" => self.mode = Some(OutputMode::Json),
                 "rpc" => self.mode = Some(OutputMode::Rpc),
-                other => self.error(format!("Unknown mode \"{other}\"; use text, json or rpc")),
+                other => self.error(format!("unknown mode \"{other}\"; use text, json or rpc")),
             },
             Flag::Print => {
                 self.print = true;
@@ -211,7 +209,7 @@ impl Args {
                 "regular" => self.tui_mode = Some(TuiMode::Regular),
                 "fullscreen" => self.tui_mode = Some(TuiMode::Fullscreen),
                 other => self.error(format!(
-                    "Unknown terminal mode \"{other}\"; use regular or fullscreen"
+                    "unknown terminal mode \"{other}\"; use regular or fullscreen"
                 )),
             },
             _ => {}
@@ -239,7 +237,7 @@ impl Args {
             Flag::Thinking => match ThinkingLevel::from_name(&text()) {
                 Some(level) => self.model.thinking = Some(level),
                 None => self.problems.push(Problem::Warning(format!(
-                    "Unknown thinking level \"{}\" is ignored; use {}",
+                    "unknown thinking level \"{}\" ignored; use {}",
                     text(),
                     ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ")
                 ))),
@@ -278,7 +276,7 @@ impl Args {
             Flag::ExtensionHost => match ExtensionEngine::named(&value) {
                 Some(engine) => self.extension_host = Some(engine),
                 None => self.error(format!(
-                    "Unknown host of extensions \"{value}\"; use quickjs or node"
+                    "unknown extension host \"{value}\"; use quickjs or node"
                 )),
             },
             Flag::Skill => resources.skills.push(value),

@@ -1,6 +1,6 @@
-//! `pi auth`: tells scripts whether a provider can be used, and hands them its credential.
+//! `pi auth`: checks and prints credentials for scripts.
 //!
-//! What a command line of it means is in `auth_command/request.rs`. Nothing is asked of a model, and of the network only the renewal of a sign-in.
+//! Calls no model; the only network access is a token refresh.
 
 mod request;
 
@@ -19,8 +19,8 @@ use serde::Serialize;
 use crate::output::{Exit, Failure, print};
 use request::{AuthRequest, Check, Secret, Task, parse};
 
-/// How long a credential may take to be found or renewed.
-const LIMIT: Duration = Duration::from_secs(15);
+/// Limit for resolving or refreshing a credential.
+const CREDENTIAL_TIMEOUT: Duration = Duration::from_secs(15);
 
 const HELP: &str = "\
 Usage:
@@ -28,16 +28,16 @@ Usage:
   pi auth print-api-key      [--provider ID] [--model PATTERN]
   pi auth print-bearer-token [--provider ID] [--model PATTERN] [--min-expiry DURATION]
 
-A provider or a model is needed.
+--provider or --model is required.
 
-check says ready, not_ready or invalid and exits with 0, 1 or 2. It renews a sign-in that has expired
+check prints ready, not_ready or invalid and exits with 0, 1 or 2. It refreshes an expired sign-in
 unless --no-refresh is given; --credentials prints the credential, or adds it to the JSON.
 
-print-api-key and print-bearer-token write the credential to standard output, for other programs.
-A bearer token lives at least DURATION longer (such as 90s, 30m or 1h; 30m if it is not said).
+print-api-key and print-bearer-token print the credential for other programs. A bearer token is valid
+for at least DURATION (for example 90s, 30m or 1h; default 30m).
 ";
 
-/// Serves `pi auth …`; `words` are those after `auth`.
+/// Runs `pi auth …`; `words` follow `auth`.
 pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
     let words: Vec<String> = words
         .into_iter()
@@ -54,11 +54,11 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
             return wrong.exit;
         }
     };
-    let found = tokio::time::timeout(LIMIT, serve(&request, env));
+    let found = tokio::time::timeout(CREDENTIAL_TIMEOUT, serve(&request, env));
     let outcome = found.await.unwrap_or_else(|_late| {
         Err(Failure::new(format!(
-            "no credential was found within {} s",
-            LIMIT.as_secs()
+            "timed out after {} s while resolving the credential",
+            CREDENTIAL_TIMEOUT.as_secs()
         )))
     });
     match outcome {
@@ -74,7 +74,7 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
 }
 
 async fn serve(request: &AuthRequest, env: Env) -> Result<(String, Exit), Failure> {
-    let Loaded { models, is_broken } = load_models(&env);
+    let LoadedModels { models, is_broken } = load_models(&env);
     match &request.task {
         Task::Check(check) => {
             let result = if is_broken {
@@ -92,13 +92,13 @@ async fn serve(request: &AuthRequest, env: Env) -> Result<(String, Exit), Failur
     }
 }
 
-/// The providers, and whether `models.json` could be understood.
-struct Loaded {
+/// The providers, and whether `models.json` is invalid.
+struct LoadedModels {
     models: Models,
     is_broken: bool,
 }
 
-fn load_models(env: &Env) -> Loaded {
+fn load_models(env: &Env) -> LoadedModels {
     let directory = AgentDir::from_env(env);
     let models = Models::new(ModelsOptions {
         credentials: Arc::new(AuthFile::new(directory.auth_file())),
@@ -113,17 +113,17 @@ fn load_models(env: &Env) -> Loaded {
         }),
         Err(_) => true,
     };
-    Loaded { models, is_broken }
+    LoadedModels { models, is_broken }
 }
 
-/// What `auth check` found out.
+/// The result of `auth check`.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CheckResult {
-    status: Status,
+    status: AuthStatus,
     provider: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Reason>,
+    reason: Option<NotReadyReason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     auth_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ struct CheckResult {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum AuthStatus {
     Ready,
     NotReady,
     Invalid,
@@ -140,7 +140,7 @@ enum Status {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Reason {
+enum NotReadyReason {
     ProviderNotFound,
     CredentialsNotConfigured,
     CredentialNotAvailable,
@@ -148,9 +148,9 @@ enum Reason {
 }
 
 impl CheckResult {
-    fn not_ready(provider: &str, reason: Reason) -> Self {
+    fn not_ready(provider: &str, reason: NotReadyReason) -> Self {
         Self {
-            status: Status::NotReady,
+            status: AuthStatus::NotReady,
             provider: provider.to_owned(),
             reason: Some(reason),
             auth_type: None,
@@ -160,16 +160,16 @@ impl CheckResult {
 
     fn invalid(provider: &str) -> Self {
         Self {
-            status: Status::Invalid,
-            ..Self::not_ready(provider, Reason::InvalidState)
+            status: AuthStatus::Invalid,
+            ..Self::not_ready(provider, NotReadyReason::InvalidState)
         }
     }
 
     fn exit(&self) -> Exit {
         match self.status {
-            Status::Ready => Exit::Success,
-            Status::NotReady => Exit::Failure,
-            Status::Invalid => Exit::Code(2),
+            AuthStatus::Ready => Exit::Success,
+            AuthStatus::NotReady => Exit::Failure,
+            AuthStatus::Invalid => Exit::Code(2),
         }
     }
 
@@ -179,9 +179,9 @@ impl CheckResult {
         }
         Ok(self.credentials.unwrap_or_else(|| {
             match self.status {
-                Status::Ready => "ready",
-                Status::NotReady => "not_ready",
-                Status::Invalid => "invalid",
+                AuthStatus::Ready => "ready",
+                AuthStatus::NotReady => "not_ready",
+                AuthStatus::Invalid => "invalid",
             }
             .to_owned()
         }))
@@ -208,9 +208,9 @@ async fn check_provider(
         None => request.subject().to_owned(),
     };
     let Some(found) = models.provider(&provider) else {
-        return CheckResult::not_ready(&provider, Reason::ProviderNotFound);
+        return CheckResult::not_ready(&provider, NotReadyReason::ProviderNotFound);
     };
-    let missing = || CheckResult::not_ready(&provider, Reason::CredentialsNotConfigured);
+    let missing = || CheckResult::not_ready(&provider, NotReadyReason::CredentialsNotConfigured);
     let Some(auth) = found.auth() else {
         return missing();
     };
@@ -221,14 +221,14 @@ async fn check_provider(
         Err(_) => return CheckResult::invalid(&provider),
     };
     let mut result = CheckResult {
-        status: Status::Ready,
+        status: AuthStatus::Ready,
         provider: provider.clone(),
         reason: None,
         auth_type: Some(status.kind.as_str()),
         credentials: None,
     };
     if credentials && !refresh && status.kind == AuthKind::OAuth {
-        // The token as it is stored, expired or not.
+        // The stored token, expired or not.
         let stored = authenticator.store().read(&provider).await;
         if let Ok(Some(Credential::OAuth(stored))) = stored {
             result.credentials = Some(stored.access.expose_secret().to_owned());
@@ -240,7 +240,12 @@ async fn check_provider(
         match authenticator.resolve(&auth, env, &overrides).await {
             Ok(Some(resolved)) if credentials => match secret_of(&resolved) {
                 Some(secret) => result.credentials = Some(secret.expose_secret().to_owned()),
-                None => return CheckResult::not_ready(&provider, Reason::CredentialNotAvailable),
+                None => {
+                    return CheckResult::not_ready(
+                        &provider,
+                        NotReadyReason::CredentialNotAvailable,
+                    );
+                }
             },
             Ok(Some(_)) => {}
             Ok(None) => return missing(),
@@ -250,9 +255,9 @@ async fn check_provider(
     result
 }
 
-/// Finds the provider that serves the model that was asked for.
+/// Finds the provider of the requested model.
 async fn model_provider(request: &AuthRequest, models: &Models) -> Result<String, Failure> {
-    // Between several providers the one with a credential is meant.
+    // Among several providers, prefer the one with a credential.
     let everything = RefreshOptions {
         network: NetworkUse::None,
         ..RefreshOptions::default()
@@ -281,7 +286,7 @@ async fn find_secret(
     };
     let unknown = || {
         Failure::new(format!("unknown provider \"{provider}\""))
-            .hint("pi docs providers lists those there are; models.json may name more")
+            .hint("pi docs providers lists all providers; models.json can add more")
     };
     let auth = models.provider(&provider).ok_or_else(unknown)?.auth();
     let auth = auth.ok_or_else(|| Failure::new(format!("{provider} needs no credential")))?;
@@ -290,14 +295,14 @@ async fn find_secret(
     let minimum_validity = match secret {
         Secret::ApiKey if is_sign_in => {
             return Err(
-                Failure::new(format!("{provider} has a sign-in and no API key")).hint(format!(
+                Failure::new(format!("{provider} is signed in and has no API key")).hint(format!(
                     "pi auth print-bearer-token --provider {provider} prints its token"
                 )),
             );
         }
         Secret::BearerToken { .. } if !is_sign_in => {
             return Err(
-                Failure::new(format!("there is no sign-in for {provider}")).hint(format!(
+                Failure::new(format!("not signed in to {provider}")).hint(format!(
                     "pi auth print-api-key --provider {provider} prints a key"
                 )),
             );
@@ -314,12 +319,12 @@ async fn find_secret(
     authenticator.settle().await;
     secret_of(&resolved?).ok_or_else(|| {
         Failure::new(format!(
-            "{provider} uses no key or token that can be printed"
+            "{provider} has no key or token that can be printed"
         ))
     })
 }
 
-/// Returns the key or token of a request, wherever it is carried.
+/// Returns the key or token, from the key or the headers.
 fn secret_of(resolved: &ResolvedAuth) -> Option<SecretString> {
     if let Some(key) = &resolved.api_key {
         return Some(key.clone());

@@ -1,8 +1,7 @@
-//! `pi --demo`: the whole program at work, without a key and without a network.
+//! `pi --demo`: a complete run without an API key and without network access.
 //!
-//! Only the model is a script, and it says so. The loop, the tools, the files and the session are the
-//! real ones, in a folder of its own that stays behind for the user to look at. Nothing of the user's
-//! settings or credentials is read.
+//! Only the model is scripted, and the output says so. The loop, the tools, the files and the session are real, in a
+//! temporary directory that is kept for the user. The user's settings and credentials are not read.
 
 use std::fs;
 use std::io::{self, IsTerminal as _};
@@ -27,10 +26,9 @@ mod script;
 
 use narrator::{Ink, Narrator, Tone};
 
-/// How fast the model speaks to a person, in tokens a second; a pipe does not wait.
-const READING_SPEED: f64 = 90.0;
+/// Output speed on a terminal in tokens per second; a pipe gets everything at once.
+const TOKENS_PER_SECOND: f64 = 90.0;
 
-/// Runs the demonstration.
 pub(crate) async fn run(env: &Env) -> Exit {
     let is_terminal = io::stdout().is_terminal();
     let may_color = env.var("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -39,7 +37,7 @@ pub(crate) async fn run(env: &Env) -> Exit {
     } else {
         Ink::Plain
     };
-    // Output that takes no more ends nothing: the session is still to be finished.
+    // A closed stdout does not stop the session.
     let unwritten = Arc::new(AtomicBool::new(false));
     let narrator = Narrator::new(ink, {
         let unwritten = Arc::clone(&unwritten);
@@ -49,9 +47,9 @@ pub(crate) async fn run(env: &Env) -> Exit {
             }
         })
     });
-    let speed = is_terminal.then_some(READING_SPEED);
-    let shown = match create_folder(&std::env::temp_dir()) {
-        Ok(folder) => show(&folder, env, speed, narrator).await,
+    let speed = is_terminal.then_some(TOKENS_PER_SECOND);
+    let shown = match create_directory(&std::env::temp_dir()) {
+        Ok(directory) => play(&directory, env, speed, narrator).await,
         Err(error) => Err(error),
     };
     match shown {
@@ -61,35 +59,36 @@ pub(crate) async fn run(env: &Env) -> Exit {
     }
 }
 
-/// Creates a folder nobody else has.
-fn create_folder(parent: &Path) -> anyhow::Result<PathBuf> {
+/// Creates a new directory with a unique name.
+fn create_directory(parent: &Path) -> anyhow::Result<PathBuf> {
     let mut number = 0_u32;
     loop {
-        let folder = parent.join(format!("pi-demo-{}-{number}", std::process::id()));
+        let directory = parent.join(format!("pi-demo-{}-{number}", std::process::id()));
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&folder) {
-            Ok(()) => return Ok(folder),
+        match builder.create(&directory) {
+            Ok(()) => return Ok(directory),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => {
-                return Err(error).with_context(|| format!("cannot create {}", folder.display()));
+                return Err(error)
+                    .with_context(|| format!("cannot create {}", directory.display()));
             }
         }
     }
 }
 
-/// Plays the whole piece in a folder.
-async fn show(
-    folder: &Path,
+/// Runs the script in a directory.
+async fn play(
+    directory: &Path,
     env: &Env,
     speed: Option<f64>,
     narrator: Narrator,
 ) -> anyhow::Result<()> {
     let narrator = Arc::new(narrator);
-    introduce(&narrator, folder);
-    let session = session(folder, env, speed)?;
-    session.set_session_name("The demo of pi").await?;
+    introduce(&narrator, directory);
+    let session = session(directory, env, speed)?;
+    session.set_session_name("pi demo").await?;
     let subscription = session.subscribe(Arc::clone(&narrator) as _);
     for prompt in script::PROMPTS {
         session
@@ -111,9 +110,9 @@ async fn show(
     Ok(())
 }
 
-/// Builds a session of the real parts around the scripted model.
-fn session(folder: &Path, env: &Env, speed: Option<f64>) -> anyhow::Result<AgentSession> {
-    let project = folder.join("project");
+/// Creates a session with the scripted model.
+fn session(directory: &Path, env: &Env, speed: Option<f64>) -> anyhow::Result<AgentSession> {
+    let project = directory.join("project");
     fs::create_dir(&project).with_context(|| format!("cannot create {}", project.display()))?;
     let mut provider = script::model();
     if let Some(speed) = speed {
@@ -128,7 +127,7 @@ fn session(folder: &Path, env: &Env, speed: Option<f64>) -> anyhow::Result<Agent
     });
     models.register(script::PROVIDER, Registration::Provider(Arc::new(provider)))?;
     let session = Session::create_at(
-        &folder.join("session.jsonl"),
+        &directory.join("session.jsonl"),
         &project,
         NewSession {
             env: env.clone(),
@@ -155,15 +154,15 @@ fn session(folder: &Path, env: &Env, speed: Option<f64>) -> anyhow::Result<Agent
     Ok(AgentSession::new(parts)?)
 }
 
-fn introduce(narrator: &Narrator, folder: &Path) {
+fn introduce(narrator: &Narrator, directory: &Path) {
     let ink = narrator.ink();
-    let title = ink.paint(Tone::Strong, &format!("pi {}, the demo", version::VERSION));
-    narrator.say(&format!(
+    let title = ink.paint(Tone::Strong, &format!("pi {} demo", version::VERSION));
+    narrator.print_line(&format!(
         "{title}\n\
-         The model is a script: its words were written in advance, and no service is asked.\n\
+         The model is scripted; no provider is called.\n\
          Everything else is real: the loop, the tools, the files, the session.\n\
          {}",
-        ink.paint(Tone::Faint, &format!("Folder: {}", folder.display()))
+        ink.paint(Tone::Faint, &format!("Directory: {}", directory.display()))
     ));
 }
 
@@ -171,20 +170,20 @@ fn conclude(narrator: &Narrator, file: &Path, answers: u64, calls: u64) {
     let ink = narrator.ink();
     let command = |text: String| ink.paint(Tone::Strong, &text);
     let file = quoted(file);
-    // The last of them is to see this.
+    // The third hint suggests this demo.
     let [key, server, _demo] = no_model_hints();
-    narrator.say(&format!(
-        "\nThat was pi: {answers} answers and {calls} tool calls, kept in a session you can open.\n\n  \
-         {}\n      goes on where this ended, with a model of yours\n  \
-         {}\n      makes a web page of it\n\n\
-         For a model of yours:\n  {key}\n  {server}\n\n\
-         The folder stays until you remove it.",
+    narrator.print_line(&format!(
+        "\nDone: {answers} answers and {calls} tool calls, stored in a session.\n\n  \
+         {}\n      Resume the session with your own model\n  \
+         {}\n      Export it to a web page\n\n\
+         To use your own model:\n  {key}\n  {server}\n\n\
+         The directory is kept until you delete it.",
         command(format!("pi --session {file}")),
         command(format!("pi --export {file} demo.html")),
     ));
 }
 
-/// Spells a path so that a shell reads it as one word.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
     let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%".contains(character);

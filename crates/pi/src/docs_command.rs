@@ -1,7 +1,7 @@
-//! `pi docs`: the manual, which is part of the program.
+//! `pi docs`: the manual included in the binary.
 //!
-//! Which pages there are is in `docs_command/topics.rs`, how they look on a terminal in
-//! `docs_command/page.rs`. To a pipe a page goes as plain Markdown, so that scripts and models read it as well.
+//! `docs_command/topics.rs` lists the pages, `docs_command/page.rs` renders them on a terminal. A pipe gets plain
+//! Markdown, for scripts and models.
 
 mod page;
 mod pager;
@@ -22,13 +22,13 @@ use topics::{TOPICS, Topic, find, suggestions};
 const HELP: &str = "\
 Usage:
   pi docs           List the pages of the manual
-  pi docs TOPIC     Read one; the beginning of its name is enough
-  pi docs --all     Read all of them
+  pi docs TOPIC     Show a page by name or unique prefix
+  pi docs --all     Show all pages
 
-On a terminal a page opens in PAGER (less, if it is not set); to a pipe it goes as Markdown.
+On a terminal a page opens in PAGER (default: less); a pipe gets Markdown.
 ";
 
-/// Serves `pi docs …`; `words` are those after `docs`.
+/// Runs `pi docs …`; `words` follow `docs`.
 pub(crate) fn run(words: &[String], env: &Env) -> Exit {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -36,25 +36,27 @@ pub(crate) fn run(words: &[String], env: &Env) -> Exit {
         ["-h" | "--help"] => print(HELP),
         ["--all"] => show(&TOPICS.map(Topic::text).join("\n"), env),
         [option, ..] if option.starts_with('-') => {
-            let cause = format!("Unknown option {option}");
+            let cause = format!("unknown option {option}");
             Failure::new(cause)
-                .hint("pi docs --help lists the options")
+                .hint("run pi docs --help for usage")
                 .report()
         }
         [name] => match find(name) {
             Some(topic) => show(&topic.text(), env),
             None => unknown(name).report(),
         },
-        [_, extra, ..] => Failure::new(format!("one topic at a time, not also \"{extra}\""))
-            .hint("pi docs --all shows every page")
-            .report(),
+        [_, extra, ..] => Failure::new(format!(
+            "only one topic can be shown at a time: unexpected \"{extra}\""
+        ))
+        .hint("pi docs --all shows every page")
+        .report(),
     }
 }
 
 fn list() -> String {
     let width = TOPICS.iter().map(|topic| topic.name.len()).max();
     let width = width.unwrap_or_default();
-    let mut text = "The manual of pi. `pi docs TOPIC` opens a page.\n\n".to_owned();
+    let mut text = "Run `pi docs TOPIC` to open a page.\n\n".to_owned();
     for topic in &TOPICS {
         // Writing to a string cannot fail.
         writeln!(text, "  {:width$}  {}", topic.name, topic.about).ok();
@@ -63,14 +65,14 @@ fn list() -> String {
 }
 
 fn unknown(name: &str) -> Failure {
-    let failure = Failure::new(format!("there is no page \"{name}\""));
+    let failure = Failure::new(format!("unknown topic \"{name}\""));
     let near = suggestions(name);
     let failure = if near.is_empty() {
         failure
     } else {
         failure.hint(format!("did you mean {}?", near.join(", ")))
     };
-    failure.hint("pi docs lists the pages")
+    failure.hint("run pi docs to list all pages")
 }
 
 fn show(text: &str, env: &Env) -> Exit {
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_names_every_page_on_a_line_of_its_own() {
+    fn the_list_has_a_line_for_every_page() {
         let list = list();
         for topic in &TOPICS {
             let line = list
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_gets_suggestions() {
+    fn an_unknown_topic_gets_suggestions() {
         for (name, near) in [
             ("sesion", "sessions"),
             ("provider-keys", "providers"),
@@ -118,6 +120,6 @@ mod tests {
                 "{name}: {failure:?}"
             );
         }
-        assert_eq!(unknown("zzzzqqqq").hints, ["pi docs lists the pages"]);
+        assert_eq!(unknown("zzzzqqqq").hints, ["run pi docs to list all pages"]);
     }
 }

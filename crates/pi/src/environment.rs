@@ -1,20 +1,18 @@
-//! The environment variables pi reads and sets: what the help and the manual say of them.
+//! Descriptions of the environment variables that pi reads and sets, for the help and the manual.
 //!
-//! What a variable does is decided by the crate that reads it; keys of providers are in the provider
-//! table. A test finds variables that are read and missing here.
+//! API key variables are in the provider table. A test finds variables in the code that are missing here.
 
-/// A variable, as help and manual show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) topic: VariableTopic,
-    /// What it does, in a line.
+    /// One-line description.
     pub(crate) about: &'static str,
-    /// Whether it is important enough for `--help`.
+    /// Whether `--help` lists it.
     pub(crate) in_help: bool,
 }
 
-/// What variables are grouped by.
+/// A section of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VariableTopic {
     Files,
@@ -22,7 +20,7 @@ pub(crate) enum VariableTopic {
     Network,
     Screen,
     Diagnosis,
-    /// Set by pi for the commands it runs.
+    /// Set by pi for commands.
     Commands,
 }
 
@@ -40,8 +38,8 @@ impl VariableTopic {
 
 use VariableTopic::{Commands, Diagnosis, Files, Models, Network, Screen};
 
-/// A variable of the help.
-const fn often(topic: VariableTopic, name: &'static str, about: &'static str) -> Variable {
+/// A variable in the help and the manual.
+const fn common(topic: VariableTopic, name: &'static str, about: &'static str) -> Variable {
     Variable {
         name,
         topic,
@@ -50,71 +48,71 @@ const fn often(topic: VariableTopic, name: &'static str, about: &'static str) ->
     }
 }
 
-/// A variable of the manual alone.
-const fn rarely(topic: VariableTopic, name: &'static str, about: &'static str) -> Variable {
+/// A variable in the manual only.
+const fn rare(topic: VariableTopic, name: &'static str, about: &'static str) -> Variable {
     Variable {
         in_help: false,
-        ..often(topic, name, about)
+        ..common(topic, name, about)
     }
 }
 
-/// Every variable, topic by topic.
+/// All variables, by topic.
 #[rustfmt::skip]
 pub(crate) const VARIABLES: &[Variable] = &[
-    often(Files, "PI_CODING_AGENT_DIR", "Settings, credentials and sessions (~/.pi/agent)"),
-    often(Files, "PI_CODING_AGENT_SESSION_DIR", "Sessions, unless --session-dir says otherwise"),
-    rarely(Files, "PI_PACKAGE_DIR", "Folder of an installation; its docs/ is named to the model"),
-    often(Files, "VISUAL", "The editor for long messages"),
-    rarely(Files, "EDITOR", "The same, where VISUAL is not set"),
+    common(Files, "PI_CODING_AGENT_DIR", "Directory for settings, credentials and sessions (default ~/.pi/agent)"),
+    common(Files, "PI_CODING_AGENT_SESSION_DIR", "Directory for sessions; overridden by --session-dir"),
+    rare(Files, "PI_PACKAGE_DIR", "Installation directory; the system prompt refers to its docs/"),
+    common(Files, "VISUAL", "External editor"),
+    rare(Files, "EDITOR", "External editor if VISUAL is not set"),
 
-    often(Models, "LLAMA_BASE_URL", "A server of your own: llama.cpp, or one that speaks OpenAI's API"),
-    often(Models, "LLAMA_API_KEY", "The key of that server, if it wants one"),
-    often(Models, "PI_CACHE_RETENTION", "`long` keeps prompts cached for an hour or more"),
-    rarely(Models, "PI_RADIUS_GATEWAY", "The Radius gateway to use instead of the public one"),
-    rarely(Models, "PI_OAUTH_CALLBACK_HOST", "Address on which a browser sign-in is answered (127.0.0.1)"),
-    rarely(Models, "KIMI_CODE_OAUTH_HOST", "Host of Kimi's sign-in"),
-    rarely(Models, "KIMI_OAUTH_HOST", "Older name of KIMI_CODE_OAUTH_HOST"),
-    rarely(Models, "AZURE_OPENAI_BASE_URL", "Address of Azure's Responses API"),
-    rarely(Models, "AZURE_OPENAI_RESOURCE_NAME", "Azure resource, where no address is given"),
-    rarely(Models, "AZURE_OPENAI_API_VERSION", "Version of Azure's API (v1)"),
-    rarely(Models, "AZURE_OPENAI_DEPLOYMENT_NAME_MAP", "Azure deployments: model=deployment, parted by commas"),
-    rarely(Models, "AWS_BEDROCK_SKIP_AUTH", "1 sends requests to Bedrock without a signature, for gateways"),
-    rarely(Models, "AWS_BEDROCK_FORCE_CACHE", "1 sends cache points to Bedrock models not known to take them"),
-    rarely(Models, "GOOGLE_CLOUD_QUOTA_PROJECT", "Project that Google bills, where it is not the credential's own"),
-    rarely(Models, "CLOUDSDK_CONFIG", "Folder of gcloud's configuration"),
-    rarely(Models, "GCE_METADATA_HOST", "Host and port of Google's metadata server"),
-    rarely(Models, "GCE_METADATA_IP", "Address of Google's metadata server"),
-    rarely(Models, "METADATA_SERVER_DETECTION", "none keeps pi from asking Google's metadata server"),
+    common(Models, "LLAMA_BASE_URL", "URL of a local llama.cpp or OpenAI-compatible server"),
+    common(Models, "LLAMA_API_KEY", "API key of that server, if required"),
+    common(Models, "PI_CACHE_RETENTION", "`long` caches prompts for an hour or longer"),
+    rare(Models, "PI_RADIUS_GATEWAY", "Radius gateway to use instead of the public one"),
+    rare(Models, "PI_OAUTH_CALLBACK_HOST", "Address for browser sign-in callbacks (default 127.0.0.1)"),
+    rare(Models, "KIMI_CODE_OAUTH_HOST", "Host of the Kimi sign-in"),
+    rare(Models, "KIMI_OAUTH_HOST", "Old name of KIMI_CODE_OAUTH_HOST"),
+    rare(Models, "AZURE_OPENAI_BASE_URL", "URL of the Azure Responses API"),
+    rare(Models, "AZURE_OPENAI_RESOURCE_NAME", "Azure resource, if no URL is set"),
+    rare(Models, "AZURE_OPENAI_API_VERSION", "Azure API version (default v1)"),
+    rare(Models, "AZURE_OPENAI_DEPLOYMENT_NAME_MAP", "Azure deployments as comma-separated model=deployment pairs"),
+    rare(Models, "AWS_BEDROCK_SKIP_AUTH", "1 sends unsigned requests to Bedrock, for gateways"),
+    rare(Models, "AWS_BEDROCK_FORCE_CACHE", "1 sends cache points to all Bedrock models"),
+    rare(Models, "GOOGLE_CLOUD_QUOTA_PROJECT", "Google billing project, if it differs from the credential's project"),
+    rare(Models, "CLOUDSDK_CONFIG", "gcloud configuration directory"),
+    rare(Models, "GCE_METADATA_HOST", "Host and port of the Google metadata server"),
+    rare(Models, "GCE_METADATA_IP", "IP address of the Google metadata server"),
+    rare(Models, "METADATA_SERVER_DETECTION", "`none` disables the Google metadata server"),
 
-    often(Network, "PI_OFFLINE", "No network but the model's, as --offline"),
-    often(Network, "PI_SKIP_VERSION_CHECK", "Do not look for a newer release"),
-    often(Network, "PI_TELEMETRY", "Whether providers learn which program asks"),
-    often(Network, "HTTPS_PROXY", "The proxy for https; HTTP_PROXY for http, ALL_PROXY for both"),
-    rarely(Network, "HTTP_PROXY", "The proxy for http; like the others it is read in lower case too"),
-    rarely(Network, "PI_SHARE_VIEWER_URL", "Page that shows sessions of /share"),
-    rarely(Network, "ALL_PROXY", "The proxy where none of the two is set"),
-    often(Network, "NO_PROXY", "Hosts to reach without a proxy, separated by commas"),
+    common(Network, "PI_OFFLINE", "Disable all network access except model requests, like --offline"),
+    common(Network, "PI_SKIP_VERSION_CHECK", "Disable the update check"),
+    common(Network, "PI_TELEMETRY", "Whether to send attribution headers to providers"),
+    common(Network, "HTTPS_PROXY", "HTTPS proxy; HTTP_PROXY for HTTP, ALL_PROXY for both"),
+    rare(Network, "HTTP_PROXY", "HTTP proxy; lowercase names work too"),
+    rare(Network, "PI_SHARE_VIEWER_URL", "URL of the viewer for shared sessions"),
+    rare(Network, "ALL_PROXY", "Proxy if neither of the two is set"),
+    common(Network, "NO_PROXY", "Comma-separated hosts that bypass the proxy"),
 
-    rarely(Screen, "PI_HARDWARE_CURSOR", "1 shows the terminal's own cursor"),
-    rarely(Screen, "PI_CLEAR_ON_SHRINK", "1 clears rows that became empty"),
-    rarely(Screen, "PI_IMAGE_PROTOCOL", "kitty, iterm2 or none, whatever the terminal seems to be"),
-    rarely(Screen, "PI_TRUE_COLOR", "1 or 0: whether there are 16 million colors"),
-    rarely(Screen, "PI_HYPERLINKS", "1 or 0: whether links can be clicked"),
-    rarely(Screen, "PI_TUI_ESC_TIMEOUT", "Milliseconds to wait for the rest of a key after Escape (10, over SSH 100)"),
-    rarely(Screen, "NO_COLOR", "Set to anything: no colors"),
-    rarely(Screen, "PAGER", "Shows the pages of pi docs (less)"),
+    rare(Screen, "PI_HARDWARE_CURSOR", "1 shows the hardware cursor"),
+    rare(Screen, "PI_CLEAR_ON_SHRINK", "1 clears rows that become empty"),
+    rare(Screen, "PI_IMAGE_PROTOCOL", "Image protocol: kitty, iterm2 or none; overrides detection"),
+    rare(Screen, "PI_TRUE_COLOR", "1 or 0: whether the terminal supports true color"),
+    rare(Screen, "PI_HYPERLINKS", "1 or 0: whether the terminal supports hyperlinks"),
+    rare(Screen, "PI_TUI_ESC_TIMEOUT", "Milliseconds to wait for more input after Escape (default 10, over SSH 100)"),
+    rare(Screen, "NO_COLOR", "Any value disables colors"),
+    rare(Screen, "PAGER", "Pager for pi docs (default less)"),
 
-    often(Diagnosis, "PI_LOG", "A file to log to"),
-    often(Diagnosis, "PI_LOG_LEVEL", "How much: error, warn, info, debug or trace"),
-    rarely(Diagnosis, "PI_ALLOW_DEBUGGER", "Lets debuggers attach to pi and core files be written (Linux)"),
+    common(Diagnosis, "PI_LOG", "Log file"),
+    common(Diagnosis, "PI_LOG_LEVEL", "Log level: error, warn, info, debug or trace"),
+    rare(Diagnosis, "PI_ALLOW_DEBUGGER", "Allow debuggers and core files (Linux)"),
 
-    rarely(Commands, "PI_CODING_AGENT", "true: pi runs this command"),
-    rarely(Commands, "AI_AGENT", "pi: which agent runs this command"),
-    rarely(Commands, "PI_SESSION_ID", "The session; set for commands of the model, as are the next four"),
-    rarely(Commands, "PI_SESSION_FILE", "Its file, if it has one"),
-    rarely(Commands, "PI_PROVIDER", "The provider of the model in use"),
-    rarely(Commands, "PI_MODEL", "The model in use"),
-    rarely(Commands, "PI_REASONING_LEVEL", "How much it thinks"),
+    rare(Commands, "PI_CODING_AGENT", "`true`: the command is run by pi"),
+    rare(Commands, "AI_AGENT", "`pi`: the agent that runs the command"),
+    rare(Commands, "PI_SESSION_ID", "Session ID; like the next four, set for commands of the model"),
+    rare(Commands, "PI_SESSION_FILE", "Session file, if there is one"),
+    rare(Commands, "PI_PROVIDER", "Provider of the current model"),
+    rare(Commands, "PI_MODEL", "Current model"),
+    rare(Commands, "PI_REASONING_LEVEL", "Current thinking level"),
 ];
 
 #[cfg(test)]
@@ -124,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Read while pi is built or tested, not when it runs.
+    /// Used when pi is built or tested, not at run time.
     const NO_VARIABLES: [&str; 5] = [
         // A prefix.
         "PI_",
@@ -135,10 +133,13 @@ mod tests {
     ];
 
     #[test]
-    fn every_variable_that_is_read_is_explained() {
+    fn every_variable_has_a_row() {
         let mut read = BTreeSet::new();
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut read);
-        assert!(read.contains("PI_CODING_AGENT_DIR"), "the sources are read");
+        assert!(
+            read.contains("PI_CODING_AGENT_DIR"),
+            "the sources were not scanned"
+        );
         let explained: BTreeSet<String> = VARIABLES.iter().map(|it| it.name.to_owned()).collect();
         let missing: Vec<_> = read
             .difference(&explained)
@@ -147,9 +148,9 @@ mod tests {
         assert!(missing.is_empty(), "no row in environment.rs: {missing:?}");
     }
 
-    /// Finds the literals `"PI_…"` in the sources of all crates, tests aside.
-    fn collect(folder: &Path, found: &mut BTreeSet<String>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    /// Collects the literals `"PI_…"` in the sources of all crates, except tests.
+    fn collect(directory: &Path, found: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir()

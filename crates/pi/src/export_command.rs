@@ -1,4 +1,4 @@
-//! `--export`: a session file as a web page.
+//! `--export`: exports a session file to HTML.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use pi_runtime::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
 
 use crate::output::{Exit, Failure, print};
 
-/// Exports a session file and says where the page is.
+/// Exports a session file and prints the path of the page.
 pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
     let agent_dir = AgentDir::from_env(&env);
     let credentials = AuthFile::new(agent_dir.auth_file());
@@ -26,13 +26,13 @@ pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
         Ok(path) => print(&format!("Exported to {}\n", path.display())),
         Err(error) => Failure::from_chain(&error)
             .hint(
-                "pi --export SESSION.jsonl [PAGE.html]; sessions are kept in ~/.pi/agent/sessions",
+                "usage: pi --export SESSION.jsonl [PAGE.html]; sessions are in ~/.pi/agent/sessions",
             )
             .report(),
     }
 }
 
-/// Returns the colors of the user's theme. What a project says does not count: nobody asked about it.
+/// Returns the colors of the user's theme; project settings are ignored, since trust was not decided.
 fn theme(agent_dir: &AgentDir, env: &Env) -> ExportTheme {
     let cwd = std::env::current_dir().unwrap_or_default();
     let project = ProjectAccess::Refused;

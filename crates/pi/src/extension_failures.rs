@@ -1,11 +1,10 @@
-//! Extensions in modes without a person: nothing is shown or asked, failures go to standard error.
+//! Extension UI for non-interactive modes: no dialogs, failures go to stderr.
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{ExtensionFailure, ExtensionMode, ExtensionUi};
 
 use crate::output::warn;
 
-/// The front end of extensions in print and JSON mode.
 pub(crate) struct PrintedFailures(pub(crate) ExtensionMode);
 
 impl ExtensionUi for PrintedFailures {
@@ -14,9 +13,9 @@ impl ExtensionUi for PrintedFailures {
     }
 
     fn fail(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
-        let whose = failure.extension.as_deref().unwrap_or("an extension");
+        let name = failure.extension.as_deref().unwrap_or("an extension");
         warn(&format!(
-            "{whose} failed in {}: {}",
+            "{name} failed in {}: {}",
             failure.event, failure.error
         ));
         Box::pin(std::future::ready(()))

@@ -1,7 +1,6 @@
-//! `pi fsck`: looks session files over, says what is wrong, and repairs them when asked to.
+//! `pi fsck`: checks session files and repairs them on request.
 //!
-//! What can be wrong and how it is mended is `pi-session`'s; here it is decided which files are meant and
-//! what a person or a script is told.
+//! `pi-session` finds and repairs problems; this command selects the files and prints the report.
 
 mod report;
 mod request;
@@ -15,30 +14,30 @@ use pi_config::{AgentDir, ProjectAccess, SettingsStore, session_directory};
 use pi_session::listing::{self, FoundSession, SearchScope};
 use pi_session::{Repair, SessionCheck, SessionDirectory, sessions_root};
 
-use crate::output::{Exit, Failure, print, print_foreign};
+use crate::output::{Exit, Failure, print, print_untrusted};
 use crate::startup::working_directory;
-use report::{Outcome, Tally};
-use request::{FsckRequest, Subject, parse};
+use report::{FsckOutcome, FsckSummary};
+use request::{FsckRequest, FsckTarget, parse};
 
 const HELP: &str = "\
 Usage:
   pi fsck [SESSION…] [--all] [--repair] [--json] [--session-dir DIR]
 
-Checks session files: torn and garbled lines, null bytes, lost or doubled headers, entries cut off from
-the rest. Without SESSION it looks at those of this project. SESSION is a file, an id or the beginning of
-one, as for --session.
+Check session files for torn and garbled lines, null bytes, missing or duplicate headers, and
+disconnected entries. SESSION is a file, an ID or an ID prefix; the default is all sessions of this
+project.
 
   --all              Check the sessions of every project
-  --repair           Repair what is damaged; without it nothing is written
-  --json             Print a line of JSON for every file
-  --session-dir DIR  Look in this folder instead of the usual one
+  --repair           Repair damaged files; without it nothing is written
+  --json             Print one line of JSON per file
+  --session-dir DIR  Use this session directory
 
-A repair keeps every record that can be read, byte for byte. The file as it was stays beside it as
-.jsonl.bak, what cannot be read is set aside in .jsonl.lost. A session that is open in another pi is left
-alone. The exit code is 0 if all files are sound or were repaired, 1 if not, 2 for a wrong command line.
+A repair keeps every readable record byte for byte. The original file stays as .jsonl.bak, and unreadable
+parts are moved to .jsonl.lost. A session that is open in another pi is skipped. The exit code is 0 if all
+files are intact or repaired, 1 if not, 2 for invalid arguments.
 ";
 
-/// Serves the command; `words` follow its name.
+/// Runs the command; `words` follow its name.
 pub(crate) fn run(words: Vec<OsString>, env: &Env) -> Exit {
     let request = match parse(words) {
         Ok(Some(request)) => request,
@@ -48,16 +47,16 @@ pub(crate) fn run(words: Vec<OsString>, env: &Env) -> Exit {
             return Exit::Code(2);
         }
     };
-    match Places::of(&request, env).and_then(|places| places.files(&request)) {
+    match SessionLocations::of(&request, env).and_then(|places| places.files(&request)) {
         Ok(files) => serve(&request, &files, env),
         Err(failure) => failure.report(),
     }
 }
 
 fn serve(request: &FsckRequest, files: &BTreeSet<PathBuf>, env: &Env) -> Exit {
-    let mut tally = Tally::default();
+    let mut tally = FsckSummary::default();
     for file in files {
-        let outcome = look_at(file, request.repair, env);
+        let outcome = check_file(file, request.repair, env);
         tally.count(&outcome);
         let text = if request.json {
             match outcome.json(file) {
@@ -67,7 +66,7 @@ fn serve(request: &FsckRequest, files: &BTreeSet<PathBuf>, env: &Env) -> Exit {
         } else {
             outcome.text(file, request.subject.is_named())
         };
-        if !text.is_empty() && print_foreign(&text) != Exit::Success {
+        if !text.is_empty() && print_untrusted(&text) != Exit::Success {
             return Exit::Failure;
         }
     }
@@ -77,41 +76,41 @@ fn serve(request: &FsckRequest, files: &BTreeSet<PathBuf>, env: &Env) -> Exit {
     tally.exit()
 }
 
-fn look_at(file: &Path, repair: bool, env: &Env) -> Outcome {
+fn check_file(file: &Path, repair: bool, env: &Env) -> FsckOutcome {
     let check = match SessionCheck::read(file) {
         Ok(check) => check,
-        Err(error) => return Outcome::Failed(None, Failure::from_chain(&error)),
+        Err(error) => return FsckOutcome::Failed(None, Failure::from_chain(&error)),
     };
     if check.is_sound() || !repair {
-        return Outcome::Checked(check);
+        return FsckOutcome::Checked(check);
     }
     match Repair::perform(file, env) {
-        Ok(Some(repair)) => Outcome::Repaired(repair),
-        // It was mended by somebody else between the two looks.
-        Ok(None) => Outcome::Checked(SessionCheck {
+        Ok(Some(repair)) => FsckOutcome::Repaired(repair),
+        // Another process repaired it in the meantime.
+        Ok(None) => FsckOutcome::Checked(SessionCheck {
             damage: 0,
             problems: Vec::new(),
             ..check
         }),
-        Err(error) => Outcome::Failed(Some(check), Failure::from_chain(&error)),
+        Err(error) => FsckOutcome::Failed(Some(check), Failure::from_chain(&error)),
     }
 }
 
-/// Where sessions are looked for.
-struct Places {
+/// The directories to search.
+struct SessionLocations {
     directory: SessionDirectory,
-    /// The folder that holds those of all projects.
+    /// The directory that contains the sessions of all projects.
     root: PathBuf,
-    /// The folder the user chose.
+    /// The directory the user chose.
     chosen: Option<PathBuf>,
     cwd: PathBuf,
 }
 
-impl Places {
+impl SessionLocations {
     fn of(request: &FsckRequest, env: &Env) -> Result<Self, Failure> {
         let cwd = working_directory()?;
         let agent_dir = AgentDir::from_env(env);
-        // What a project says does not count: nobody asked whether it is trusted.
+        // Ignore project settings, since trust was not decided.
         let settings = SettingsStore::open(&agent_dir, &cwd, ProjectAccess::Refused);
         let flag = request.session_dir.as_deref();
         let chosen = session_directory(flag, env, &settings.settings(), &cwd);
@@ -127,15 +126,15 @@ impl Places {
         })
     }
 
-    /// Finds the files that are meant.
+    /// Returns the requested files.
     fn files(&self, request: &FsckRequest) -> Result<BTreeSet<PathBuf>, Failure> {
         Ok(match &request.subject {
-            Subject::Project => {
+            FsckTarget::Project => {
                 let here = SearchScope::Within(self.directory.path());
                 listing::files(here).into_iter().collect()
             }
-            Subject::All => self.scopes().flat_map(listing::files).collect(),
-            Subject::Named(names) => {
+            FsckTarget::All => self.scopes().flat_map(listing::files).collect(),
+            FsckTarget::Named(names) => {
                 let found = names.iter().map(|name| self.find(name));
                 found.collect::<Result<_, Failure>>()?
             }
@@ -149,7 +148,7 @@ impl Places {
             .chain(std::iter::once(SearchScope::Everywhere(&self.root)))
     }
 
-    /// Finds a session by its file, its id or the beginning of that.
+    /// Finds a session by file, ID or ID prefix.
     fn find(&self, name: &str) -> Result<PathBuf, Failure> {
         let path = Path::new(name);
         let is_file = path.extension().is_some_and(|it| it == "jsonl");
@@ -162,17 +161,17 @@ impl Places {
         if let Some(FoundSession::Here(path) | FoundSession::Elsewhere { path, .. }) = found {
             return Ok(path);
         }
-        // A session that lost its header is still called after its id.
+        // A session without a header still has its ID in the file name.
         let mut files = self.scopes().flat_map(listing::files);
-        files.find(|file| is_called(file, name)).ok_or_else(|| {
+        files.find(|file| has_id_prefix(file, name)).ok_or_else(|| {
             Failure::new(format!("no session matches \"{name}\""))
                 .hint("pi fsck --all checks the sessions of every project")
         })
     }
 }
 
-/// Returns whether the name of a session file ends with an id that begins like this.
-fn is_called(file: &Path, name: &str) -> bool {
+/// Returns whether the ID in the name of a session file starts with `name`.
+fn has_id_prefix(file: &Path, name: &str) -> bool {
     let stem = file.file_stem().and_then(|stem| stem.to_str());
     stem.and_then(|stem| stem.split_once('_'))
         .is_some_and(|(_, id)| id.starts_with(name))

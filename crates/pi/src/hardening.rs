@@ -1,25 +1,24 @@
-//! Keeps the memory of the process, which holds keys and conversations, to the process.
+//! Protects the memory of the process, which contains keys and conversations.
 //!
-//! No core file is written when it crashes, and no other program of the user can attach to it. Commands
-//! are not affected: what they may do is decided anew when they start. The environment of the user's shell,
-//! `LD_PRELOAD` included, stays as it is: it is the user's, and whoever can set it can as well replace pi.
+//! Disables core dumps and ptrace by other processes of the user. Child processes are not affected. The user's
+//! environment, including `LD_PRELOAD`, is not restricted: anyone who can set it can also replace pi.
 
-/// Lets debuggers attach and core files be written.
+/// Keeps ptrace and core dumps enabled.
 #[cfg(target_os = "linux")]
 const ALLOW_DEBUGGER: &str = "PI_ALLOW_DEBUGGER";
 
-/// Closes the process to others, unless the user wants to look inside.
+/// Does nothing if `PI_ALLOW_DEBUGGER` is set.
 #[cfg(target_os = "linux")]
-pub(crate) fn close_to_others() {
+pub(crate) fn disable_ptrace_and_core_dumps() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
     let is_allowed = std::env::var_os(ALLOW_DEBUGGER).is_some_and(|value| !value.is_empty());
     if !is_allowed {
-        // A system that cannot do this is as safe as it was.
+        // Best effort: not supported everywhere.
         set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     }
 }
 
-/// Does nothing: other systems ask for more rights than a debugger of the same user has.
+/// Does nothing: other systems restrict debuggers by default.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn close_to_others() {}
+pub(crate) fn disable_ptrace_and_core_dumps() {}

@@ -1,4 +1,4 @@
-//! Interactive mode: the terminal application on a session.
+//! Interactive mode: the terminal application.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::prompt_input::Prompts;
 use crate::startup::prepare_interactive;
 use crate::version;
 
-/// Exit code of a program that was asked to end by SIGTERM.
-const TERMINATED: u8 = 143;
+/// Exit code after SIGTERM.
+const SIGTERM_EXIT: u8 = 143;
 
-/// Starts the session and shows it until the user leaves.
+/// Runs the application until the user quits.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let verbose = args.verbose;
     let pick_session = args.session.resume;
@@ -49,10 +49,10 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     };
     match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
         Ok(ExitReason::Quit) => {
-            say_how_to_resume(&runtime.session());
+            print_resume_command(&runtime.session());
             Exit::Success
         }
-        Ok(ExitReason::Terminated) => Exit::Code(TERMINATED),
+        Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
         Err(error) => {
             runtime.shutdown().await;
             Failure::from_chain(&error).report()
@@ -60,21 +60,21 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     }
 }
 
-/// Returns what is new, for `/changelog`: the releases, each paragraph on a line of its own.
+/// Returns the releases of the changelog for `/changelog`, with joined paragraphs.
 fn changelog() -> String {
     let whole = manual::text("CHANGELOG");
-    // Before the first release stands a word about the file.
+    // Skip the introduction before the first release.
     let releases = whole.split_once("\n## ");
     joined(&releases.map_or(whole.to_owned(), |(_, text)| format!("## {text}")))
 }
 
-/// Asks for newer releases of pi and of the packages in use, unless the user does not want that.
+/// Checks for newer releases of pi and of installed packages, unless disabled.
 async fn startup_news(services: Arc<Services>) -> Vec<String> {
     let mut news = Vec::new();
     let (settings, env) = (&services.settings, &services.env);
     if let Some(release) = newer_release(settings, env).await {
         news.push(format!(
-            "pi {} is there: pi update installs it.",
+            "pi {} is available. Run pi update to install it.",
             release.version
         ));
     }
@@ -87,7 +87,7 @@ async fn startup_news(services: Arc<Services>) -> Vec<String> {
             .map(|package| package.address.to_string())
             .collect();
         news.push(format!(
-            "Newer packages are there: {}. pi update --extensions installs them.",
+            "Package updates available: {}. Run pi update --extensions to install them.",
             names.join(", ")
         ));
     }
@@ -105,12 +105,12 @@ fn prompts(prompts: Prompts) -> Vec<Prompt> {
         .collect()
 }
 
-/// Says how to come back, if there is something to come back to.
-fn say_how_to_resume(session: &AgentSession) {
+/// Prints the command that resumes the session, if it was stored.
+fn print_resume_command(session: &AgentSession) {
     let is_saved = session.with_session(pi_session::Session::is_saved);
     if is_saved {
         notice(&format!(
-            "To go on with this session: pi --session {}",
+            "Resume this session: pi --session {}",
             session.session_id()
         ));
     }

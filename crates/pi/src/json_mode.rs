@@ -1,7 +1,6 @@
-//! JSON mode: the session's header, then every event, one record a line.
+//! JSON mode: the session header, then every event, one record per line.
 //!
-//! A failed answer is an event like others; only what keeps a prompt from being said ends with an
-//! error.
+//! A failed answer is an event like any other; only a prompt that cannot be sent is an error.
 
 use std::io;
 use std::sync::Arc;
@@ -10,11 +9,10 @@ use pi_rpc::{JsonEvents, LineSink, LineWriter};
 use pi_runtime::{SessionRuntime, UpdateForm};
 
 use crate::conversation::converse;
-use crate::output::{Exit, Failure, not_written};
+use crate::output::{Exit, Failure, stdout_failure};
 use crate::prompt_input::Prompts;
 
-/// Says the prompts and writes what happens. A reader that goes away ends the run without
-/// complaint.
+/// Sends the prompts and writes the events. A closed stdout ends the run without an error.
 pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: UpdateForm) -> Exit {
     let writer = LineWriter::start(tokio::io::stdout());
     let sink = writer.sink();
@@ -27,7 +25,7 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: Update
     runtime.shutdown().await;
     let outcome = match sink.flush().await {
         Ok(()) => outcome,
-        Err(_closed) => outcome.and(written(writer.closed_by().await)),
+        Err(_closed) => outcome.and(write_result(writer.closed_by().await)),
     };
     match outcome {
         Ok(()) => Exit::Success,
@@ -35,11 +33,10 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: Update
     }
 }
 
-/// Returns whether output that ended early is a failure: a disk that is full is one, a reader that had
-/// enough is not.
-fn written(closed_by: Option<io::Error>) -> Result<(), Failure> {
+/// Converts a write error: a full disk is a failure, a closed pipe is not.
+fn write_result(closed_by: Option<io::Error>) -> Result<(), Failure> {
     match closed_by {
-        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(not_written(&error)),
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(stdout_failure(&error)),
         _ => Ok(()),
     }
 }

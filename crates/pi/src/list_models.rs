@@ -1,4 +1,4 @@
-//! `--list-models`: the models that can be used, as a table.
+//! `--list-models`: a table of the available models.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,13 +12,11 @@ use crate::args::{Args, ListModels};
 use crate::output::{Exit, print, warn};
 use crate::startup::{no_model, working_directory};
 
-/// What each column is called.
 const HEADINGS: [&str; 6] = [
     "provider", "model", "context", "max-out", "thinking", "images",
 ];
 
-/// Prints the models.
-pub(crate) async fn run(args: &Args, wanted: &ListModels, env: Env) -> Exit {
+pub(crate) async fn run(args: &Args, filter: &ListModels, env: Env) -> Exit {
     let cwd = match working_directory() {
         Ok(cwd) => cwd,
         Err(failure) => return failure.report(),
@@ -37,16 +35,16 @@ pub(crate) async fn run(args: &Args, wanted: &ListModels, env: Env) -> Exit {
     }
     let models = services.models.available();
     if models.is_empty() {
-        // Nothing to list is an answer, not a failure.
-        no_model().remark();
+        // An empty list is not a failure.
+        no_model().warn();
         return Exit::Success;
     }
-    print(&table(models, wanted))
+    print(&table(models, filter))
 }
 
-/// Returns the table of the models that were asked for, or a sentence if there are none.
-pub(crate) fn table(mut models: Vec<Arc<Model>>, wanted: &ListModels) -> String {
-    if let ListModels::Matching(search) = wanted {
+/// Returns the table of matching models, or a message if there are none.
+pub(crate) fn table(mut models: Vec<Arc<Model>>, filter: &ListModels) -> String {
+    if let ListModels::Matching(search) = filter {
         let query = FuzzyQuery::new(search);
         models.retain(|model| {
             query
@@ -85,15 +83,15 @@ fn row(model: &Model) -> [String; 6] {
     [
         model.provider.clone(),
         model.id.clone(),
-        rounded(model.context_window),
-        rounded(model.max_tokens),
+        format_tokens(model.context_window),
+        format_tokens(model.max_tokens),
         yes_or_no(model.reasoning),
         yes_or_no(model.input.contains(&Modality::Image)),
     ]
 }
 
-/// Spells a number of tokens: `200K`, `8.2K`, `1M`.
-fn rounded(tokens: u64) -> String {
+/// Formats a token count: `200K`, `8.2K`, `1M`.
+fn format_tokens(tokens: u64) -> String {
     let (unit, letter) = match tokens {
         1_000_000.. => (1_000_000, "M"),
         1_000.. => (1_000, "K"),
@@ -104,7 +102,7 @@ fn rounded(tokens: u64) -> String {
     }
     #[expect(
         clippy::cast_precision_loss,
-        reason = "token counts stay far below 2^53"
+        reason = "token counts are far below 2^53"
     )]
     let number = tokens as f64 / unit as f64;
     format!("{number:.1}{letter}")
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn token_counts_are_short() {
         for (tokens, expected) in [
             (0, "0"),
             (999, "999"),
@@ -174,7 +172,7 @@ mod tests {
             (1_000_000, "1M"),
             (2_097_152, "2.1M"),
         ] {
-            assert_eq!(rounded(tokens), expected);
+            assert_eq!(format_tokens(tokens), expected);
         }
     }
 }

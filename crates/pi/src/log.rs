@@ -1,4 +1,4 @@
-//! Logs, for those who ask for them: to a file, never to the screen, and without secrets.
+//! Optional logging to a file, with secrets redacted.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,13 +12,13 @@ use tracing::Level;
 
 use crate::output::warn;
 
-/// The file to log to. Without it nothing is logged.
+/// The log file; without it nothing is logged.
 const LOG: &str = "PI_LOG";
 
-/// How much is logged: `error`, `warn`, `info`, `debug` or `trace`; `info` if it is not said.
+/// `error`, `warn`, `info` (default), `debug` or `trace`.
 const LOG_LEVEL: &str = "PI_LOG_LEVEL";
 
-/// Starts logging if the environment asks for it.
+/// Starts logging if `PI_LOG` is set.
 pub(crate) fn start() {
     let Some(path) = std::env::var_os(LOG).filter(|path| !path.is_empty()) else {
         return;
@@ -35,14 +35,14 @@ pub(crate) fn start() {
 fn log_to(path: &Path, level: Level) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
-    // What is logged may quote a conversation.
+    // Logs may quote the conversation.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path)?;
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)
-        .with_writer(Mutex::new(CleanFile {
+        .with_writer(Mutex::new(RedactedFile {
             file,
             redaction: secrets(),
         }))
@@ -50,7 +50,7 @@ fn log_to(path: &Path, level: Level) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns what never reaches the log.
+/// Returns the secrets to redact.
 fn secrets() -> Redaction {
     let env = Env::process();
     let known = environment_secrets(&env).and_by_shape();
@@ -66,14 +66,14 @@ fn secrets() -> Redaction {
     }
 }
 
-/// A file that takes lines and leaves out the secrets in them.
-struct CleanFile {
+/// A log file that redacts secrets line by line.
+struct RedactedFile {
     file: File,
     redaction: Redaction,
 }
 
-impl Write for CleanFile {
-    /// Takes a whole line, which is how events are written.
+impl Write for RedactedFile {
+    /// Expects a complete line, which is how the subscriber writes events.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let cleaned = self.redaction.clean(&text);
@@ -91,9 +91,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_do_not_reach_the_file() {
+    fn secrets_are_redacted() {
         let directory = std::env::temp_dir().join(format!("pi-log-test-{}", std::process::id()));
-        let mut clean = CleanFile {
+        let mut clean = RedactedFile {
             file: File::create(&directory).unwrap(),
             redaction: environment_secrets(&Env::fixed([("MY_TOKEN", "plainvalue")]))
                 .and_by_shape(),

@@ -1,7 +1,7 @@
 //! `pi`: a terminal coding agent in one binary.
 //!
-//! This file decides which part serves a command line, in the order scripts rely on. What costs
-//! nothing comes first: help and version start no runtime and read no file.
+//! Dispatches a command line to a subcommand or mode, in the order scripts rely on. Help and version come first: they start
+//! no runtime and read no file.
 
 mod args;
 mod auth_command;
@@ -48,8 +48,8 @@ use crate::signals::Signals;
 use crate::startup::{Prepared, prepare, working_directory};
 
 fn main() -> ExitCode {
-    hardening::close_to_others();
-    panics::end_the_program();
+    hardening::disable_ptrace_and_core_dumps();
+    panics::install_exit_hook();
     dispatch(std::env::args_os().skip(1).collect()).into()
 }
 
@@ -119,20 +119,20 @@ fn serve_packages(words: &[OsString]) -> Exit {
     }
 }
 
-/// Tells what is wrong with a command line; the first error ends the program.
+/// Reports invalid arguments; returns the first error.
 fn report_problems(args: &Args) -> Result<(), Failure> {
     for problem in &args.problems {
         match problem {
             Problem::Warning(message) => warn(message),
             Problem::Error(message) => {
-                return Err(Failure::new(message).hint("pi --help lists the options"));
+                return Err(Failure::new(message).hint("run pi --help for usage"));
             }
         }
     }
     Ok(())
 }
 
-/// Refuses what cannot be asked for together, before anything is touched.
+/// Rejects conflicting flags before anything is started.
 fn check(args: &Args, mode: Mode) -> Result<(), Failure> {
     if mode == Mode::Rpc && !args.files.is_empty() {
         return Err(Failure::new("@file arguments cannot be used in rpc mode")
@@ -151,14 +151,16 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     }
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return Failure::new(format!("cannot listen to signals: {error}")).report(),
+        Err(error) => {
+            return Failure::new(format!("cannot install signal handlers: {error}")).report();
+        }
     };
     let form = if args.full_updates {
         UpdateForm::Full
     } else {
         UpdateForm::Delta
     };
-    // Boxed, because what starts a session is large and used once.
+    // Boxed: the future is large and used once.
     let lines = ExtensionLines::default();
     let extension_ui: Arc<dyn ExtensionUi> = match mode {
         Mode::Rpc => Arc::new(lines.clone()),
@@ -189,7 +191,7 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     }
 }
 
-/// Runs the asynchronous part of the program on one thread.
+/// Runs the async part of the program on one thread.
 fn block_on(work: impl Future<Output = Exit>) -> Exit {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -199,7 +201,7 @@ fn block_on(work: impl Future<Output = Exit>) -> Exit {
         Err(error) => return Failure::new(format!("cannot start: {error}")).report(),
     };
     let exit = runtime.block_on(work);
-    // A thread that waits for standard input must not keep the process.
+    // Do not wait for a thread that is blocked on stdin.
     runtime.shutdown_background();
     exit
 }

@@ -1,10 +1,9 @@
-//! Which front end serves a command line.
+//! Selects the mode from flags and streams.
 
 use std::io::IsTerminal as _;
 
 use crate::args::{Args, OutputMode};
 
-/// A front end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Interactive,
@@ -16,7 +15,7 @@ pub(crate) enum Mode {
     Rpc,
 }
 
-/// Which of the process's streams are a terminal.
+/// Which streams of the process are terminals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terminals {
     pub(crate) stdin: bool,
@@ -24,7 +23,6 @@ pub(crate) struct Terminals {
 }
 
 impl Terminals {
-    /// Asks the system.
     pub(crate) fn of_process() -> Self {
         Self {
             stdin: std::io::stdin().is_terminal(),
@@ -34,7 +32,7 @@ impl Terminals {
 }
 
 impl Mode {
-    /// Chooses the front end. Without a terminal at both ends there is nobody to talk to.
+    /// Selects the mode. Interactive mode needs a terminal on stdin and stdout.
     pub(crate) fn of(args: &Args, terminals: Terminals) -> Self {
         match args.mode {
             Some(OutputMode::Rpc) => Self::Rpc,
@@ -55,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_and_flags_decide() {
+    fn flags_and_streams_select_the_mode() {
         let both = Terminals {
             stdin: true,
             stdout: true,

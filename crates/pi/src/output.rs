@@ -1,8 +1,8 @@
-//! The one place that writes to the terminal's streams; json and rpc lines go through `pi_rpc`'s
-//! writer, which takes standard output from here.
+//! The only place that writes to stdout and stderr; json and rpc lines use the writer of `pi_rpc`, which takes stdout
+//! from here.
 //!
-//! A reader that went away is no error: `pi … | head` ends well. What comes from outside cannot steer
-//! a terminal: control characters are taken out before they reach one.
+//! A closed pipe is not an error (`pi … | head`). Control characters are removed from untrusted text before it reaches
+//! a terminal.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -10,12 +10,12 @@ use std::process::ExitCode;
 
 use pi_runtime::describe_error;
 
-/// How the process ends.
+/// The exit status of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Success,
     Failure,
-    /// This code, as a command's contract or a signal asks for.
+    /// A code defined by a command or a signal.
     Code(u8),
 }
 
@@ -29,16 +29,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What the user is told when something does not work: one line of cause, then what to do.
+/// An error for the user: one line with the cause, then hints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) cause: String,
-    /// What to do next.
+    /// What to do next, one line each.
     pub(crate) hints: Vec<String>,
 }
 
 impl Failure {
-    /// Creates a failure without advice.
     pub(crate) fn new(cause: impl Into<String>) -> Self {
         Self {
             cause: cause.into(),
@@ -46,33 +45,32 @@ impl Failure {
         }
     }
 
-    /// Creates a failure of an error and what caused it, on one line.
+    /// Creates a failure from an error and its sources, on one line.
     pub(crate) fn from_chain(error: &dyn std::error::Error) -> Self {
         Self::new(describe_error(error))
     }
 
-    /// Adds advice.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Tells the user.
+    /// Prints an error.
     pub(crate) fn report(&self) -> Exit {
-        self.tell("error");
+        self.print("error");
         Exit::Failure
     }
 
-    /// Tells the user of it where it ends nothing.
-    pub(crate) fn remark(&self) {
-        self.tell("warning");
+    /// Prints a warning.
+    pub(crate) fn warn(&self) {
+        self.print("warning");
     }
 
-    fn tell(&self, label: &str) {
-        complain(label, &self.cause);
+    fn print(&self, label: &str) {
+        print_labeled(label, &self.cause);
         for hint in &self.hints {
-            complain("hint", hint);
+            print_labeled("hint", hint);
         }
     }
 }
@@ -83,26 +81,26 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// Tells the user of something that is ignored or replaced.
+/// Prints a warning to stderr.
 pub(crate) fn warn(message: &str) {
-    complain("warning", message);
+    print_labeled("warning", message);
 }
 
-/// Tells the user something, with no word before it.
+/// Prints a message without a label to stderr.
 pub(crate) fn notice(message: &str) {
-    write_error(&format!("{}\n", inert(message)));
+    write_error(&format!("{}\n", sanitize(message)));
 }
 
-fn complain(label: &str, message: &str) {
-    write_error(&format!("{label}: {}\n", inert(message).trim_end()));
+fn print_labeled(label: &str, message: &str) {
+    write_error(&format!("{label}: {}\n", sanitize(message).trim_end()));
 }
 
 fn write_error(text: &str) {
-    // There is nowhere left to say that standard error does not work.
+    // Nothing can be done if stderr fails.
     io::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
-/// Writes to standard output, byte for byte.
+/// Writes to stdout, byte for byte.
 pub(crate) fn print(text: &str) -> Exit {
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -111,28 +109,25 @@ pub(crate) fn print(text: &str) -> Exit {
     match written {
         Ok(()) => Exit::Success,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-        Err(error) => not_written(&error).report(),
+        Err(error) => stdout_failure(&error).report(),
     }
 }
 
-/// Returns what the user is told when standard output takes no more.
-pub(crate) fn not_written(error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write to standard output: {error}"))
+pub(crate) fn stdout_failure(error: &io::Error) -> Failure {
+    Failure::new(format!("cannot write to stdout: {error}"))
 }
 
-/// Writes text that came from outside to standard output: as it is to a pipe or a file, without control
-/// characters to a terminal.
-pub(crate) fn print_foreign(text: &str) -> Exit {
+/// Writes untrusted text to stdout: unchanged to a pipe or file, without control characters to a terminal.
+pub(crate) fn print_untrusted(text: &str) -> Exit {
     if io::stdout().is_terminal() {
-        print(&inert(text))
+        print(&sanitize(text))
     } else {
         print(text)
     }
 }
 
-/// Takes out everything a terminal could obey, except line ends and tabs, and spells out what would hide
-/// from the reader.
-pub(crate) fn inert(text: &str) -> Cow<'_, str> {
+/// Removes control sequences, except line feeds and tabs, and shows invisible characters as escapes.
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     pi_tui::sanitize(text)
 }
 
@@ -143,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_steers_a_terminal_is_left() {
+    fn control_sequences_are_removed() {
         for (text, expected) in [
             ("plain\n\ttext", "plain\n\ttext"),
             ("\u{1b}[31mred\u{1b}[0m", "red"),
@@ -153,7 +148,7 @@ mod tests {
             ("name\u{202e}txt.exe", "name<U+202E>txt.exe"),
             ("日本 ünï", "日本 ünï"),
         ] {
-            assert_eq!(inert(text), expected, "{text:?}");
+            assert_eq!(sanitize(text), expected, "{text:?}");
         }
     }
 }

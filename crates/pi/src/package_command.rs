@@ -1,7 +1,6 @@
-//! `pi install`, `remove`, `update`, `list` and `config`: the packages in use and what keeps them current.
+//! `pi install`, `remove`, `update`, `list` and `config`.
 //!
-//! The settings say which packages are in use; `pi-packages` fetches them. A local folder stays where it is,
-//! so that naming it is all there is to do.
+//! The settings list the installed packages; `pi-packages` downloads them. Local directories are used in place.
 
 mod check_report;
 mod help;
@@ -26,24 +25,24 @@ use pi_packages::{InstallerOptions, PackageError, PackageInstaller, ScriptPolicy
 use pi_runtime::PackageSupplier as _;
 
 use crate::mode::Terminals;
-use crate::output::{Exit, Failure, notice, print, print_foreign, warn};
+use crate::output::{Exit, Failure, notice, print, print_untrusted, warn};
 use crate::signals::{Signal, Signals};
 use relative_path::relative;
-use request::{Asked, CommandName, PackageRequest, PackageTask, parse};
+use request::{CommandName, PackageRequest, PackageTask, ParsedCommand, parse};
 
 pub(crate) use self_update::newer_release;
-pub(crate) use used::{Supplier, installer, used_packages};
+pub(crate) use used::{MissingPackageInstaller, installer, used_packages};
 
-/// Returns whether a command line begins such a command.
+/// Returns whether `word` is a package command.
 pub(crate) fn is_command(word: &str) -> bool {
     CommandName::parse(word).is_some()
 }
 
-/// Serves the command; `words` begin with its name.
+/// Runs the command; `words` start with its name.
 pub(crate) async fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
     let outcome = match parse(words) {
-        Ok(Asked::Help(command)) => return print(help::text(command)),
-        Ok(Asked::Request(request)) => match unless_interrupted(&request, cwd, env).await {
+        Ok(ParsedCommand::Help(command)) => return print(help::text(command)),
+        Ok(ParsedCommand::Request(request)) => match unless_interrupted(&request, cwd, env).await {
             Ok(outcome) => outcome,
             Err(signal) => {
                 progress_bar::clear(std::io::stderr().is_terminal());
@@ -54,26 +53,26 @@ pub(crate) async fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
     };
     progress_bar::clear(std::io::stderr().is_terminal());
     match outcome {
-        Ok(text) => print_foreign(&text),
+        Ok(text) => print_untrusted(&text),
         Err(failure) => failure.report(),
     }
 }
 
-/// Serves a request until a signal ends it; what was begun is cleared away then.
+/// Runs a request until a signal interrupts it; cleans up in that case.
 async fn unless_interrupted(
     request: &PackageRequest,
     cwd: &Path,
     env: &Env,
 ) -> Result<Result<String, Failure>, Signal> {
     let serving = Box::pin(serve(request, cwd, env));
-    // The dialog hears Ctrl-C as a key.
+    // The dialog receives Ctrl+C as a key.
     if request.task == PackageTask::Config {
         return Ok(serving.await);
     }
     match Signals::listen() {
         Ok(mut signals) => signals.guard(serving, async {}).await,
         Err(error) => Ok(Err(Failure::new(format!(
-            "cannot listen to signals: {error}"
+            "cannot install signal handlers: {error}"
         )))),
     }
 }
@@ -90,7 +89,7 @@ async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String
     }
     if request.local && !access.is_trusted() {
         return Err(Failure::new("this project is not trusted")
-            .hint("--approve trusts it for this command"));
+            .hint("use --approve to trust it for this command"));
     }
     let packages = Packages {
         locations: PackageLocations {
@@ -115,13 +114,13 @@ async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String
     }
 }
 
-/// Decides about the project as far as nobody need be asked.
+/// Decides trust without asking the user.
 fn project_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
     decision(cli, agent_dir, cwd, env)
         .map_or(ProjectAccess::Refused, |decision| decision.without_asking())
 }
 
-/// Counts the project only if the user said so, now or before: an update asks for no more than that.
+/// Includes the project only if the user has trusted it, now or before.
 fn saved_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
     match decision(cli, agent_dir, cwd, env) {
         Some(TrustDecision::Ask { .. }) | None => ProjectAccess::Refused,
@@ -149,30 +148,30 @@ fn decision(
         .ok()
 }
 
-/// Tells of a failure with packages, and what to do about it.
-pub(crate) fn told(error: &PackageError) -> Failure {
+/// Converts an error, with its hints.
+pub(crate) fn package_failure(error: &PackageError) -> Failure {
     let hints = error.hints();
     hints
         .into_iter()
         .fold(Failure::new(error.to_string()), Failure::hint)
 }
 
-/// Says that a folder is not there; a bare name may be meant for the registry.
-fn no_such_folder(source: &str, path: &Path) -> Failure {
-    let failure = Failure::new(format!("there is no {}", path.display()));
+/// The error for a missing path; a bare name may be meant for the registry.
+fn path_not_found(source: &str, path: &Path) -> Failure {
+    let failure = Failure::new(format!("{} does not exist", path.display()));
     if source.starts_with(['.', '/', '~']) {
         return failure;
     }
     failure.hint(format!(
-        "pi install npm:{source} takes a package of this name from your npm registry"
+        "to install it from your npm registry, run pi install npm:{source}"
     ))
 }
 
-/// The packages that settings name.
+/// The packages in the settings.
 struct Packages<'a> {
     locations: PackageLocations<'a>,
     settings: &'a SettingsStore,
-    /// Whose settings are changed.
+    /// The settings to change.
     scope: Scope,
 }
 
@@ -186,7 +185,7 @@ impl Packages<'_> {
                     .locations
                     .install_path(&address, SourceScope::Temporary);
                 if !path.exists() {
-                    return Err(no_such_folder(source, &path));
+                    return Err(path_not_found(source, &path));
                 }
                 relative(&path, &self.locations.base(scope))
             }
@@ -197,7 +196,7 @@ impl Packages<'_> {
                     scope,
                 };
                 let installed = self.installer(scripts).install(&package).await;
-                installed.map_err(|error| told(&error))?;
+                installed.map_err(|error| package_failure(&error))?;
                 source.trim().to_owned()
             }
         };
@@ -215,12 +214,12 @@ impl Packages<'_> {
         Ok(format!("Installed {source}\n"))
     }
 
-    /// Shows all resources on the screen, packages that were missing among them.
+    /// Shows all resources in a dialog, after installing missing packages.
     async fn configure(&self, access: ProjectAccess) -> Result<String, Failure> {
         let terminals = Terminals::of_process();
         if !terminals.stdin || !terminals.stdout {
             return Err(Failure::new("pi config needs a terminal")
-                .hint("the settings `packages`, `extensions`, `skills`, `prompts` and `themes` say the same"));
+                .hint("edit `packages`, `extensions`, `skills`, `prompts` and `themes` in settings.json instead"));
         }
         let PackageLocations {
             agent_dir,
@@ -236,7 +235,7 @@ impl Packages<'_> {
             flags: ResourceFlags::default(),
         };
         if env.var(pi_ai::env_vars::OFFLINE).is_none() {
-            let supplier = Supplier::new(agent_dir.clone(), env.clone());
+            let supplier = MissingPackageInstaller::new(agent_dir.clone(), env.clone());
             let missing = load_resources(&request).missing_packages;
             for problem in supplier.supply(&missing, cwd, self.settings).await {
                 warn(&problem.message);
@@ -261,7 +260,7 @@ impl Packages<'_> {
             scope: self.source_scope(),
         };
         let removed = self.installer(&[]).remove(&package).await;
-        removed.map_err(|error| told(&error))?;
+        removed.map_err(|error| package_failure(&error))?;
         self.settings.update(self.scope, |settings| {
             if let Some(packages) = &mut settings.packages {
                 packages.retain(|package| !self.is_same(package, &address));
@@ -270,9 +269,9 @@ impl Packages<'_> {
         Ok(format!("Removed {source}\n"))
     }
 
-    /// Tells that no package in use is meant by a source, and which one might be.
+    /// The error for a source that is not installed, with a suggestion.
     fn unknown(&self, source: &str) -> Failure {
-        let failure = Failure::new(format!("no package in use is {source}"));
+        let failure = Failure::new(format!("package {source} is not installed"));
         let wanted = source.trim();
         let similar = [Scope::User, Scope::Project].into_iter().find_map(|scope| {
             let settings = self.settings.scope(scope);
@@ -283,8 +282,8 @@ impl Packages<'_> {
                 .map(str::to_owned)
         });
         match similar {
-            Some(similar) => failure.hint(format!("perhaps {similar}")),
-            None => failure.hint("pi list shows those there are"),
+            Some(similar) => failure.hint(format!("did you mean {similar}?")),
+            None => failure.hint("run pi list to list installed packages"),
         }
     }
 
@@ -324,14 +323,14 @@ impl Packages<'_> {
         }
     }
 
-    /// Returns whether an entry of the settings is what the command line names.
-    fn is_same(&self, entry: &PackageSource, wanted: &PackageAddress) -> bool {
-        let wanted = self.locations.identity(wanted, SourceScope::Temporary);
+    /// Returns whether an entry of the settings has this address.
+    fn is_same(&self, entry: &PackageSource, address: &PackageAddress) -> bool {
+        let wanted = self.locations.identity(address, SourceScope::Temporary);
         PackageAddress::parse(entry.source())
             .is_ok_and(|address| self.locations.identity(&address, self.source_scope()) == wanted)
     }
 
-    /// Returns an installer that may run the scripts the user allowed, for good or this time.
+    /// Returns an installer that may run the scripts allowed by the settings or this command.
     fn installer(&self, scripts: &[String]) -> PackageInstaller {
         let user = self.settings.scope(Scope::User);
         let allowed = user.allow_install_scripts.iter().flatten();
@@ -350,7 +349,7 @@ impl Packages<'_> {
     }
 }
 
-/// Returns whether somebody who wrote `wanted` may have meant the source `known`.
+/// Returns whether `wanted` may refer to the source `known`.
 fn names(known: &str, wanted: &str) -> bool {
     match PackageAddress::parse(known) {
         Ok(PackageAddress::Npm(npm)) => {

@@ -1,26 +1,23 @@
-//! Ends the program in order when a part of it panics.
+//! Exits in order after a panic.
 //!
-//! After a surprise nobody knows what still holds, and a screen whose terminal was given back is of no use.
-//! What must happen first, parts add when they start: the terminal's modes, a record of the crash. Whatever
-//! was acknowledged is on the disk by then.
+//! State is unreliable after a panic, so the program exits. Other parts chain their own hooks: restoring the terminal,
+//! writing a crash record. Everything acknowledged is on disk already.
 
 use crate::output::notice;
 
-/// What Rust's own programs end with after a panic.
-const PANICKED: i32 = 101;
+/// The exit code of Rust programs after a panic.
+const PANIC_EXIT: i32 = 101;
 
-/// Makes a panic of any thread the end of the program.
-pub(crate) fn end_the_program() {
+/// Makes a panic on any thread exit the program.
+pub(crate) fn install_exit_hook() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
-        notice(
-            "This is a defect of pi, which ends here. What was said is kept: `pi --continue` goes on with it.",
-        );
+        notice("This is a bug in pi. Your session is saved: run `pi --continue` to resume it.");
         #[expect(
             clippy::disallowed_methods,
-            reason = "a panic runs no destructors, whatever ends it"
+            reason = "a panic runs no destructors in any case"
         )]
-        std::process::exit(PANICKED);
+        std::process::exit(PANIC_EXIT);
     }));
 }

@@ -1,4 +1,4 @@
-//! Print mode: the text of the last answer on standard output, and nothing else.
+//! Print mode: writes only the text of the last answer to stdout.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +9,10 @@ use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, StopRea
 use pi_runtime::{SessionEvent, SessionListener, SessionRuntime};
 
 use crate::conversation::converse;
-use crate::output::{Exit, Failure, print_foreign};
+use crate::output::{Exit, Failure, print_untrusted};
 use crate::prompt_input::Prompts;
 
-/// Says the prompts and prints what the model said last.
+/// Sends the prompts and prints the last answer.
 pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
     let heard = Arc::new(LastAnswer::default());
     let mut subscription = None;
@@ -36,26 +36,26 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
     match answer.stop_reason {
         StopReason::Error | StopReason::Aborted => {
             if let Some(lost) = heard.unstored(answer) {
-                put(text_of(&lost)).await;
+                write_answer(text_of(&lost)).await;
             }
-            refused(answer).report()
+            answer_failure(answer).report()
         }
-        _ => put(text_of(answer)).await,
+        _ => write_answer(text_of(answer)).await,
     }
 }
 
-async fn put(text: String) -> Exit {
-    // A reader that is slow must not keep signals waiting.
-    let printing = tokio::task::spawn_blocking(move || print_foreign(&text));
+async fn write_answer(text: String) -> Exit {
+    // A slow reader must not delay signal handling.
+    let printing = tokio::task::spawn_blocking(move || print_untrusted(&text));
     printing.await.unwrap_or(Exit::Failure)
 }
 
-/// Remembers the last answer. The session alone does not tell: an answer that could not be stored, on a
-/// full disk say, is not in it, and must not look like success.
+/// Records the last answer. The session is not enough: an answer that could not be stored (full disk) is not in it
+/// and must not look like success.
 #[derive(Default)]
 struct LastAnswer {
     message: Mutex<Option<SharedMessage>>,
-    /// The answer as it came from the model.
+    /// The answer as streamed by the model.
     live: Mutex<Option<LiveMessage>>,
 }
 
@@ -65,8 +65,7 @@ impl LastAnswer {
         message.take()
     }
 
-    /// Returns what the model said to its end where the answer that was kept is a failure: it could not be
-    /// stored, but it was given.
+    /// Returns the complete answer if it could not be stored and `kept` is the resulting failure.
     fn unstored(&self, kept: &AssistantMessage) -> Option<AssistantMessage> {
         let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         let given = live.as_ref()?.snapshot();
@@ -94,16 +93,16 @@ impl SessionListener for LastAnswer {
     }
 }
 
-fn refused(answer: &AssistantMessage) -> Failure {
+fn answer_failure(answer: &AssistantMessage) -> Failure {
     let message = answer.error_message.as_deref().unwrap_or_default();
     match (message, answer.stop_reason) {
-        ("", StopReason::Aborted) => Failure::new("the answer was stopped"),
-        ("", _) => Failure::new("the model gave no answer"),
+        ("", StopReason::Aborted) => Failure::new("the answer was aborted"),
+        ("", _) => Failure::new("the model returned no answer"),
         (message, _) => Failure::new(message),
     }
 }
 
-/// Returns every text block on a line of its own.
+/// Returns the text blocks, one per line.
 fn text_of(answer: &AssistantMessage) -> String {
     let mut text = String::new();
     for block in &answer.content {

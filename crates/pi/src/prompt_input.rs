@@ -1,7 +1,6 @@
-//! What is said to the model: piped input, attached files and the messages of the command line.
+//! Builds the prompts from piped input, attached files and messages.
 //!
-//! Piped input and files stand before the first message and go with it; every further message is a prompt
-//! of its own.
+//! Piped input and files are prepended to the first message; every other message is a separate prompt.
 
 use std::io::Read as _;
 
@@ -9,19 +8,18 @@ use pi_ai::ImageContent;
 
 use crate::output::Failure;
 
-/// The most that is read from a pipe: more is a mistake, not a prompt.
-const PIPE_LIMIT: u64 = 256 * 1024 * 1024;
+/// Larger input is a mistake, not a prompt.
+const MAX_PIPE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The prompts of a run, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Prompts {
-    /// The first one, with the images that go with it.
+    /// The first prompt with its images.
     pub(crate) first: Option<(String, Vec<ImageContent>)>,
     pub(crate) rest: Vec<String>,
 }
 
 impl Prompts {
-    /// Puts the parts together.
     pub(crate) fn assemble(
         piped: Option<&str>,
         files: &str,
@@ -38,25 +36,24 @@ impl Prompts {
     }
 }
 
-/// Reads standard input to its end; none if there is nothing but space.
+/// Reads stdin to the end; `None` if it is blank.
 pub(crate) async fn read_pipe() -> Result<Option<String>, Failure> {
     let reading = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
-        let mut stdin = std::io::stdin().lock().take(PIPE_LIMIT + 1);
+        let mut stdin = std::io::stdin().lock().take(MAX_PIPE_BYTES + 1);
         stdin.read_to_end(&mut bytes).map(|_| bytes)
     });
-    let cannot_read =
-        |error: std::io::Error| Failure::new(format!("cannot read from standard input: {error}"));
+    let cannot_read = |error: std::io::Error| Failure::new(format!("cannot read stdin: {error}"));
     let bytes = reading
         .await
         .map_err(std::io::Error::from)
         .and_then(|read| read)
         .map_err(cannot_read)?;
-    if bytes.len() as u64 > PIPE_LIMIT {
-        let megabytes = PIPE_LIMIT / (1024 * 1024);
+    if bytes.len() as u64 > MAX_PIPE_BYTES {
+        let megabytes = MAX_PIPE_BYTES / (1024 * 1024);
         return Err(
-            Failure::new(format!("standard input is larger than {megabytes} MiB"))
-                .hint("name the file in the message: the model reads what it needs of it"),
+            Failure::new(format!("stdin is larger than {megabytes} MiB"))
+                .hint("mention the file in the message instead; the model reads what it needs"),
         );
     }
     let text = String::from_utf8_lossy(&bytes);
@@ -82,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn pipe_files_and_first_message_are_one_prompt() {
+    fn pipe_files_and_first_message_form_one_prompt() {
         for (piped, files, messages, first, rest) in [
             (None, "", vec![], None, vec![]),
             (None, "", vec!["a"], Some("a"), vec![]),

@@ -1,4 +1,4 @@
-//! RPC mode: commands on standard input, answers and events on standard output.
+//! RPC mode: commands on stdin, responses and events on stdout.
 
 use pi_rpc::{ExtensionLines, ServeOptions, serve};
 use pi_runtime::{SessionRuntime, UpdateForm};
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::output::{Exit, warn};
 use crate::signals::Signals;
 
-/// Serves the client until it leaves or a signal comes.
+/// Serves the client until it disconnects or a signal arrives.
 pub(crate) async fn run(
     runtime: SessionRuntime,
     form: UpdateForm,
@@ -21,8 +21,8 @@ pub(crate) async fn run(
         stop: stop.clone(),
         extensions,
     };
-    // Answers do not wait for it, the end does: what was looked at is not told again.
-    let looking = tell_project_changes(runtime.clone());
+    // Responses do not wait for this, the exit does: reported changes are recorded as seen.
+    let looking = report_project_changes(runtime.clone());
     let serving = serve(runtime, tokio::io::stdin(), tokio::io::stdout(), options);
     let serving = async { tokio::join!(looking, serving) };
     let mut serving = std::pin::pin!(serving);
@@ -33,13 +33,13 @@ pub(crate) async fn run(
     stop.cancel();
     tokio::select! {
         _end = serving => {}
-        // Whoever asks twice does not want to wait.
+        // A second signal exits immediately.
         _second = signals.next() => {}
     }
     signal.exit()
 }
 
-async fn tell_project_changes(runtime: SessionRuntime) {
+async fn report_project_changes(runtime: SessionRuntime) {
     if let Some(changes) = runtime.project_changes().await {
         warn(&changes.spelled());
     }

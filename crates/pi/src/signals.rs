@@ -1,5 +1,5 @@
-//! The signals that end the program: work stops, children are killed, the session is kept, and the
-//! exit code tells which signal it was.
+//! Signals that end the program: work stops, children are killed, the session is saved, and the exit code identifies the
+//! signal.
 
 use std::future::Future;
 use std::io;
@@ -12,13 +12,13 @@ pub(crate) enum Signal {
     Interrupt,
     #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]
     Terminate,
-    /// The terminal is gone.
+    /// The terminal was closed.
     #[cfg_attr(not(unix), expect(dead_code, reason = "Windows has no such signal"))]
     HangUp,
 }
 
 impl Signal {
-    /// Returns the exit code shells know it by: 128 and its number.
+    /// Returns 128 plus the signal number, as shells do.
     pub(crate) fn exit(self) -> Exit {
         match self {
             Self::HangUp => Exit::Code(129),
@@ -28,7 +28,7 @@ impl Signal {
     }
 }
 
-/// Hears the signals from its creation on.
+/// Receives signals from its creation on.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -40,7 +40,6 @@ pub(crate) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// Begins to listen.
     pub(crate) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
@@ -50,7 +49,6 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal.
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Signal::Interrupt,
@@ -63,12 +61,10 @@ impl Signals {
 
 #[cfg(not(unix))]
 impl Signals {
-    /// Begins to listen.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {})
     }
 
-    /// Waits for a signal.
     pub(crate) async fn next(&mut self) -> Signal {
         match tokio::signal::ctrl_c().await {
             Ok(()) => Signal::Interrupt,
@@ -78,8 +74,7 @@ impl Signals {
 }
 
 impl Signals {
-    /// Lets `work` run until it is done or a signal comes; then `cleanup` runs, unless a second signal
-    /// says that it takes too long.
+    /// Runs `work` until it is done or a signal arrives; then runs `cleanup`, unless a second signal interrupts it.
     pub(crate) async fn guard<T>(
         &mut self,
         work: impl Future<Output = T>,

@@ -1,4 +1,4 @@
-//! From a command line to a session that can be prompted.
+//! Starts a session from a command line.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -16,16 +16,16 @@ use pi_runtime::{
 use crate::args::{Args, ModelArgs};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
-use crate::package_command::Supplier;
+use crate::package_command::MissingPackageInstaller;
 use crate::prompt_input::{Prompts, read_pipe};
 
-/// A session and what is to be said to it.
+/// A session and its initial prompts.
 pub(crate) struct Prepared {
     pub(crate) runtime: SessionRuntime,
     pub(crate) prompts: Prompts,
 }
 
-/// Starts the session and gathers the prompts. When that fails, nothing is left running.
+/// Starts the session and collects the prompts. Leaves nothing running on failure.
 pub(crate) async fn prepare(
     args: Args,
     mode: Mode,
@@ -34,9 +34,9 @@ pub(crate) async fn prepare(
 ) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
     let (files, messages) = (args.files.clone(), args.messages.clone());
-    let flags = foreign_flags(&args);
+    let flags = extension_flags(&args);
     let mut options = RuntimeOptions {
-        // One extension that cannot be used ends the program; the others shall not have begun by then.
+        // One broken extension ends the program, before the others start.
         session_start: SessionStartTold::ByFrontEnd,
         ..runtime_options(args, &cwd, &env)?
     };
@@ -55,7 +55,7 @@ pub(crate) async fn prepare(
     }
 }
 
-/// Starts the session of the terminal application, which shows problems itself.
+/// Starts the session of the terminal application, which shows diagnostics itself.
 pub(crate) async fn prepare_interactive(
     args: Args,
     env: Env,
@@ -66,21 +66,24 @@ pub(crate) async fn prepare_interactive(
     let attached = read_attachments(&args.files, &cwd, &env).await?;
     let messages = args.messages.clone();
     let mut args = args;
-    // The user chooses on the screen; until then a session that leaves no trace is shown.
+    // The user chooses on the screen; until then use an in-memory session.
     args.session.resume = false;
-    let flags = foreign_flags(&args);
-    let supplier = Arc::new(Supplier::new(AgentDir::from_env(&env), env.clone()));
+    let flags = extension_flags(&args);
+    let supplier = Arc::new(MissingPackageInstaller::new(
+        AgentDir::from_env(&env),
+        env.clone(),
+    ));
     let mut options = RuntimeOptions {
         trust_prompt: Some(Arc::new(trust)),
         packages: Some(supplier.clone()),
-        // Extensions may ask the user when a session starts; there must be a screen for that.
+        // Extensions may open dialogs at session start, which needs a screen.
         session_start: SessionStartTold::ByFrontEnd,
         ..runtime_options(args, &cwd, &env)?
     };
     options.extensions.ui = Arc::new(extensions);
     options.extensions.flags = flags;
     let runtime = start(options).await?;
-    supplier.fall_silent();
+    supplier.silence();
     if let Err(failure) = report(&extension_failures(&runtime)) {
         runtime.shutdown().await;
         return Err(failure);
@@ -89,17 +92,17 @@ pub(crate) async fn prepare_interactive(
     Ok(Prepared { runtime, prompts })
 }
 
-/// Returns the flags that are left for extensions.
-fn foreign_flags(args: &Args) -> Vec<ForeignFlag> {
+/// Returns the unknown flags, for extensions.
+fn extension_flags(args: &Args) -> Vec<ForeignFlag> {
     let flags = args.unknown.iter().map(|flag| ForeignFlag {
         name: flag.name.clone(),
         value: flag.value.clone(),
-        unclaimed: flag.complaint(),
+        unclaimed: flag.error_message(),
     });
     flags.collect()
 }
 
-/// Returns what keeps extensions from being used, and flags that none of them knows: these belong to no file.
+/// Returns extension load errors, and flags that no extension registers (these have no file).
 fn extension_failures(runtime: &SessionRuntime) -> Vec<ConfigDiagnostic> {
     let services = runtime.services();
     let is_extension = |path: &PathBuf| {
@@ -126,12 +129,11 @@ async fn gather(
         _ => None,
     };
     let attached = read_attachments(files, cwd, env).await.map_err(|error| {
-        Failure::from_chain(&error).hint(
-            "@ takes a file; what else there is, name in the message: the model looks for itself",
-        )
+        Failure::from_chain(&error)
+            .hint("@ takes a file; mention directories in the message instead")
     })?;
     if mode != Mode::Rpc {
-        // A client of the protocol may ask for something cheap first; it is told beside that.
+        // An RPC client may send cheap commands first, so report this in the background.
         runtime.project_changes().await;
     }
     report(&runtime.diagnostics())?;
@@ -144,21 +146,20 @@ async fn gather(
     ))
 }
 
-/// Returns what somebody without any credential is told.
+/// The error if no provider has a credential.
 pub(crate) fn no_model() -> Failure {
-    let nothing = Failure::new("there is no model to ask: no provider has a credential");
+    let nothing = Failure::new("no model configured: no provider has a credential");
     no_model_hints().into_iter().fold(nothing, Failure::hint)
 }
 
-/// Returns the directory the program was started in.
 pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir().map_err(|error| {
-        Failure::new(format!("there is no working directory: {error}"))
-            .hint("change to a folder that exists")
+        Failure::new(format!("cannot determine the working directory: {error}"))
+            .hint("change to an existing directory")
     })
 }
 
-/// Tells what is wrong with the user's files; an error ends the program.
+/// Reports diagnostics; returns an error if one of them is fatal.
 pub(crate) fn report(diagnostics: &[ConfigDiagnostic]) -> Result<(), Failure> {
     let mut errors = Vec::new();
     for diagnostic in diagnostics {
@@ -174,10 +175,10 @@ pub(crate) fn report(diagnostics: &[ConfigDiagnostic]) -> Result<(), Failure> {
         return Ok(());
     };
     let failure = errors.fold(Failure::new(first), |failure, further| {
-        failure.hint(format!("there is more: {further}"))
+        failure.hint(format!("another error: {further}"))
     });
     if diagnostics.iter().any(is_broken_extension) {
-        return Err(failure.hint("-ne starts without the extensions of folders and packages"));
+        return Err(failure.hint("use -ne to start without installed extensions"));
     }
     Err(failure)
 }
@@ -194,8 +195,8 @@ fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
 fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, Failure> {
     let run_settings = args.run_settings();
     let session = args.session.choice()?.ok_or_else(|| {
-        Failure::new("--resume lists sessions on the screen, which this mode does not have")
-            .hint("--continue goes on with the latest session, --session ID with another")
+        Failure::new("--resume is only available in interactive mode")
+            .hint("use --continue for the latest session, or --session ID")
     })?;
     let agent_dir = AgentDir::from_env(env);
     let kit = ExtensionKit::new(agent_dir.clone(), env.clone());
@@ -214,7 +215,10 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
         models: model_flags(args.model),
         tools: args.tools,
         resources: args.resources,
-        packages: Some(Arc::new(Supplier::new(agent_dir.clone(), env.clone()))),
+        packages: Some(Arc::new(MissingPackageInstaller::new(
+            agent_dir.clone(),
+            env.clone(),
+        ))),
         offline: args.offline,
         ..RuntimeOptions::new(agent_dir, cwd, env.clone())
     })
@@ -222,7 +226,7 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
 
 fn model_flags(args: ModelArgs) -> ModelFlags {
     if args.provider.is_some() && args.model.is_none() {
-        warn("--provider counts only together with --model");
+        warn("--provider is ignored without --model");
     }
     ModelFlags {
         provider: args.provider,
@@ -233,26 +237,26 @@ fn model_flags(args: ModelArgs) -> ModelFlags {
     }
 }
 
-/// Starts the session. One of another project is copied into this one if the user wants that.
+/// Starts the session. A session of another project is copied into this one if the user agrees.
 async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
     let error = match SessionRuntime::start(options.clone()).await {
         Ok(runtime) => return Ok(runtime),
         Err(error) => error,
     };
     if let StartError::Choice(SessionChoiceError::Elsewhere { path, cwd }) = &error
-        && wants_copy(cwd)
+        && confirm_copy(cwd)
     {
         let session = SessionChoice::Fork {
             source: path.to_string_lossy().into_owned(),
             id: None,
         };
         let again = SessionRuntime::start(RuntimeOptions { session, ..options }).await;
-        return again.map_err(|error| told(&error));
+        return again.map_err(|error| start_failure(&error));
     }
-    Err(told(&error))
+    Err(start_failure(&error))
 }
 
-fn told(error: &StartError) -> Failure {
+fn start_failure(error: &StartError) -> Failure {
     for diagnostic in error.diagnostics() {
         warn(&diagnostic.spelled());
     }
@@ -260,8 +264,8 @@ fn told(error: &StartError) -> Failure {
     error.hints().into_iter().fold(failure, Failure::hint)
 }
 
-/// Asks whether a session of another project shall be copied; nobody to ask means no.
-fn wants_copy(project: &str) -> bool {
+/// Asks whether to copy a session of another project; without a terminal the answer is no.
+fn confirm_copy(project: &str) -> bool {
     if Terminals::of_process()
         != (Terminals {
             stdin: true,
@@ -274,7 +278,7 @@ fn wants_copy(project: &str) -> bool {
         "The session belongs to another project, {project}."
     ));
     let mut stderr = std::io::stderr().lock();
-    let asked = write!(stderr, "Copy it into this one? [y/N] ").and_then(|()| stderr.flush());
+    let asked = write!(stderr, "Copy it into this project? [y/N] ").and_then(|()| stderr.flush());
     let mut answer = String::new();
     let answered = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
     let answer = answer.trim().to_ascii_lowercase();

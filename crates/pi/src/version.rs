@@ -1,5 +1,4 @@
-//! The version, which speaks to clients: the release of the TypeScript pi we are compatible with, and ours as
-//! build metadata.
+//! The version: the compatible release of the TypeScript pi, with our release as build metadata.
 
-/// What `--version` prints. Clients and extensions decide by it what they can use.
+/// Printed by `--version`. Clients and extensions use it for feature detection.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+rs.1");

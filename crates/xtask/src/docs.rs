@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-const TEST: &str = "docs_command::tables::tables_of_the_manual_are_those_of_the_code";
+const TEST: &str = "docs_command::tables::generated_tables_are_up_to_date";
 
 /// Makes the test write the pages.
 const UPDATE: &str = "PI_UPDATE_MANUAL";

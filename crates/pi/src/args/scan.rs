@@ -1,27 +1,23 @@
-//! Walks the words of a command line and says what each of them is.
-//!
-//! Knows which flags take the next word, and nothing of what a value means.
+//! Splits the command line into flags, values, files and messages, without interpreting values.
 
 use super::UnknownFlag;
 use super::flag::{Flag, Takes};
 
-/// A word of the command line, or two that belong together.
+/// One argument, or a flag with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Word {
-    /// A flag of ours with its value.
+    /// A built-in flag with its value.
     Flag(Flag, Option<String>),
-    /// A flag of ours whose value is not there.
+    /// A built-in flag without its required value.
     Missing(Flag),
-    /// One dash and something we do not know.
     UnknownShort(String),
-    /// Two dashes and something an extension may know.
+    /// A long flag that an extension may register.
     UnknownLong(UnknownFlag),
     /// `@` and a path.
     File(String),
     Message(String),
 }
 
-/// Reads the words.
 pub(super) fn scan(words: &[String]) -> Vec<Word> {
     let mut rest = words.iter().map(String::as_str).peekable();
     let mut scanned = Vec::with_capacity(words.len());
@@ -30,7 +26,7 @@ pub(super) fn scan(words: &[String]) -> Vec<Word> {
             scanned.extend(rest.map(positional));
             break;
         }
-        // A flag that takes a value but stands at the end is left for extensions to claim.
+        // A flag without its value at the end of the line is left to extensions.
         let flag = Flag::find(word)
             .filter(|flag| !matches!(flag.takes(), Takes::Value(_)) || rest.peek().is_some());
         scanned.push(match flag {

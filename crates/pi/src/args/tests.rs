@@ -22,7 +22,7 @@ fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn long_and_short_names_mean_the_same() {
+fn long_and_short_names_are_equivalent() {
     for (short, long) in [
         ("-h", "--help"),
         ("-v", "--version"),
@@ -99,26 +99,26 @@ fn two_dashes_end_the_flags() {
 }
 
 #[test]
-fn a_flag_that_nobody_claims_is_explained() {
+fn unclaimed_flags_are_explained() {
     for (line, expected) in [
         ("--model", "--model needs a value"),
         (
             "--model=x",
-            "--model takes its value as the next word: --model PATTERN",
+            "--model takes its value as the next argument: --model PATTERN",
         ),
         (
             "--print=hi",
-            "--print takes its value as the next word: --print MESSAGE",
+            "--print takes its value as the next argument: --print MESSAGE",
         ),
         ("--continue=yes", "--continue takes no value"),
         (
             "--plan",
-            "unknown option --plan: neither pi nor an extension knows it; pi --help lists the options",
+            "unknown option --plan: not a pi option and not registered by an extension; see pi --help",
         ),
     ] {
         let args = parse(line);
         let flag = args.unknown.first().unwrap();
-        assert_eq!(flag.complaint(), expected, "{line}");
+        assert_eq!(flag.error_message(), expected, "{line}");
     }
 }
 
@@ -157,7 +157,7 @@ fn values_may_look_like_flags() {
 }
 
 #[test]
-fn what_cannot_be_obeyed_is_an_error() {
+fn invalid_arguments_are_errors() {
     for (line, part) in [
         ("-z", "-z"),
         ("-pc", "-pc"),
@@ -183,7 +183,7 @@ fn what_cannot_be_obeyed_is_an_error() {
 }
 
 #[test]
-fn a_wrong_thinking_level_is_only_a_warning() {
+fn an_unknown_thinking_level_is_a_warning() {
     let args = parse("--thinking ultra -p x");
     assert_eq!(args.model.thinking, None);
     assert!(
@@ -209,7 +209,7 @@ fn lists_are_split_at_commas() {
 }
 
 #[test]
-fn the_last_word_counts_where_there_is_only_one() {
+fn the_last_value_wins() {
     assert_eq!(parse("-a -na").trust, Some(false));
     assert_eq!(
         parse("--model a --model b").model.model.as_deref(),
@@ -234,7 +234,7 @@ fn list_models_takes_a_search() {
 }
 
 #[test]
-fn a_key_shows_in_no_output() {
+fn debug_output_omits_the_api_key() {
     let args = parse("--api-key sk-secret");
     assert_eq!(args.model.api_key.as_deref(), Some("sk-secret"));
     assert!(!format!("{args:?}").contains("sk-secret"));

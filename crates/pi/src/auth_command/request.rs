@@ -1,32 +1,29 @@
-//! What a command line of `pi auth` asks for.
+//! Arguments of `pi auth`.
 
 use std::time::Duration;
 
 use crate::args::{Args, Flag};
 use crate::output::{Exit, Failure};
 
-/// How long a bearer token must still live if nothing else is said.
-const MINIMUM_VALIDITY: Duration = Duration::from_mins(30);
+/// Minimum remaining lifetime of a bearer token without `--min-expiry`.
+const DEFAULT_MIN_VALIDITY: Duration = Duration::from_mins(30);
 
-/// A question about credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AuthRequest {
     pub(super) task: Task,
-    /// The provider; the model says which if there is none.
+    /// If not set, the provider of `model`.
     pub(super) provider: Option<String>,
-    /// The model whose provider is meant.
     pub(super) model: Option<String>,
 }
 
 impl AuthRequest {
-    /// Returns what the answer is about: the provider if it is named, else the model.
+    /// Returns the provider if given, else the model.
     pub(super) fn subject(&self) -> &str {
         let named = self.provider.as_deref().or(self.model.as_deref());
         named.unwrap_or_default()
     }
 }
 
-/// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Task {
     Check(Check),
@@ -41,7 +38,7 @@ pub(super) struct Check {
     pub(super) refresh: bool,
 }
 
-/// Which secret to print.
+/// The secret to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secret {
     ApiKey,
@@ -49,7 +46,7 @@ pub(super) enum Secret {
 }
 
 impl Task {
-    /// Returns how the program ends when the task cannot be done.
+    /// Returns the exit code if the task fails.
     pub(super) fn failure_exit(&self) -> Exit {
         match self {
             Self::Check(_) => Exit::Code(2),
@@ -58,15 +55,14 @@ impl Task {
     }
 }
 
-/// A command line that makes no sense.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct AuthUsageError {
     pub(super) failure: Failure,
     pub(super) exit: Exit,
 }
 
-/// Reads the words after `auth`.
-pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, Wrong> {
+/// Parses the arguments after `auth`.
+pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, AuthUsageError> {
     let mut words = words.into_iter();
     let command = words.next().unwrap_or_default();
     let mut task = match command.as_str() {
@@ -77,7 +73,7 @@ pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, Wrong> {
         }),
         "print-api-key" => Task::Print(Secret::ApiKey),
         "print-bearer-token" => Task::Print(Secret::BearerToken {
-            minimum_validity: MINIMUM_VALIDITY,
+            minimum_validity: DEFAULT_MIN_VALIDITY,
         }),
         other => {
             return Err(usage(
@@ -95,7 +91,8 @@ pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, Wrong> {
             ("--min-expiry", Task::Print(Secret::BearerToken { minimum_validity })) => {
                 let value = words.next().unwrap_or_default();
                 *minimum_validity = duration(&value).ok_or_else(|| {
-                    let cause = format!("\"{value}\" is no duration; write 90s, 30m or 1h");
+                    let cause =
+                        format!("invalid duration \"{value}\"; use a value like 90s, 30m or 1h");
                     usage(cause, Exit::Failure)
                 })?;
             }
@@ -110,7 +107,7 @@ pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, Wrong> {
     let args = Args::parse(rest);
     if let Some(flag) = args.unknown.first() {
         let cause = match Flag::find(&format!("--{}", flag.name)) {
-            Some(_) => flag.complaint(),
+            Some(_) => flag.error_message(),
             None => format!("auth {command} has no option --{}", flag.name),
         };
         return Err(usage(cause, Exit::Failure));
@@ -120,7 +117,7 @@ pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, Wrong> {
         ..Args::default()
     };
     if args != only_names || args.model.api_key.is_some() {
-        let cause = format!("auth {command} takes --provider and --model only");
+        let cause = format!("auth {command} takes only --provider and --model");
         return Err(usage(cause, exit));
     }
     let named = |name: Option<String>| name.filter(|name| !name.trim().is_empty());
@@ -136,14 +133,14 @@ pub(super) fn parse(words: Vec<String>) -> Result<AuthRequest, Wrong> {
     Ok(request)
 }
 
-fn usage(cause: String, exit: Exit) -> Wrong {
-    Wrong {
-        failure: Failure::new(cause).hint("pi auth --help explains the commands"),
+fn usage(cause: String, exit: Exit) -> AuthUsageError {
+    AuthUsageError {
+        failure: Failure::new(cause).hint("run pi auth --help for usage"),
         exit,
     }
 }
 
-/// Reads a duration: a number and `ms`, `s`, `m` or `h`.
+/// Parses a duration: a number and `ms`, `s`, `m` or `h`.
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|character: char| !character.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(digits)?;
@@ -164,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn read(line: &str) -> Result<AuthRequest, Wrong> {
+    fn read(line: &str) -> Result<AuthRequest, AuthUsageError> {
         parse(line.split_whitespace().map(str::to_owned).collect())
     }
 
@@ -212,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told_with_the_right_code() {
+    fn invalid_arguments_have_the_right_exit_code() {
         for (line, exit) in [
             ("frobnicate", Exit::Failure),
             ("check", Exit::Code(2)),

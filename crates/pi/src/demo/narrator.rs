@@ -1,7 +1,6 @@
-//! Tells the demonstration as it happens: who says what, which tool does what.
+//! Prints the demo as it happens: prompts, answers and tool calls.
 //!
-//! It listens to the session like any front end. Colors are for terminals; text that tools return
-//! cannot steer one.
+//! Subscribes to the session like any front end. Control sequences in tool output are removed.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,24 +11,24 @@ use pi_ai::{AgentMessage, AssistantMessageEvent, InputBlock, StopReason};
 use pi_runtime::{SessionEvent, SessionListener};
 use serde_json::Value;
 
-use crate::output::inert;
+use crate::output::sanitize;
 
-/// Whether colors may be used.
+/// Whether to use colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {
     Plain,
-    /// The terminal's own colors.
+    /// The palette of the terminal.
     Colored,
 }
 
-/// What a text is, and so how it looks.
+/// The style of a text by its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// What the user says, and what to type.
+    /// Prompts and commands to type.
     Strong,
-    /// What is not said aloud, and what tools print.
+    /// Thinking and tool output.
     Faint,
-    /// The name of a tool.
+    /// Tool names.
     Tool,
     Added,
     Removed,
@@ -37,7 +36,6 @@ pub(super) enum Tone {
 }
 
 impl Ink {
-    /// Colors a text.
     pub(super) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Strong => "1",
@@ -53,10 +51,8 @@ impl Ink {
     }
 }
 
-/// Takes text to show.
 pub(super) type Show = Box<dyn Fn(&str) + Send + Sync>;
 
-/// A listener that tells what happens.
 pub(super) struct Narrator {
     ink: Ink,
     show: Show,
@@ -72,65 +68,64 @@ impl Narrator {
         }
     }
 
-    /// Shows a line of its own words.
-    pub(super) fn say(&self, text: &str) {
+    /// Prints a line.
+    pub(super) fn print_line(&self, text: &str) {
         (self.show)(&format!("{text}\n"));
     }
 
-    /// Returns how texts are colored.
     pub(super) fn ink(&self) -> Ink {
         self.ink
     }
 
-    /// Returns why the last run ended badly, if it did.
+    /// Returns the error of the last run, if it failed.
     pub(super) fn failure(&self) -> Option<String> {
         let failure = self.failure.lock();
         failure.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn tell(&self, event: &AgentEvent) {
+    fn print_event(&self, event: &AgentEvent) {
         match event {
             AgentEvent::MessageStart { message } => {
                 if let AgentMessage::User(message) = &**message {
                     let text = format!("❯ {}", message.content.joined_text());
-                    self.say(&format!("\n{}\n", self.ink.paint(Tone::Strong, &text)));
+                    self.print_line(&format!("\n{}\n", self.ink.paint(Tone::Strong, &text)));
                 }
             }
             AgentEvent::MessageUpdate {
                 assistant_message_event,
                 ..
-            } => self.tell_answer(assistant_message_event),
-            AgentEvent::MessageEnd { message } => self.note_failure(message),
+            } => self.print_answer(assistant_message_event),
+            AgentEvent::MessageEnd { message } => self.record_failure(message),
             AgentEvent::ToolExecutionStart {
                 tool_name, args, ..
-            } => self.tell_call(tool_name, args),
+            } => self.print_call(tool_name, args),
             AgentEvent::ToolExecutionEnd {
                 tool_name,
                 result,
                 is_error,
                 ..
-            } => self.tell_result(tool_name, result, *is_error),
+            } => self.print_result(tool_name, result, *is_error),
             _ => {}
         }
     }
 
-    fn tell_answer(&self, event: &AssistantMessageEvent) {
+    fn print_answer(&self, event: &AssistantMessageEvent) {
         match event {
-            AssistantMessageEvent::TextDelta { delta, .. } => (self.show)(&inert(delta)),
+            AssistantMessageEvent::TextDelta { delta, .. } => (self.show)(&sanitize(delta)),
             AssistantMessageEvent::ThinkingStart { .. } => {
                 (self.show)(&self.ink.paint(Tone::Faint, "thinking: "));
             }
             AssistantMessageEvent::ThinkingDelta { delta, .. } => {
-                (self.show)(&self.ink.paint(Tone::Faint, &inert(delta)));
+                (self.show)(&self.ink.paint(Tone::Faint, &sanitize(delta)));
             }
             AssistantMessageEvent::TextEnd { .. } | AssistantMessageEvent::ThinkingEnd { .. } => {
-                self.say("");
+                self.print_line("");
             }
             _ => {}
         }
     }
 
-    fn note_failure(&self, message: &AgentMessage) {
+    fn record_failure(&self, message: &AgentMessage) {
         if let AgentMessage::Assistant(answer) = message
             && matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
         {
@@ -139,20 +134,20 @@ impl Narrator {
         }
     }
 
-    fn tell_call(&self, tool: &str, arguments: &Value) {
+    fn print_call(&self, tool: &str, arguments: &Value) {
         let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("");
         let subject = match tool {
             "bash" => argument("command"),
             _ => argument("path"),
         };
         let tool_name = self.ink.paint(Tone::Tool, &format!("● {tool}"));
-        self.say(&format!("\n{tool_name} {}", inert(subject)));
+        self.print_line(&format!("\n{tool_name} {}", sanitize(subject)));
         if tool == "write" {
-            self.tell_lines(argument("content"));
+            self.print_lines(argument("content"));
         }
     }
 
-    fn tell_result(&self, tool: &str, result: &ToolOutput, is_error: bool) {
+    fn print_result(&self, tool: &str, result: &ToolOutput, is_error: bool) {
         let diff = result
             .details
             .as_ref()
@@ -162,26 +157,26 @@ impl Narrator {
             _ => text_of(result),
         };
         match tool {
-            // The file was shown when it was written.
+            // The file was printed with the call.
             "write" if !is_error => {}
             _ if is_error => {
-                self.tell_lines(&text);
-                self.say(&format!("  {}", self.ink.paint(Tone::Wrong, "✗ it failed")));
+                self.print_lines(&text);
+                self.print_line(&format!("  {}", self.ink.paint(Tone::Wrong, "✗ failed")));
             }
-            _ => self.tell_lines(&text),
+            _ => self.print_lines(&text),
         }
-        self.say("");
+        self.print_line("");
     }
 
-    fn tell_lines(&self, text: &str) {
+    fn print_lines(&self, text: &str) {
         let edge = self.ink.paint(Tone::Faint, "  │");
-        for line in inert(text.trim_end()).lines() {
+        for line in sanitize(text.trim_end()).lines() {
             let tone = match line.chars().next() {
                 Some('+') => Tone::Added,
                 Some('-') => Tone::Removed,
                 _ => Tone::Faint,
             };
-            self.say(&format!("{edge} {}", self.ink.paint(tone, line)));
+            self.print_line(&format!("{edge} {}", self.ink.paint(tone, line)));
         }
     }
 }
@@ -195,7 +190,7 @@ impl SessionListener for Narrator {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         async move {
             if let SessionEvent::Agent(event) = event {
-                self.tell(event);
+                self.print_event(event);
             }
         }
         .boxed()

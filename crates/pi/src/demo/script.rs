@@ -1,27 +1,23 @@
-//! What the scripted model of the demonstration says, and what the user says to it.
+//! The script of the demo: prompts and model answers.
 //!
-//! The words are written in advance; what the tools return is not, and where a command fails the
-//! script says so instead of going on as if it had worked.
+//! The tool results are real. If a command fails, the model reports it instead of continuing.
 
 use pi_ai::{FauxAnswer, FauxCall, FauxModel, FauxProvider, Message};
 use serde_json::json;
 
-/// The provider's id; it names itself wherever pi shows the model.
+/// Shown wherever pi shows the model.
 pub(super) const PROVIDER: &str = "demo";
 
-/// The model's id.
 const MODEL: &str = "scripted";
 
-/// The program the model writes. It runs in every POSIX shell.
+/// The program the model writes; runs in any POSIX shell.
 const PROGRAM: &str = include_str!("table.sh");
 
-/// What the user says, in order.
 pub(super) const PROMPTS: [&str; 2] = [
     "Write a small shell script that prints a multiplication table, and run it.",
-    "The columns do not line up. Please fix that and show me a larger table.",
+    "The columns are not aligned. Fix that and show me a larger table.",
 ];
 
-/// Creates the model with its whole part.
 pub(super) fn model() -> FauxProvider {
     let model = FauxModel {
         reasoning: true,
@@ -29,20 +25,20 @@ pub(super) fn model() -> FauxProvider {
     };
     let provider = FauxProvider::new().with_id(PROVIDER).with_models([model]);
     provider.extend([
-        FauxAnswer::thinking("Two loops and printf. Plain sh, so that it runs on any machine.")
-            .then_text("I will write it in plain shell, so that it runs anywhere.")
+        FauxAnswer::thinking("Two loops and printf. Plain sh runs on any machine.")
+            .then_text("I'll write it in plain shell so it runs anywhere.")
             .then_tool_call("write", json!({"path": "table.sh", "content": PROGRAM})),
-        FauxAnswer::text("Now I run it.")
+        FauxAnswer::text("Now I'll run it.")
             .then_tool_call("bash", json!({"command": "sh table.sh 5"})),
         FauxAnswer::from_fn(|call| {
-            told(
+            outcome_reply(
                 call,
-                "It works: five rows, and each number is the product of its row and its column.",
+                "It works: five rows, and each number is the product of its row and column.",
             )
         }),
         FauxAnswer::thinking("Each number takes as many columns as it has digits.")
             .then_text(
-                "Every number takes just the room of its digits. A fixed width settles that.",
+                "Each number takes only the width of its digits. A fixed width fixes the alignment.",
             )
             .then_tool_call(
                 "edit",
@@ -50,25 +46,25 @@ pub(super) fn model() -> FauxProvider {
                     {"oldText": "printf '%s ' \"$((row", "newText": "printf '%4s' \"$((row"}
                 ]}),
             ),
-        FauxAnswer::text("And a larger one:")
+        FauxAnswer::text("Now a larger table:")
             .then_tool_call("bash", json!({"command": "sh table.sh 9"})),
         FauxAnswer::from_fn(|call| {
-            told(
+            outcome_reply(
                 call,
-                "Now the columns line up: `%4s` gives every number four places, filled from the \
-                 left. That is enough for tables up to 31, whose largest number is 961.",
+                "The columns are aligned now: `%4s` pads every number to four characters. That is \
+                 enough for tables up to 31, whose largest number is 961.",
             )
         }),
     ]);
     provider
 }
 
-/// Says how it went, if it went well.
-fn told(call: &FauxCall, success: &str) -> FauxAnswer {
+/// Returns `success`, or an explanation if the last tool call failed.
+fn outcome_reply(call: &FauxCall, success: &str) -> FauxAnswer {
     if last_tool_failed(call) {
         return FauxAnswer::text(
-            "That did not work on this machine; the output above says why. A real model would now \
-             look into it. This one is a script and can only tell you.",
+            "That did not work on this machine; see the output above. A real model would now \
+             investigate. This one is scripted and can only report it.",
         );
     }
     FauxAnswer::text(success)

@@ -1,4 +1,4 @@
-//! The demonstration as somebody sees it who pipes it somewhere.
+//! The output of the demo when it is piped.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-async fn played(folder: &Path, ink: Ink) -> String {
+async fn play_demo(directory: &Path, ink: Ink) -> String {
     let shown = Arc::new(Mutex::new(String::new()));
     let sink = Arc::clone(&shown);
     let narrator = Narrator::new(
@@ -19,32 +19,37 @@ async fn played(folder: &Path, ink: Ink) -> String {
                 .push_str(text);
         }),
     );
-    show(folder, &Env::fixed([("HOME", "/nowhere")]), None, narrator)
-        .await
-        .unwrap();
+    play(
+        directory,
+        &Env::fixed([("HOME", "/nowhere")]),
+        None,
+        narrator,
+    )
+    .await
+    .unwrap();
     let text = shown.lock().unwrap().clone();
-    text.replace(&folder.display().to_string(), "[folder]")
+    text.replace(&directory.display().to_string(), "[directory]")
         .replace(version::VERSION, "[version]")
 }
 
 #[tokio::test]
 async fn the_demo_writes_runs_edits_and_runs_again() {
-    let folder = TempDir::new().unwrap();
-    insta::assert_snapshot!(played(folder.path(), Ink::Plain).await);
-    let program = fs::read_to_string(folder.path().join("project/table.sh")).unwrap();
+    let directory = TempDir::new().unwrap();
+    insta::assert_snapshot!(play_demo(directory.path(), Ink::Plain).await);
+    let program = fs::read_to_string(directory.path().join("project/table.sh")).unwrap();
     assert!(program.contains("printf '%4s'"));
 }
 
 #[tokio::test]
 async fn the_session_of_the_demo_can_be_opened() {
-    let folder = TempDir::new().unwrap();
-    played(folder.path(), Ink::Plain).await;
+    let directory = TempDir::new().unwrap();
+    play_demo(directory.path(), Ink::Plain).await;
     let options = OpenSession {
         access: Access::Read,
         ..OpenSession::default()
     };
-    let session = Session::open(&folder.path().join("session.jsonl"), options).unwrap();
-    assert_eq!(session.name(), Some("The demo of pi"));
+    let session = Session::open(&directory.path().join("session.jsonl"), options).unwrap();
+    assert_eq!(session.name(), Some("pi demo"));
     assert_eq!(session.findings().skipped_lines, 0);
     session.check_cwd().unwrap();
     let last = session.branch_entries().unwrap();
@@ -59,21 +64,21 @@ async fn the_session_of_the_demo_can_be_opened() {
 }
 
 #[tokio::test]
-async fn colors_are_only_used_where_they_are_wanted() {
+async fn colors_are_used_only_on_a_terminal() {
     for (ink, is_colored) in [(Ink::Plain, false), (Ink::Colored, true)] {
-        let folder = TempDir::new().unwrap();
-        let shown = played(folder.path(), ink).await;
+        let directory = TempDir::new().unwrap();
+        let shown = play_demo(directory.path(), ink).await;
         assert_eq!(shown.contains('\u{1b}'), is_colored, "{ink:?}");
     }
 }
 
 #[test]
-fn every_demo_has_a_folder_of_its_own() {
+fn every_demo_has_its_own_directory() {
     let parent = TempDir::new().unwrap();
-    let first = create_folder(parent.path()).unwrap();
-    let second = create_folder(parent.path()).unwrap();
+    let first = create_directory(parent.path()).unwrap();
+    let second = create_directory(parent.path()).unwrap();
     assert_ne!(first, second);
-    assert!(create_folder(&parent.path().join("missing")).is_err());
+    assert!(create_directory(&parent.path().join("missing")).is_err());
 }
 
 #[test]

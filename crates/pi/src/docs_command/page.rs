@@ -1,4 +1,4 @@
-//! A page on a terminal: Markdown in the terminal's own colors, which suit light and dark alike.
+//! Renders a page for a terminal in palette colors, which fit light and dark backgrounds.
 
 use pi_ai::Env;
 use pi_tui::{
@@ -6,17 +6,17 @@ use pi_tui::{
     SyntaxStyles, TerminalEnvironment, probe_tmux_hyperlinks,
 };
 
-/// Long lines are hard to read; wider terminals keep a margin.
-const MOST_COLUMNS: usize = 100;
+/// Long lines are hard to read, so wider terminals get a margin.
+const MAX_COLUMNS: usize = 100;
 
 const CYAN: Style = Style::plain().fg(Color::Indexed(6));
 const GREEN: Style = Style::plain().fg(Color::Indexed(2));
 
-/// Returns the lines of a page for the terminal of the process.
+/// Renders a page for the terminal of the process.
 pub(super) fn render(text: &str, env: &Env) -> String {
     let variable = |name: &str| env.var(name);
     let terminal = TerminalEnvironment::new(&variable);
-    let columns = terminal.size().columns.min(MOST_COLUMNS);
+    let columns = terminal.size().columns.min(MAX_COLUMNS);
     let theme = if env.var("NO_COLOR").is_some() {
         MarkdownTheme::default()
     } else {
@@ -37,7 +37,7 @@ fn lines(text: &str, theme: MarkdownTheme, columns: usize) -> String {
     shown
 }
 
-/// Joins the lines of each paragraph: the source is wrapped for its authors, the page for its reader.
+/// Joins the lines of each paragraph, since the source is hard-wrapped.
 pub(crate) fn joined(text: &str) -> String {
     let mut page = String::with_capacity(text.len());
     let mut in_code = false;
@@ -94,9 +94,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paragraphs_are_joined_and_nothing_else_is() {
-        let source = "# Title\nOne\ntwo.\n\n- item\n  goes on\n- next\n1. first\n   goes on\n\n| a |\n|---|\n```sh\none\ntwo\n```\n";
-        let expected = "# Title\nOne two.\n\n- item goes on\n- next\n1. first goes on\n\n| a |\n|---|\n```sh\none\ntwo\n```\n";
+    fn only_paragraphs_are_joined() {
+        let source = "# Title\nOne\ntwo.\n\n- item\n  continues\n- next\n1. first\n   continues\n\n| a |\n|---|\n```sh\none\ntwo\n```\n";
+        let expected = "# Title\nOne two.\n\n- item continues\n- next\n1. first continues\n\n| a |\n|---|\n```sh\none\ntwo\n```\n";
         assert_eq!(joined(source), expected);
     }
 

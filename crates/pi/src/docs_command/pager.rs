@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 
 use pi_ai::Env;
 
-/// The pager, as git and man know it.
+/// The variable that git and man use.
 const PAGER: &str = "PAGER";
 
-/// Shows the text; `false` if there is no pager, so that nothing was shown.
+/// Shows the text; returns `false` if there is no pager.
 pub(super) fn show(text: &str, env: &Env) -> bool {
     let chosen = env.var(PAGER).filter(|pager| !pager.trim().is_empty());
     let mut command = match chosen.as_deref().map(str::trim) {
@@ -22,16 +22,16 @@ pub(super) fn show(text: &str, env: &Env) -> bool {
         None => Command::new("less"),
     };
     if env.var("LESS").is_none() {
-        // Ends by itself when all fits the screen, keeps colors, leaves the text on the screen.
+        // Exit if everything fits the screen, keep colors, leave the text on the screen.
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.stdin(Stdio::piped()).spawn() else {
         return false;
     };
     if let Some(mut input) = child.stdin.take() {
-        // A reader who leaves early has read enough.
+        // The pager may exit early.
         input.write_all(text.as_bytes()).ok();
     }
-    // A shell that does not find the pager ends with 127.
+    // 127: the shell did not find the pager.
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }

@@ -1,7 +1,7 @@
-//! The tables of the manual that are made from the code: flags, settings, variables, keys, commands.
+//! Generates the tables of the manual: flags, settings, variables, keys, commands.
 //!
-//! A page marks the place of a table with `<!-- table: NAME -->` and `<!-- end of table -->`. The test fails
-//! when what stands there is not what the code says; `cargo xtask docs` writes it anew.
+//! A page marks a table with `<!-- table: NAME -->` and `<!-- end of table -->`. The test fails if a table is stale;
+//! `cargo xtask docs` regenerates it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ use crate::help;
 const BEGIN: &str = "<!-- table: ";
 const END: &str = "<!-- end of table -->";
 
-/// Set by `cargo xtask docs`: the pages are written instead of checked.
+/// Set by `cargo xtask docs` to write the pages instead of checking them.
 const UPDATE: &str = "PI_UPDATE_MANUAL";
 
 #[test]
-fn tables_of_the_manual_are_those_of_the_code() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+fn generated_tables_are_up_to_date() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let update = std::env::var_os(UPDATE).is_some();
     let mut used = Vec::new();
     let mut stale = Vec::new();
-    for path in pages(&folder) {
+    for path in pages(&directory) {
         let text = std::fs::read_to_string(&path).unwrap();
         let expected = with_tables(&text, &mut used);
         if expected == text {
@@ -51,20 +51,20 @@ fn tables_of_the_manual_are_those_of_the_code() {
     ] {
         assert!(
             used.iter().any(|it| it == name),
-            "no page has the table `{name}`"
+            "no page has a table `{name}`"
         );
     }
 }
 
-fn pages(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap();
+fn pages(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap();
     let mut pages: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     pages.retain(|path| path.extension().is_some_and(|it| it == "md"));
     pages.sort();
     pages
 }
 
-/// Returns a page with its tables made anew.
+/// Returns the page with regenerated tables.
 fn with_tables(text: &str, used: &mut Vec<String>) -> String {
     let mut page = String::new();
     let mut lines = text.lines();
@@ -96,7 +96,7 @@ fn table(name: &str) -> String {
         "keys" => keys(),
         "commands" => commands(),
         "colors" => colors(),
-        other => panic!("there is no table `{other}`"),
+        other => panic!("unknown table `{other}`"),
     }
 }
 
@@ -264,7 +264,7 @@ fn keys() -> String {
     assert_eq!(
         shown,
         pi_interactive::actions().count(),
-        "every action is in one group"
+        "every action must be in exactly one group"
     );
     text
 }
@@ -328,7 +328,7 @@ fn colors() -> String {
     text
 }
 
-/// Returns a text for a cell, where a bar would end it.
+/// Escapes the text of a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn every_file_in_docs_is_a_topic() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let files = std::fs::read_dir(folder)
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let files = std::fs::read_dir(directory)
             .unwrap()
             .map(|entry| entry.unwrap().path());
         let files: BTreeSet<String> = files

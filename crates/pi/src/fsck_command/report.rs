@@ -1,4 +1,4 @@
-//! What is told of session files that were looked at.
+//! The report of `pi fsck`, as text and JSON.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,25 +6,24 @@ use std::path::Path;
 use pi_session::{Problem, Repair, SessionCheck, Severity};
 use serde::Serialize;
 
-use super::request::{FsckRequest, Subject};
+use super::request::{FsckRequest, FsckTarget};
 use crate::output::{Exit, Failure};
 
-/// How many problems of one file a person is shown.
-const MOST_SHOWN: usize = 20;
+/// Problems shown per file in the text report.
+const MAX_SHOWN: usize = 20;
 
-/// What became of a file.
+/// The result for one file.
 #[derive(Debug)]
-pub(super) enum Outcome {
-    /// It was looked at.
+pub(super) enum FsckOutcome {
     Checked(SessionCheck),
     Repaired(Repair),
-    /// It could not be looked at, or not be repaired.
+    /// The file could not be checked or repaired.
     Failed(Option<SessionCheck>, Failure),
 }
 
-/// A file as scripts read it.
+/// The JSON line of one file.
 #[derive(Debug, Serialize)]
-struct Line<'outcome> {
+struct FileLine<'outcome> {
     path: String,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +64,7 @@ impl ProblemLine {
     }
 }
 
-impl Outcome {
+impl FsckOutcome {
     fn check(&self) -> Option<&SessionCheck> {
         match self {
             Self::Checked(check) => Some(check),
@@ -83,7 +82,7 @@ impl Outcome {
         }
     }
 
-    /// Spells the outcome as a line of JSON.
+    /// Serializes the outcome as a line of JSON.
     pub(super) fn json(&self, file: &Path) -> Result<String, serde_json::Error> {
         let check = self.check();
         let named = |path: &Path| path.to_string_lossy().into_owned();
@@ -95,7 +94,7 @@ impl Outcome {
             Self::Checked(_) | Self::Failed(..) => (None, None),
         };
         let problems = check.map(|check| check.problems.iter().map(ProblemLine::of).collect());
-        let line = Line {
+        let line = FileLine {
             path: named(file),
             status: self.status(),
             entries: check.map(|check| check.entries),
@@ -112,7 +111,7 @@ impl Outcome {
         Ok(pi_ai::json::to_string(&line)? + "\n")
     }
 
-    /// Tells a person; of a sound file only when it was asked for by name.
+    /// Formats the outcome; an intact file is omitted unless it was named.
     pub(super) fn text(&self, file: &Path, is_named: bool) -> String {
         let mut text = String::new();
         if matches!(self, Self::Checked(check) if check.is_sound()) && !is_named {
@@ -124,13 +123,13 @@ impl Outcome {
         }
         match self {
             Self::Checked(check) if check.is_sound() => {
-                push(&mut text, 1, &format!("sound, {}", entries(check.entries)));
+                push(&mut text, 1, &format!("ok, {}", entries(check.entries)));
             }
             Self::Checked(check) => {
                 push(
                     &mut text,
                     1,
-                    &format!("damaged, {} can be read", entries(check.entries)),
+                    &format!("damaged, {} readable", entries(check.entries)),
                 );
             }
             Self::Repaired(repair) => push_repair(&mut text, repair),
@@ -146,7 +145,7 @@ fn push(text: &mut String, depth: usize, line: &str) {
 }
 
 fn push_problems(text: &mut String, check: &SessionCheck) {
-    for problem in check.problems.iter().take(MOST_SHOWN) {
+    for problem in check.problems.iter().take(MAX_SHOWN) {
         let place = match problem.line {
             Some(line) => format!("line {line}: "),
             None => String::new(),
@@ -154,9 +153,13 @@ fn push_problems(text: &mut String, check: &SessionCheck) {
         push(text, 1, &format!("{place}{}", problem.kind.cause()));
         push(text, 2, problem.kind.meaning());
     }
-    let hidden = (check.damage + check.notes).saturating_sub(MOST_SHOWN);
+    let hidden = (check.damage + check.notes).saturating_sub(MAX_SHOWN);
     if hidden > 0 {
-        push(text, 1, &format!("and {hidden} more; --json lists them"));
+        push(
+            text,
+            1,
+            &format!("and {hidden} more; use --json to list all"),
+        );
     }
 }
 
@@ -168,16 +171,12 @@ fn push_repair(text: &mut String, repair: &Repair) {
     );
     if repair.stand_ins > 0 {
         let count = repair.stand_ins;
-        push(
-            text,
-            1,
-            &format!("entries that stand in for lost ones: {count}"),
-        );
+        push(text, 1, &format!("placeholders for lost entries: {count}"));
     }
     if let Some(lost) = &repair.lost {
-        push(text, 1, &format!("set aside: {}", lost.display()));
+        push(text, 1, &format!("unreadable parts: {}", lost.display()));
     }
-    push(text, 1, &format!("as it was: {}", repair.backup.display()));
+    push(text, 1, &format!("original: {}", repair.backup.display()));
 }
 
 fn entries(count: usize) -> String {
@@ -187,22 +186,22 @@ fn entries(count: usize) -> String {
     }
 }
 
-/// How many files were found how.
+/// Number of files per result.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct FsckSummary {
     sound: usize,
     damaged: usize,
     repaired: usize,
     failed: usize,
 }
 
-impl Tally {
-    pub(super) fn count(&mut self, outcome: &Outcome) {
+impl FsckSummary {
+    pub(super) fn count(&mut self, outcome: &FsckOutcome) {
         match outcome {
-            Outcome::Checked(check) if check.is_sound() => self.sound += 1,
-            Outcome::Checked(_) => self.damaged += 1,
-            Outcome::Repaired(_) => self.repaired += 1,
-            Outcome::Failed(..) => self.failed += 1,
+            FsckOutcome::Checked(check) if check.is_sound() => self.sound += 1,
+            FsckOutcome::Checked(_) => self.damaged += 1,
+            FsckOutcome::Repaired(_) => self.repaired += 1,
+            FsckOutcome::Failed(..) => self.failed += 1,
         }
     }
 
@@ -214,15 +213,15 @@ impl Tally {
         }
     }
 
-    /// Sums up, and says what to do next.
+    /// Formats the summary with the next step.
     pub(super) fn text(&self, request: &FsckRequest) -> String {
         let total = self.sound + self.damaged + self.repaired + self.failed;
         if total == 0 {
             return match request.subject {
-                Subject::Project => {
-                    "this project has no sessions; pi fsck --all checks those of every project\n"
+                FsckTarget::Project => {
+                    "this project has no sessions; use --all to check all projects\n"
                 }
-                Subject::All | Subject::Named(_) => "there are no sessions\n",
+                FsckTarget::All | FsckTarget::Named(_) => "no sessions found\n",
             }
             .to_owned();
         }
@@ -231,7 +230,7 @@ impl Tally {
             (self.sound, "sound"),
             (self.damaged, "damaged"),
             (self.repaired, "repaired"),
-            (self.failed, "not checked or not repaired"),
+            (self.failed, "failed"),
         ] {
             if count > 0 {
                 parts.push(format!("{count} {word}"));
@@ -241,15 +240,15 @@ impl Tally {
         let mut text = format!("{total} {noun}: {}\n", parts.join(", "));
         if self.damaged > 0 {
             let arguments = match &request.subject {
-                Subject::Project => String::new(),
-                Subject::All => " --all".to_owned(),
-                Subject::Named(names) => format!(" {}", names.join(" ")),
+                FsckTarget::Project => String::new(),
+                FsckTarget::All => " --all".to_owned(),
+                FsckTarget::Named(names) => format!(" {}", names.join(" ")),
             };
             push(
                 &mut text,
                 0,
                 &format!(
-                    "pi fsck --repair{arguments} repairs them and keeps the files as they are beside them"
+                    "run pi fsck --repair{arguments} to repair them; the original files are kept"
                 ),
             );
         }

@@ -1,39 +1,35 @@
-//! What a command line of `pi fsck` asks for.
+//! Arguments of `pi fsck`.
 
 use std::ffi::OsString;
 
 use crate::output::Failure;
 
-/// What is to be done with which files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FsckRequest {
-    pub(super) subject: Subject,
+    pub(super) subject: FsckTarget,
     pub(super) repair: bool,
     pub(super) json: bool,
     pub(super) session_dir: Option<String>,
 }
 
-/// Which files are meant.
+/// The files to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Subject {
-    /// Those of the project.
+pub(super) enum FsckTarget {
     Project,
-    /// Those of every project.
     All,
-    /// Those with these names.
     Named(Vec<String>),
 }
 
-impl Subject {
+impl FsckTarget {
     pub(super) fn is_named(&self) -> bool {
         matches!(self, Self::Named(_))
     }
 }
 
-/// Reads the words after `fsck`; none asks for help.
+/// Parses the arguments after `fsck`; `None` means help.
 pub(super) fn parse(words: Vec<OsString>) -> Result<Option<FsckRequest>, Failure> {
     let mut request = FsckRequest {
-        subject: Subject::Project,
+        subject: FsckTarget::Project,
         repair: false,
         json: false,
         session_dir: None,
@@ -54,27 +50,27 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Option<FsckRequest>, Failure
             "--json" => request.json = true,
             "--session-dir" => match words.next() {
                 Some(directory) => request.session_dir = Some(directory),
-                None => return Err(wrong("--session-dir needs a folder")),
+                None => return Err(usage_error("--session-dir needs a directory")),
             },
             option if option.starts_with('-') => {
-                return Err(wrong(format!("pi fsck has no option {option}")));
+                return Err(usage_error(format!("pi fsck has no option {option}")));
             }
             _ => names.push(word),
         }
     }
     request.subject = match (all, names.is_empty()) {
-        (true, true) => Subject::All,
-        (false, true) => Subject::Project,
-        (false, false) => Subject::Named(names),
+        (true, true) => FsckTarget::All,
+        (false, true) => FsckTarget::Project,
+        (false, false) => FsckTarget::Named(names),
         (true, false) => {
-            return Err(wrong("--all cannot be combined with the name of a session"));
+            return Err(usage_error("--all cannot be combined with session names"));
         }
     };
     Ok(Some(request))
 }
 
-fn wrong(cause: impl Into<String>) -> Failure {
-    Failure::new(cause).hint("pi fsck --help shows what can be asked for")
+fn usage_error(cause: impl Into<String>) -> Failure {
+    Failure::new(cause).hint("run pi fsck --help for usage")
 }
 
 #[cfg(test)]
@@ -88,17 +84,17 @@ mod tests {
     }
 
     #[test]
-    fn command_lines_say_which_files_and_what_to_do() {
+    fn arguments_select_files_and_actions() {
         let request = |subject| FsckRequest {
             subject,
             repair: false,
             json: false,
             session_dir: None,
         };
-        let named = |names: &[&str]| Subject::Named(names.iter().map(|&it| it.into()).collect());
+        let named = |names: &[&str]| FsckTarget::Named(names.iter().map(|&it| it.into()).collect());
         for (line, expected) in [
-            ("", request(Subject::Project)),
-            ("--all", request(Subject::All)),
+            ("", request(FsckTarget::Project)),
+            ("--all", request(FsckTarget::All)),
             ("a b.jsonl", request(named(&["a", "b.jsonl"]))),
             ("-- -a", request(named(&["-a"]))),
             (

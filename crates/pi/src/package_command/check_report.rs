@@ -1,26 +1,26 @@
-//! `pi install --check`: what a package would bring and ask for, as text.
+//! `pi install --check`: describes the content and requirements of a package.
 
 use std::fmt::Write as _;
 
 use pi_config::{PackageAddress, SourceScope};
 use pi_packages::{Inspection, ModuleSupport, UsedPackage};
 
-use super::{Packages, progress_bar, told};
-use crate::output::{Failure, inert, notice};
+use super::{Packages, package_failure, progress_bar};
+use crate::output::{Failure, notice, sanitize};
 
-/// Looks at a package and tells what it is.
+/// Inspects a package and formats the result.
 pub(super) async fn check(packages: &Packages<'_>, source: &str) -> Result<String, Failure> {
     let address = PackageAddress::parse(source)?;
     let scope = match &address {
-        // What is written on a command line starts at the working directory.
+        // Relative paths start at the working directory.
         PackageAddress::Local(_) => SourceScope::Temporary,
         PackageAddress::Npm(_) | PackageAddress::Git(_) => packages.source_scope(),
     };
     let package = UsedPackage { address, scope };
     let inspection = packages.installer(&[]).inspect(&package).await;
-    let inspection = inspection.map_err(|error| told(&error))?;
-    notice("Nothing was installed and nothing of the package was run.");
-    Ok(inert(&report(source, &inspection)).into_owned())
+    let inspection = inspection.map_err(|error| package_failure(&error))?;
+    notice("Nothing was installed or run.");
+    Ok(sanitize(&report(source, &inspection)).into_owned())
 }
 
 fn report(source: &str, inspection: &Inspection) -> String {
@@ -30,13 +30,13 @@ fn report(source: &str, inspection: &Inspection) -> String {
         writeln!(text, "{label:<13}{value}").ok();
     };
     let name = inspection.name.as_deref().unwrap_or(source);
-    let version = inspection.version.as_deref().unwrap_or("without a version");
+    let version = inspection.version.as_deref().unwrap_or("(no version)");
     line("Package", &format!("{name} {version}"));
     line(
         "License",
-        inspection.license.as_deref().unwrap_or("none named"),
+        inspection.license.as_deref().unwrap_or("not specified"),
     );
-    let size = progress_bar::size(inspection.bytes);
+    let size = progress_bar::format_size(inspection.bytes);
     let files = match inspection.files {
         1 => "1 file".to_owned(),
         count => format!("{count} files"),
@@ -63,7 +63,7 @@ fn report(source: &str, inspection: &Inspection) -> String {
         let verdict = match support {
             ModuleSupport::Full => "available".to_owned(),
             ModuleSupport::Partial(missing) => format!("without {}", missing.join(", ")),
-            ModuleSupport::Absent => "not available: using it fails".to_owned(),
+            ModuleSupport::Absent => "not supported".to_owned(),
             ModuleSupport::Package => continue,
         };
         line("Imports", &format!("{module} ({verdict})"));
@@ -71,16 +71,19 @@ fn report(source: &str, inspection: &Inspection) -> String {
     for package in &inspection.undeclared {
         line(
             "Imports",
-            &format!("{package} (not among its dependencies)"),
+            &format!("{package} (not declared as a dependency)"),
         );
     }
     for file in &inspection.native {
-        line("Native", &format!("{file} (does not run in pi's own host)"));
+        line(
+            "Native",
+            &format!("{file} (not supported by the embedded engine)"),
+        );
     }
     for (event, script) in &inspection.scripts {
         line(
             "Script",
-            &format!("{event}: {script} (not run unless allowed)"),
+            &format!("{event}: {script} (runs only if allowed)"),
         );
     }
     for problem in &inspection.problems {

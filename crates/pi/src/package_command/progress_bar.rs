@@ -1,5 +1,4 @@
-//! How far an installation is, on one line of the terminal. Where there is no terminal, only what the user
-//! should know is written.
+//! Install progress on one line of the terminal. Without a terminal, only notes are printed.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
@@ -7,18 +6,16 @@ use std::time::{Duration, Instant};
 
 use pi_packages::{Progress, ProgressListener};
 
-use crate::output::{inert, notice};
+use crate::output::{notice, sanitize};
 
-/// The line is drawn again after this long at the earliest.
-const REDRAW: Duration = Duration::from_millis(50);
+/// Minimum time between redraws.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How many cells the bar has.
-const CELLS: usize = 24;
+const BAR_WIDTH: usize = 24;
 
-/// Goes back to the start of the line and clears it.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
-/// Returns a listener that draws on standard error.
+/// Returns a listener that draws on stderr.
 pub(super) fn listener() -> ProgressListener {
     let is_terminal = std::io::stderr().is_terminal();
     let drawn = Mutex::new(None::<Instant>);
@@ -35,7 +32,7 @@ pub(super) fn listener() -> ProgressListener {
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let is_end = matches!(&progress, Progress::Fetching { done, total, .. } if done == total);
-        if !is_end && last.is_some_and(|last| last.elapsed() < REDRAW) {
+        if !is_end && last.is_some_and(|last| last.elapsed() < REDRAW_INTERVAL) {
             return;
         }
         *last = Some(Instant::now());
@@ -43,7 +40,7 @@ pub(super) fn listener() -> ProgressListener {
     })
 }
 
-/// Takes the line away, so that what follows starts on an empty one.
+/// Clears the line.
 pub(super) fn clear(is_terminal: bool) {
     if is_terminal {
         draw("");
@@ -52,25 +49,25 @@ pub(super) fn clear(is_terminal: bool) {
 
 fn draw(text: &str) {
     let mut stderr = std::io::stderr().lock();
-    // There is nowhere left to say that standard error does not work.
-    write!(stderr, "{CLEAR_LINE}{}", inert(text))
+    // Nothing can be done if stderr fails.
+    write!(stderr, "{CLEAR_LINE}{}", sanitize(text))
         .and_then(|()| stderr.flush())
         .ok();
 }
 
 fn line(progress: &Progress) -> String {
     match progress {
-        Progress::Resolving { packages } => format!("looking up dependencies: {packages}"),
+        Progress::Resolving { packages } => format!("resolving dependencies: {packages}"),
         Progress::Fetching { done, total, bytes } => {
-            let filled = (CELLS * done)
+            let filled = (BAR_WIDTH * done)
                 .checked_div(*total)
-                .unwrap_or(CELLS)
-                .min(CELLS);
+                .unwrap_or(BAR_WIDTH)
+                .min(BAR_WIDTH);
             format!(
                 "[{}{}] {done}/{total}, {}",
                 "#".repeat(filled),
-                ".".repeat(CELLS - filled),
-                size(*bytes)
+                ".".repeat(BAR_WIDTH - filled),
+                format_size(*bytes)
             )
         }
         Progress::Running { command } => {
@@ -81,8 +78,8 @@ fn line(progress: &Progress) -> String {
     }
 }
 
-/// Spells a number of bytes.
-pub(super) fn size(bytes: u64) -> String {
+/// Formats a number of bytes.
+pub(super) fn format_size(bytes: u64) -> String {
     let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => {
@@ -100,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_says_how_far_it_is() {
+    fn the_line_shows_the_progress() {
         let fetching = |done, total, bytes| Progress::Fetching { done, total, bytes };
         for (progress, expected) in [
             (fetching(0, 4, 0), "[........................] 0/4, 0 B"),
@@ -115,7 +112,7 @@ mod tests {
             (fetching(0, 0, 0), "[########################] 0/0, 0 B"),
             (
                 Progress::Resolving { packages: 7 },
-                "looking up dependencies: 7",
+                "resolving dependencies: 7",
             ),
         ] {
             assert_eq!(line(&progress), expected);

@@ -1,8 +1,8 @@
-//! A path as seen from a folder, the way settings name local packages.
+//! Relative paths, as used for local packages in settings.
 
 use std::path::{Path, PathBuf};
 
-/// Spells an absolute path relative to an absolute folder; `.` for the folder itself.
+/// Returns an absolute path relative to an absolute directory; `.` for the directory itself.
 pub(super) fn relative(path: &Path, base: &Path) -> String {
     let (mut path, mut base) = (path.components().peekable(), base.components().peekable());
     while let (Some(left), Some(right)) = (path.peek(), base.peek())
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_climb_to_what_they_share() {
+    fn paths_climb_to_the_common_ancestor() {
         for (path, base, expected) in [
             (
                 "/home/u/project/pkg",

@@ -1,26 +1,23 @@
-//! What a command line about packages asks for.
+//! Arguments of the package commands.
 
 use crate::output::Failure;
 
-/// A command about packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PackageRequest {
     pub(super) task: PackageTask,
-    /// Whether the project's settings are meant.
+    /// Whether to use the project settings.
     pub(super) local: bool,
-    /// Whether the project is trusted for this command; decided elsewhere if it is not said.
+    /// `--approve` or `--no-approve`.
     pub(super) trust: Option<bool>,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PackageTask {
     Install {
         source: String,
-        /// Packages whose install scripts may run this time.
+        /// Packages whose install scripts may run.
         scripts: Vec<String>,
     },
-    /// Tell what a package would bring.
     Check(String),
     Remove(String),
     Update(UpdateTarget),
@@ -28,20 +25,22 @@ pub(super) enum PackageTask {
     Config,
 }
 
-/// What is brought up to date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum UpdateTarget {
-    /// pi itself; `force` installs the newest release again.
-    Pi { force: bool, is_chosen: bool },
-    /// The packages, or one of them.
+    /// `force` reinstalls the latest release.
+    Pi {
+        force: bool,
+        is_chosen: bool,
+    },
+    /// All packages, or one.
     Packages(Option<String>),
-    /// The catalogs of models.
+    /// The model catalogs.
     Models,
-    /// pi and the packages.
-    Everything { force: bool },
+    Everything {
+        force: bool,
+    },
 }
 
-/// The command a line begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandName {
     Install,
@@ -52,7 +51,7 @@ pub(super) enum CommandName {
 }
 
 impl CommandName {
-    /// Reads the first word; `uninstall` is another word for `remove`.
+    /// Parses the command name; `uninstall` is an alias of `remove`.
     pub(super) fn parse(word: &str) -> Option<Self> {
         match word {
             "install" => Some(Self::Install),
@@ -75,15 +74,14 @@ impl CommandName {
     }
 }
 
-/// What was asked for: help for a command, or a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ParsedCommand {
     Help(CommandName),
     Request(PackageRequest),
 }
 
 #[derive(Debug, Default)]
-struct Words {
+struct PackageArgs {
     local: bool,
     trust: Option<bool>,
     check: bool,
@@ -97,29 +95,33 @@ struct Words {
     sources: Vec<String>,
 }
 
-/// Reads a command line that begins with the command's name.
-pub(super) fn parse(words: &[String]) -> Result<Asked, Failure> {
+/// Parses the arguments, which start with the command name.
+pub(super) fn parse(words: &[String]) -> Result<ParsedCommand, Failure> {
     let (first, rest) = match words.split_first() {
         Some((first, rest)) => (first.as_str(), rest),
-        None => return Ok(Asked::Help(CommandName::List)),
+        None => return Ok(ParsedCommand::Help(CommandName::List)),
     };
     let command = CommandName::parse(first).unwrap_or(CommandName::List);
     let usage = |cause: String| {
-        Failure::new(cause).hint(format!("pi {} --help explains it", command.word()))
+        Failure::new(cause).hint(format!("run pi {} --help for usage", command.word()))
     };
     let Some(read) = scan(command, rest).map_err(usage)? else {
-        return Ok(Asked::Help(command));
+        return Ok(ParsedCommand::Help(command));
     };
     let (local, trust) = (read.local, read.trust);
     let task = task(command, read).map_err(usage)?;
-    Ok(Asked::Request(PackageRequest { task, local, trust }))
+    Ok(ParsedCommand::Request(PackageRequest {
+        task,
+        local,
+        trust,
+    }))
 }
 
-/// Sorts the words; none when help is asked for.
-fn scan(command: CommandName, rest: &[String]) -> Result<Option<Words>, String> {
+/// Splits the arguments; `None` means help.
+fn scan(command: CommandName, rest: &[String]) -> Result<Option<PackageArgs>, String> {
     use CommandName::{Config, Install, Remove, Update};
 
-    let mut read = Words::default();
+    let mut read = PackageArgs::default();
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let mut value = || match words.next() {
@@ -140,7 +142,7 @@ fn scan(command: CommandName, rest: &[String]) -> Result<Option<Words>, String> 
             ("--all", Update) => read.all = true,
             ("--extension", Update) => {
                 if read.one.replace(value()?).is_some() {
-                    return Err("--extension can be given once".to_owned());
+                    return Err("--extension can be given only once".to_owned());
                 }
             }
             (option, _) if option.starts_with('-') => {
@@ -152,10 +154,13 @@ fn scan(command: CommandName, rest: &[String]) -> Result<Option<Words>, String> 
     Ok(Some(read))
 }
 
-fn task(command: CommandName, read: Words) -> Result<PackageTask, String> {
+fn task(command: CommandName, read: PackageArgs) -> Result<PackageTask, String> {
     let takes = usize::from(!matches!(command, CommandName::List | CommandName::Config));
     if let Some(extra) = read.sources.get(takes) {
-        return Err(format!("pi {} has no use for {extra}", command.word()));
+        return Err(format!(
+            "pi {}: unexpected argument {extra}",
+            command.word()
+        ));
     }
     let source = read.sources.first().cloned();
     let missing = || format!("pi {} needs a package", command.word());
@@ -172,8 +177,8 @@ fn task(command: CommandName, read: Words) -> Result<PackageTask, String> {
     })
 }
 
-/// Finds out what to update; ways to say it that contradict each other are refused.
-fn target(read: &Words, source: Option<String>) -> Result<UpdateTarget, String> {
+/// Determines what to update; conflicting options are an error.
+fn target(read: &PackageArgs, source: Option<String>) -> Result<UpdateTarget, String> {
     let force = read.force;
     let names_pi = matches!(source.as_deref(), Some("self" | "pi"));
     let targets = [
@@ -193,7 +198,7 @@ fn target(read: &Words, source: Option<String>) -> Result<UpdateTarget, String> 
             .chain(&others)
             .find(|(name, is_given)| *is_given && name != first);
         if let Some((other, _)) = other {
-            return Err(format!("{first} and {other} cannot be asked for together"));
+            return Err(format!("{first} and {other} cannot be combined"));
         }
     }
     Ok(match (&read.one, source) {
@@ -216,14 +221,15 @@ mod tests {
 
     use super::*;
 
-    fn read(line: &str) -> Result<Asked, Failure> {
+    fn read(line: &str) -> Result<ParsedCommand, Failure> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         parse(&words)
     }
 
     #[test]
     fn commands_and_their_flags() {
-        let request = |task, local, trust| Asked::Request(PackageRequest { task, local, trust });
+        let request =
+            |task, local, trust| ParsedCommand::Request(PackageRequest { task, local, trust });
         let install = |scripts: &[&str]| PackageTask::Install {
             source: "./pkg".to_owned(),
             scripts: scripts.iter().map(ToString::to_string).collect(),
@@ -247,8 +253,8 @@ mod tests {
             ("uninstall ./pkg", request(remove(), false, None)),
             ("list -na", request(PackageTask::List, false, Some(false))),
             ("config -l", request(PackageTask::Config, true, None)),
-            ("install --help", Asked::Help(CommandName::Install)),
-            ("update -h", Asked::Help(CommandName::Update)),
+            ("install --help", ParsedCommand::Help(CommandName::Install)),
+            ("update -h", ParsedCommand::Help(CommandName::Update)),
         ] {
             assert_eq!(read(line).unwrap(), expected, "{line}");
         }
@@ -270,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_update_is_about() {
+    fn update_targets() {
         let one = |source: &str| UpdateTarget::Packages(Some(source.to_owned()));
         let pi = |force, is_chosen| UpdateTarget::Pi { force, is_chosen };
         for (line, expected) in [
@@ -292,7 +298,7 @@ mod tests {
             ("update npm:x", one("npm:x")),
             ("update --extension npm:x", one("npm:x")),
         ] {
-            let Asked::Request(request) = read(line).unwrap() else {
+            let ParsedCommand::Request(request) = read(line).unwrap() else {
                 panic!("{line}");
             };
             assert_eq!(request.task, PackageTask::Update(expected), "{line}");

@@ -1,37 +1,37 @@
-//! pi's own releases: whether there is a newer one, and putting it in place.
+//! The update check and self-update of pi.
 
 use pi_ai::{Env, env_vars};
 use pi_config::SettingsStore;
 use pi_packages::{ReleaseChannel, ReleaseNews};
 
-use super::{Packages, told};
+use super::{Packages, package_failure};
 use crate::output::{Failure, notice};
 use crate::version::VERSION;
 
-/// Keeps pi from asking for newer releases by itself.
+/// Disables the update check.
 const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
 
-/// Installs the newest release in place of this program.
+/// Replaces this binary with the latest release.
 pub(super) async fn update_pi(packages: &Packages<'_>, force: bool) -> Result<String, Failure> {
     let env = packages.locations.env;
     let Some(channel) = channel(packages.settings, env) else {
-        return Err(Failure::new(
-            "this build of pi does not update itself: it knows no release feed",
-        )
-        .hint(
-            "update it the way it was installed: with your package manager, or with a newer build",
-        )
-        .hint("pi update --extensions updates packages"));
+        return Err(
+            Failure::new("this build of pi cannot update itself: it has no release feed")
+                .hint("update it with your package manager, or build a newer version")
+                .hint("run pi update --extensions to update packages"),
+        );
     };
     if env.var(env_vars::OFFLINE).is_some() {
         return Err(
-            Failure::new("releases come from the network, and pi is offline")
-                .hint("start without PI_OFFLINE"),
+            Failure::new("cannot check for releases: pi is offline").hint("unset PI_OFFLINE")
         );
     }
-    let news = channel.newest().await.map_err(|error| told(&error))?;
+    let news = channel
+        .newest()
+        .await
+        .map_err(|error| package_failure(&error))?;
     if !force && !news.is_newer_than(VERSION) {
-        return Ok(format!("pi {VERSION} is the newest release\n"));
+        return Ok(format!("pi {VERSION} is the latest release\n"));
     }
     if let Some(notes) = &news.notes {
         notice(notes.trim());
@@ -39,17 +39,17 @@ pub(super) async fn update_pi(packages: &Packages<'_>, force: bool) -> Result<St
     notice(&format!("Updating pi to {}", news.version));
     let program = std::env::current_exe()?;
     let updated = channel.install(&news, &program, VERSION).await;
-    updated.map_err(|error| told(&error))?;
+    updated.map_err(|error| package_failure(&error))?;
     Ok(format!("Updated pi from {VERSION} to {}\n", news.version))
 }
 
-/// Asks whether there is a newer release; nothing is asked where the user does not want that.
+/// Checks for a newer release, unless disabled.
 pub(crate) async fn newer_release(settings: &SettingsStore, env: &Env) -> Option<ReleaseNews> {
     if env.var(env_vars::OFFLINE).is_some() || env.var(SKIP_VERSION_CHECK).is_some() {
         return None;
     }
     let news = channel(settings, env)?.newest().await;
-    news.inspect_err(|error| tracing::debug!(%error, "no news of releases"))
+    news.inspect_err(|error| tracing::debug!(%error, "update check failed"))
         .ok()
         .filter(|news| news.is_newer_than(VERSION))
 }

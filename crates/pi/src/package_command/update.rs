@@ -1,4 +1,4 @@
-//! `pi update`: packages, model catalogs, pi itself.
+//! `pi update`: packages, model catalogs and pi.
 
 use std::time::Duration;
 
@@ -9,13 +9,12 @@ use pi_runtime::{ServiceOptions, Services};
 use tokio_util::sync::CancellationToken;
 
 use super::request::UpdateTarget;
-use super::{Packages, self_update, told, used_packages};
+use super::{Packages, package_failure, self_update, used_packages};
 use crate::output::{Failure, notice};
 
-/// How long the catalogs of all services together may take.
-const CATALOGS_LIMIT: Duration = Duration::from_secs(15);
+/// Limit for refreshing all catalogs.
+const CATALOGS_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Updates what is asked for.
 pub(super) async fn update(
     packages: &Packages<'_>,
     target: &UpdateTarget,
@@ -25,7 +24,7 @@ pub(super) async fn update(
         UpdateTarget::Packages(source) => update_packages(packages, source.as_deref()).await,
         UpdateTarget::Pi { force, is_chosen } => {
             if !is_chosen {
-                notice("Packages are left as they are; pi update --extensions updates them.");
+                notice("Packages were not updated. Run pi update --extensions to update them.");
             }
             self_update::update_pi(packages, *force).await
         }
@@ -51,23 +50,22 @@ async fn update_packages(packages: &Packages<'_>, source: Option<&str>) -> Resul
         }
     }
     if packages.locations.env.var(env_vars::OFFLINE).is_some() {
-        notice("PI_OFFLINE is set: nothing was asked for.");
+        notice("PI_OFFLINE is set: nothing was updated.");
     }
     let updated = packages.installer(&[]).update(&used).await;
-    updated.map_err(|error| told(&error))?;
+    updated.map_err(|error| package_failure(&error))?;
     Ok(match source {
         Some(source) => format!("Updated {source}\n"),
         None => "Updated packages\n".to_owned(),
     })
 }
 
-/// Asks every service with a credential for its models.
+/// Refreshes the model list of every provider with a credential.
 async fn refresh_catalogs(packages: &Packages<'_>) -> Result<String, Failure> {
     let locations = packages.locations;
     if locations.env.var(env_vars::OFFLINE).is_some() {
         return Err(
-            Failure::new("model catalogs come from the network, and pi is offline")
-                .hint("start without PI_OFFLINE"),
+            Failure::new("cannot update model catalogs: pi is offline").hint("unset PI_OFFLINE")
         );
     }
     let options = ServiceOptions {
@@ -82,15 +80,15 @@ async fn refresh_catalogs(packages: &Packages<'_>) -> Result<String, Failure> {
         providers: None,
         cancel: cancel.clone(),
     });
-    let report = tokio::time::timeout(CATALOGS_LIMIT, refreshing)
+    let report = tokio::time::timeout(CATALOGS_TIMEOUT, refreshing)
         .await
         .map_err(|_elapsed| {
             cancel.cancel();
             Failure::new(format!(
-                "the services took longer than {} s",
-                CATALOGS_LIMIT.as_secs()
+                "timed out after {} s while updating model catalogs",
+                CATALOGS_TIMEOUT.as_secs()
             ))
-            .hint("what had arrived by then is kept; try again")
+            .hint("updates received so far are kept; try again")
         })?;
     if !report.errors.is_empty() {
         let errors = report.errors.iter();
@@ -98,7 +96,7 @@ async fn refresh_catalogs(packages: &Packages<'_>) -> Result<String, Failure> {
             .map(|(provider, error)| format!("{provider}: {error}"))
             .collect();
         return Err(Failure::new(format!(
-            "some catalogs could not be had: {}",
+            "some model catalogs could not be updated: {}",
             problems.join("; ")
         )));
     }

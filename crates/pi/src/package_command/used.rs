@@ -1,4 +1,4 @@
-//! The packages in use, and the installer that serves them, wherever in the program they are needed.
+//! Installed packages and the installer, shared by commands and session start.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,30 +14,30 @@ use pi_runtime::PackageSupplier;
 
 use crate::output::notice;
 
-/// Installs what is missing when a session starts.
-pub(crate) struct Supplier {
+/// Installs missing packages when a session starts.
+pub(crate) struct MissingPackageInstaller {
     agent_dir: AgentDir,
     env: Env,
-    /// Whether standard error is ours to write to.
-    speaks: AtomicBool,
+    /// Whether to write to stderr.
+    is_verbose: AtomicBool,
 }
 
-impl Supplier {
+impl MissingPackageInstaller {
     pub(crate) fn new(agent_dir: AgentDir, env: Env) -> Self {
         Self {
             agent_dir,
             env,
-            speaks: AtomicBool::new(true),
+            is_verbose: AtomicBool::new(true),
         }
     }
 
-    /// Writes nothing any more: the terminal belongs to the application from now on.
-    pub(crate) fn fall_silent(&self) {
-        self.speaks.store(false, Ordering::Relaxed);
+    /// Stops writing to stderr, since the application owns the terminal now.
+    pub(crate) fn silence(&self) {
+        self.is_verbose.store(false, Ordering::Relaxed);
     }
 }
 
-impl PackageSupplier for Supplier {
+impl PackageSupplier for MissingPackageInstaller {
     fn supply<'a>(
         &'a self,
         missing: &'a [MissingPackage],
@@ -48,7 +48,7 @@ impl PackageSupplier for Supplier {
             let installer = installer(&self.agent_dir, cwd, &self.env, settings);
             let mut problems = Vec::new();
             for package in missing {
-                if self.speaks.load(Ordering::Relaxed) {
+                if self.is_verbose.load(Ordering::Relaxed) {
                     notice(&format!("Installing {}", package.source));
                 }
                 let wanted = UsedPackage {
@@ -56,7 +56,7 @@ impl PackageSupplier for Supplier {
                     scope: package.scope,
                 };
                 if let Err(error) = installer.install(&wanted).await {
-                    let message = format!("package {} is left out: {error}", package.source);
+                    let message = format!("package {} skipped: {error}", package.source);
                     problems.push(ConfigDiagnostic {
                         level: DiagnosticLevel::Warning,
                         message,
@@ -69,8 +69,7 @@ impl PackageSupplier for Supplier {
     }
 }
 
-/// Lists the packages that the user's and the project's settings name. Sources that cannot be used are
-/// told of where they are loaded.
+/// Returns the packages in the user and project settings. Invalid sources are reported when they are loaded.
 pub(crate) fn used_packages(settings: &SettingsStore) -> Vec<UsedPackage> {
     let scopes = [
         (Scope::User, SourceScope::User),
@@ -91,7 +90,7 @@ pub(crate) fn used_packages(settings: &SettingsStore) -> Vec<UsedPackage> {
     used
 }
 
-/// Returns what an installer works with by the settings.
+/// Returns installer options from the settings.
 pub(super) fn options(
     locations: PackageLocations<'_>,
     settings: &SettingsStore,
@@ -108,7 +107,7 @@ pub(super) fn options(
     }
 }
 
-/// Returns an installer that shows nothing and runs the scripts that are allowed for good.
+/// Returns an installer without progress that runs the scripts allowed by the settings.
 pub(crate) fn installer(
     agent_dir: &AgentDir,
     cwd: &Path,
