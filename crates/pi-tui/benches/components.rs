@@ -5,7 +5,7 @@ use std::time::Instant;
 use divan::{Bencher, counter::ItemsCount};
 use pi_tui::{
     Color, Component, Editor, EditorOptions, EditorTheme, InputContext, InputEvent, KeyEvent,
-    Keybindings, Markdown, MarkdownTheme, Platform, Style, SyntaxStyles, TUI_ACTIONS, UserBindings,
+    Keybindings, Markdown, MarkdownTheme, Platform, Style, SyntaxStyles, TUI_ACTIONS, UserKeybindings,
 };
 
 fn main() {
@@ -62,7 +62,7 @@ fn render_a_long_answer(bencher: Bencher<'_, '_>) {
 /// One key, painted, in a prompt of this many lines.
 #[divan::bench(args = [1, 100, 1000])]
 fn a_key_in_the_editor(bencher: Bencher<'_, '_>, lines: usize) {
-    let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default());
+    let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default());
     let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
     editor.set_text(&vec!["a line of the prompt that is somewhat long"; lines].join("\n"));
     editor.render(100);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use divan::{Bencher, black_box, counter::BytesCount};
 use pi_tui::{
-    FuzzyQuery, InputDecoder, InputTiming, KeyboardMode, Truncation, sanitize, truncate_to_width,
+    FuzzyQuery, InputDecoder, InputTiming, KeyboardMode, TruncateOptions, sanitize, truncate_to_width,
     visible_width, wrap_text,
 };
 
@@ -59,7 +59,7 @@ fn width_of_a_line() -> usize {
 #[divan::bench]
 fn truncate_a_long_line(bencher: Bencher<'_, '_>) {
     let text = sample("styled");
-    bencher.bench(|| truncate_to_width(black_box(&text), 100, Truncation::default()).len());
+    bencher.bench(|| truncate_to_width(black_box(&text), 100, TruncateOptions::default()).len());
 }
 
 #[divan::bench]

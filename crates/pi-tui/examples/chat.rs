@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use pi_tui::{
     BlockId, Color, Component, Editor, EditorEvent, EditorOptions, EditorTheme, FocusTarget,
-    InputEvent, InputOutcome, Key, KeyEvent, KeyId, Keybindings, Leave, Line, Lines, Liveness,
+    InputEvent, InputOutcome, Key, KeyEvent, KeyId, Keybindings, ExitBehavior, Line, Lines, Liveness,
     Markdown, MarkdownTheme, Modifiers, Platform, Runner, RunnerEvent, RunnerOptions, ScreenMode,
-    Style, SyntaxStyles, TUI_ACTIONS, Truncation, Tui, TuiOptions, UserBindings, truncate_to_width,
+    Style, SyntaxStyles, TUI_ACTIONS, TruncateOptions, Tui, TuiOptions, UserKeybindings, truncate_to_width,
 };
 
 /// A message with a name above it.
@@ -35,11 +35,11 @@ impl Component for Message {
     fn render(&mut self, width: usize) -> Lines {
         let text = self.text.render(width);
         if let Some((shown, lines)) = &self.cached
-            && shown.same(&text)
+            && shown.ptr_eq(&text)
         {
             return lines.clone();
         }
-        let name = truncate_to_width(&self.name, width, Truncation::default());
+        let name = truncate_to_width(&self.name, width, TruncateOptions::default());
         let lines: Lines = std::iter::once(Line::from(name))
             .chain(text.iter().cloned())
             .chain([Line::default()])
@@ -79,7 +79,7 @@ const ANSWER: &str = "Every *word* of this answer arrives by itself.\n\n\
 pub(crate) fn ui(mode: ScreenMode) -> (Tui, BlockId, Receiver<String>) {
     let mut tui = Tui::new(TuiOptions {
         mode,
-        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
+        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default()),
         wheel_lines: 3,
         copy_on_select: true,
         ..TuiOptions::default()
@@ -121,14 +121,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let event = tokio::select! {
             event = runner.next() => event?,
             () = next_word, if answer.is_some() => {
-                if stream_word(runner.tui(), &mut answer) {
+                if stream_word(runner.tui_mut(), &mut answer) {
                     runner.set_progress(false)?;
                 }
                 continue;
             }
         };
         if let Ok(text) = sent.try_recv() {
-            answer = Some(send(runner.tui(), &text));
+            answer = Some(send(runner.tui_mut(), &text));
             runner.set_progress(true)?;
         }
         match event {
@@ -145,7 +145,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     runner.suspend().await?;
                 }
                 if is_key(&key, 't') {
-                    let mode = match runner.peek().mode() {
+                    let mode = match runner.tui().mode() {
                         ScreenMode::Main => ScreenMode::Full,
                         ScreenMode::Full => ScreenMode::Main,
                     };
@@ -158,7 +158,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             | RunnerEvent::Resized => {}
         }
     }
-    runner.stop(Leave::WithTranscript)?;
+    runner.stop(ExitBehavior::PrintTranscript)?;
     Ok(())
 }
 

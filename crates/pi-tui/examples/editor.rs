@@ -8,10 +8,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Instant;
 
 use pi_tui::{
-    BlockId, Color, CombinedProvider, CommandCompletion, Editor, EditorEvent, EditorOptions,
-    EditorTheme, FocusTarget, FrameRequester, InputEvent, InputOutcome, Keybindings, Leave,
+    BlockId, Color, CombinedCompletionProvider, CommandCompletion, Editor, EditorEvent, EditorOptions,
+    EditorTheme, FocusTarget, FrameRequester, InputEvent, InputOutcome, Keybindings, ExitBehavior,
     Platform, Runner, RunnerEvent, RunnerOptions, SelectItem, SelectTheme, Style, TUI_ACTIONS,
-    Text, Tui, TuiOptions, UserBindings, action,
+    Text, Tui, TuiOptions, UserKeybindings, action,
 };
 
 /// The UI, its editor, and what is sent with it.
@@ -43,9 +43,9 @@ pub(crate) fn ui() -> (Tui, BlockId, Receiver<String>) {
     ];
     let base = std::env::current_dir().unwrap_or_default();
     let home = std::env::var_os("HOME").map(Into::into);
-    editor.set_completion_provider(Arc::new(CombinedProvider::new(commands, base, home)));
+    editor.set_completion_provider(Arc::new(CombinedCompletionProvider::new(commands, base, home)));
     let mut tui = Tui::new(TuiOptions {
-        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
+        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default()),
         ..TuiOptions::default()
     });
     let id = tui.dock_mut().push_live(editor);
@@ -84,21 +84,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (tui, id, sent) = ui();
     let mut runner = Runner::start(tui, RunnerOptions::default())?;
     let requester = runner.requester();
-    repaint_on_completions(runner.tui(), id, requester);
+    repaint_on_completions(runner.tui_mut(), id, requester);
     loop {
-        let due = next_tick(runner.peek(), id);
+        let due = next_tick(runner.tui(), id);
         let pause = tokio::time::sleep_until(due.unwrap_or_else(Instant::now).into());
         let event = tokio::select! {
             event = runner.next() => event?,
             () = pause, if due.is_some() => {
-                if let Some(editor) = editor_mut(runner.tui(), id) {
+                if let Some(editor) = editor_mut(runner.tui_mut(), id) {
                     editor.tick(Instant::now());
                 }
                 continue;
             }
         };
         if let Ok(text) = sent.try_recv() {
-            take(runner.tui(), id, &text);
+            take(runner.tui_mut(), id, &text);
         }
         match event {
             RunnerEvent::Terminated => break,
@@ -106,7 +106,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 event: InputEvent::Key(key),
                 outcome: InputOutcome::Ignored,
             } if runner
-                .peek()
+                .tui()
                 .keybindings()
                 .matches(&key, action::INPUT_COPY) =>
             {
@@ -118,6 +118,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             | RunnerEvent::Resized => {}
         }
     }
-    runner.stop(Leave::AsItWas)?;
+    runner.stop(ExitBehavior::RestoreScreen)?;
     Ok(())
 }

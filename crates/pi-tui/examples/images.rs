@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use pi_tui::{
-    Capabilities, CapabilityOverrides, CellSize, Image, ImageLimits, ImagePainter, ImageSource,
-    InputEvent, Leave, Markdown, MarkdownTheme, ProtocolPainter, Runner, RunnerEvent,
+    TerminalCapabilities, CapabilityOverrides, CellSize, Image, ImageCellLimits, ImagePainter, EncodedImage,
+    InputEvent, ExitBehavior, Markdown, MarkdownTheme, ProtocolImagePainter, Runner, RunnerEvent,
     RunnerOptions, TerminalEnvironment, Text, Tui, TuiOptions, probe_tmux_hyperlinks,
 };
 
@@ -16,18 +16,18 @@ use pi_tui::{
 pub(crate) const SAMPLE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAIAQMAAAD+wSzIAAAABlBMVEXrbzQAAADMsXGJAAAAGElEQVR4nGNgAAEFBgYHBgYBBgYFBgYAAAjQAQmGG4XpAAAAAElFTkSuQmCC";
 
 /// The UI around a picture.
-pub(crate) fn ui(name: &str, data: &str, capabilities: Capabilities) -> Tui {
+pub(crate) fn ui(name: &str, data: &str, capabilities: TerminalCapabilities) -> Tui {
     let painter = capabilities.images.map(|protocol| {
-        let painter = ProtocolPainter::new(protocol, CellSize::default());
+        let painter = ProtocolImagePainter::new(protocol, CellSize::default());
         Arc::new(painter) as Arc<dyn ImagePainter>
     });
-    let source = ImageSource {
+    let source = EncodedImage {
         base64: data.into(),
         mime_type: "image/png".to_owned(),
         size: None,
         file_name: Some(name.to_owned()),
     };
-    let picture = Image::new(source, painter).limits(ImageLimits {
+    let picture = Image::new(source, painter).limits(ImageCellLimits {
         columns: 40,
         rows: Some(10),
     });
@@ -44,7 +44,7 @@ pub(crate) fn ui(name: &str, data: &str, capabilities: Capabilities) -> Tui {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let variable = |name: &str| std::env::var(name).ok();
-    let capabilities = Capabilities::resolve(
+    let capabilities = TerminalCapabilities::resolve(
         TerminalEnvironment::new(&variable),
         CapabilityOverrides::default(),
         probe_tmux_hyperlinks,
@@ -75,6 +75,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => {}
         }
     }
-    runner.stop(Leave::AsItWas)?;
+    runner.stop(ExitBehavior::RestoreScreen)?;
     Ok(())
 }

@@ -66,7 +66,7 @@ fn theme() -> MarkdownTheme {
             variable: color(7),
             string: color(2),
             number: color(3),
-            kind: color(6),
+            type_name: color(6),
             operator: color(7),
             punctuation: color(8),
         },

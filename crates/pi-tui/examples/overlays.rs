@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use pi_tui::{
-    Anchor, Boxed, InputEvent, Key, KeyId, Leave, Margin, Markdown, MarkdownTheme, Modifiers,
+    OverlayAnchor, PaddedBox, InputEvent, Key, KeyId, ExitBehavior, OverlayMargin, Markdown, MarkdownTheme, Modifiers,
     OverlayId, OverlayOptions, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style, Text, Tui,
-    TuiOptions, Width,
+    TuiOptions, OverlayWidth,
 };
 
 /// Paragraphs to lay something over.
@@ -20,22 +20,22 @@ fn ground() -> Markdown {
 }
 
 /// A card with a name on it.
-fn card(name: &str) -> Boxed {
-    let mut card = Boxed::new().background(Style::plain().inverse());
+fn card(name: &str) -> PaddedBox {
+    let mut card = PaddedBox::new().background(Style::plain().inverse());
     card.children().push(Text::new(name).padding(0, 0));
     card
 }
 
-pub(crate) const ANCHORS: [(char, Anchor); 9] = [
-    ('1', Anchor::TopLeft),
-    ('2', Anchor::TopCenter),
-    ('3', Anchor::TopRight),
-    ('4', Anchor::LeftCenter),
-    ('5', Anchor::Center),
-    ('6', Anchor::RightCenter),
-    ('7', Anchor::BottomLeft),
-    ('8', Anchor::BottomCenter),
-    ('9', Anchor::BottomRight),
+pub(crate) const ANCHORS: [(char, OverlayAnchor); 9] = [
+    ('1', OverlayAnchor::TopLeft),
+    ('2', OverlayAnchor::TopCenter),
+    ('3', OverlayAnchor::TopRight),
+    ('4', OverlayAnchor::LeftCenter),
+    ('5', OverlayAnchor::Center),
+    ('6', OverlayAnchor::RightCenter),
+    ('7', OverlayAnchor::BottomLeft),
+    ('8', OverlayAnchor::BottomCenter),
+    ('9', OverlayAnchor::BottomRight),
 ];
 
 /// The UI before anything was pressed.
@@ -49,11 +49,11 @@ pub(crate) fn ui(mode: ScreenMode) -> Tui {
 }
 
 /// Shows a card at an anchor.
-pub(crate) fn show(tui: &mut Tui, anchor: Anchor) -> OverlayId {
+pub(crate) fn show(tui: &mut Tui, anchor: OverlayAnchor) -> OverlayId {
     let options = OverlayOptions {
-        width: Width::Percent(30.0),
+        width: OverlayWidth::Percent(30.0),
         anchor,
-        margin: Margin::all(1),
+        margin: OverlayMargin::all(1),
         ..OverlayOptions::default()
     };
     tui.show_overlay(card(&format!("{anchor:?}")), options)
@@ -78,7 +78,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if key.is(KeyId::new(Key::Char('c')).with(Modifiers::CTRL)) {
                     break;
                 }
-                let tui = runner.tui();
+                let tui = runner.tui_mut();
                 if key.is(KeyId::new(Key::Escape)) {
                     tui.remove_last_overlay();
                 }
@@ -100,6 +100,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             | RunnerEvent::Resized => {}
         }
     }
-    runner.stop(Leave::AsItWas)?;
+    runner.stop(ExitBehavior::RestoreScreen)?;
     Ok(())
 }

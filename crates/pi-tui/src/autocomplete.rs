@@ -16,7 +16,7 @@ mod paths;
 pub(crate) mod prefix;
 mod separator;
 
-pub use combined::CombinedProvider;
+pub use combined::CombinedCompletionProvider;
 pub use command::CommandCompletion;
 
 /// Why completions are wanted.
@@ -96,7 +96,7 @@ pub trait CompletionProvider: Send + Sync {
 }
 
 /// Asks a provider outside of an editor and waits for its answer.
-pub async fn suggestions(
+pub async fn request_suggestions(
     provider: &dyn CompletionProvider,
     request: CompletionRequest,
 ) -> Suggestions {

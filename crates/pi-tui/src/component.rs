@@ -93,7 +93,7 @@ impl MouseOutcome {
     }
 
     /// Returns whether the event goes no further.
-    pub fn stops(self) -> bool {
+    pub fn stops_propagation(self) -> bool {
         self.handled || self.capture || self.focus
     }
 }

@@ -25,23 +25,23 @@ mod text;
 mod truncated_text;
 mod word;
 
-pub use boxed::Boxed;
-pub use cancellable_loader::{CancellableLoader, Cancellation};
+pub use boxed::PaddedBox;
+pub use cancellable_loader::{CancellableLoader, CancellationFlag};
 pub use container::Container;
 pub use editor::{Editor, EditorEvent, EditorOptions, EditorTheme};
-pub use image::{Image, ImageLimits, ImagePainter, ImageSource, PaintedImage};
+pub use image::{Image, ImageCellLimits, ImagePainter, EncodedImage, PaintedImage};
 pub use input::{Input, InputFieldEvent, InputOptions};
-pub use loader::{Indicator, Loader, LoaderTheme};
+pub use loader::{LoaderIndicator, Loader, LoaderTheme};
 pub use markdown::{
-    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, Mermaid, SyntaxStyles,
+    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, MermaidRendering, SyntaxStyles,
     highlight_code, latex_to_unicode, mermaid_to_text,
 };
 pub use mouse_region::MouseRegion;
-pub use scroll_view::{Follow, ScrollView, ScrollViewOptions, Scrollbar};
+pub use scroll_view::{FollowMode, ScrollView, ScrollViewOptions, ScrollbarVisibility};
 pub use select_list::{SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme};
 pub use settings_list::{
-    SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
-    SubmenuOutcome, SubmenuReply,
+    SettingControl, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
+    SubmenuOutcome, SubmenuHandle,
 };
 pub use spacer::Spacer;
 pub use stack::{Basis, HStack, StackItem, VStack};

@@ -27,6 +27,6 @@ mod tests {
         assert_eq!(rest, "漢\x1b[1mab");
         assert_eq!(column, Some(3));
         let plain = Line::from("plain");
-        assert!(take_marker(&plain).0.same(&plain));
+        assert!(take_marker(&plain).0.ptr_eq(&plain));
     }
 }

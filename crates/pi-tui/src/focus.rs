@@ -21,10 +21,10 @@ pub enum FocusTarget {
 
 /// Who gets the keyboard from an overlay that lets go of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Heir {
+pub enum FocusFallback {
     /// The overlay in front, or whoever had it before.
     #[default]
-    Usual,
+    Automatic,
     Target(Option<FocusTarget>),
 }
 
@@ -115,7 +115,7 @@ impl Focus {
     }
 
     /// Takes the keyboard from `overlay` and gives it to its heir.
-    pub(crate) fn release(&mut self, overlay: OverlayId, heir: Heir, stage: &Stage<'_>) {
+    pub(crate) fn release(&mut self, overlay: OverlayId, heir: FocusFallback, stage: &Stage<'_>) {
         let has_it = self.current == Some(FocusTarget::Overlay(overlay));
         let claim = self.claim.filter(|claim| claim.overlay == overlay);
         if !has_it && claim.is_none() {
@@ -128,8 +128,8 @@ impl Focus {
             && self.current == Some(by)
         {
             self.claim = match heir {
-                Heir::Usual => None,
-                Heir::Target(target) => Some(Claim {
+                FocusFallback::Automatic => None,
+                FocusFallback::Target(target) => Some(Claim {
                     overlay,
                     blocked: Some((by, Resume::Other(target))),
                 }),
@@ -138,12 +138,12 @@ impl Focus {
         }
         self.drop_claim(overlay);
         match heir {
-            Heir::Target(target) => self.set(target, stage),
-            Heir::Usual if has_it => {
+            FocusFallback::Target(target) => self.set(target, stage),
+            FocusFallback::Automatic if has_it => {
                 let next = self.after(overlay, stage);
                 self.set(next, stage);
             }
-            Heir::Usual => {}
+            FocusFallback::Automatic => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::tui::FrameNeed;
+use crate::tui::FrameUrgency;
 
 /// The shortest time between two frames nobody waits for.
 pub const FRAME_INTERVAL: Duration = Duration::from_millis(16);
@@ -19,11 +19,11 @@ pub struct FrameScheduler {
 
 impl FrameScheduler {
     /// Asks for a frame; several requests make one frame.
-    pub fn request(&mut self, need: FrameNeed, now: Instant) {
+    pub fn request(&mut self, need: FrameUrgency, now: Instant) {
         let due = match need {
-            FrameNeed::None => return,
-            FrameNeed::Soon => self.last.map_or(now, |last| now.max(last + FRAME_INTERVAL)),
-            FrameNeed::Now => now,
+            FrameUrgency::None => return,
+            FrameUrgency::Soon => self.last.map_or(now, |last| now.max(last + FRAME_INTERVAL)),
+            FrameUrgency::Now => now,
         };
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
@@ -72,11 +72,11 @@ mod tests {
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         let mut scheduler = FrameScheduler::default();
         assert!(!scheduler.take(at(0)));
-        scheduler.request(FrameNeed::Soon, at(0));
-        scheduler.request(FrameNeed::Soon, at(0));
+        scheduler.request(FrameUrgency::Soon, at(0));
+        scheduler.request(FrameUrgency::Soon, at(0));
         assert!(scheduler.take(at(0)));
         assert!(!scheduler.take(at(0)));
-        scheduler.request(FrameNeed::Soon, at(3));
+        scheduler.request(FrameUrgency::Soon, at(3));
         assert_eq!(scheduler.deadline(), Some(at(16)));
         assert!(!scheduler.take(at(15)));
         assert!(scheduler.take(at(16)));
@@ -86,10 +86,10 @@ mod tests {
     fn a_typed_key_does_not_wait() {
         let start = Instant::now();
         let mut scheduler = FrameScheduler::default();
-        scheduler.request(FrameNeed::Soon, start);
+        scheduler.request(FrameUrgency::Soon, start);
         assert!(scheduler.take(start));
-        scheduler.request(FrameNeed::Soon, start);
-        scheduler.request(FrameNeed::Now, start);
+        scheduler.request(FrameUrgency::Soon, start);
+        scheduler.request(FrameUrgency::Now, start);
         assert!(scheduler.take(start));
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let frames = (0..1000)
             .filter(|millisecond| {
                 let now = start + Duration::from_millis(*millisecond);
-                scheduler.request(FrameNeed::Soon, now);
+                scheduler.request(FrameUrgency::Soon, now);
                 scheduler.take(now)
             })
             .count();

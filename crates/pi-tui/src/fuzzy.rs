@@ -31,7 +31,7 @@ pub fn fuzzy_filter<T>(items: Vec<T>, query: &str, text_of: impl Fn(&T) -> &str)
     if query.is_empty() {
         return items;
     }
-    best_first(
+    sort_by_score(
         items
             .into_iter()
             .filter_map(|item| Some((query.score(text_of(&item))?, item))),
@@ -39,7 +39,7 @@ pub fn fuzzy_filter<T>(items: Vec<T>, query: &str, text_of: impl Fn(&T) -> &str)
 }
 
 /// Returns scored items without their scores, best first, ties in their old order.
-pub fn best_first<T>(scored: impl IntoIterator<Item = (f64, T)>) -> Vec<T> {
+pub fn sort_by_score<T>(scored: impl IntoIterator<Item = (f64, T)>) -> Vec<T> {
     let mut scored: Vec<(f64, T)> = scored.into_iter().collect();
     scored.sort_by(|(first, _), (second, _)| first.total_cmp(second));
     scored.into_iter().map(|(_, item)| item).collect()

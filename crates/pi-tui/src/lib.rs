@@ -30,51 +30,51 @@ mod theme;
 mod tui;
 
 pub use autocomplete::{
-    CombinedProvider, CommandCompletion, CompletedLine, CompletionProvider, CompletionReply,
-    CompletionRequest, CompletionTrigger, Suggestions, suggestions,
+    CombinedCompletionProvider, CommandCompletion, CompletedLine, CompletionProvider, CompletionReply,
+    CompletionRequest, CompletionTrigger, Suggestions, request_suggestions,
 };
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
 pub use components::{
-    Basis, Boxed, CancellableLoader, Cancellation, CodeHighlighter, Container, Editor, EditorEvent,
-    EditorOptions, EditorTheme, Follow, HStack, Image, ImageLimits, ImagePainter, ImageSource,
-    Indicator, Input, InputFieldEvent, InputOptions, Loader, LoaderTheme, Markdown,
-    MarkdownOptions, MarkdownTheme, Mermaid, MouseRegion, PaintedImage, ScrollView,
-    ScrollViewOptions, Scrollbar, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
-    SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
-    Spacer, StackItem, SubmenuOutcome, SubmenuReply, SyntaxStyles, Text, TruncatedText, VStack,
+    Basis, PaddedBox, CancellableLoader, CancellationFlag, CodeHighlighter, Container, Editor, EditorEvent,
+    EditorOptions, EditorTheme, FollowMode, HStack, Image, ImageCellLimits, ImagePainter, EncodedImage,
+    LoaderIndicator, Input, InputFieldEvent, InputOptions, Loader, LoaderTheme, Markdown,
+    MarkdownOptions, MarkdownTheme, MermaidRendering, MouseRegion, PaintedImage, ScrollView,
+    ScrollViewOptions, ScrollbarVisibility, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
+    SettingControl, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
+    Spacer, StackItem, SubmenuOutcome, SubmenuHandle, SyntaxStyles, Text, TruncatedText, VStack,
     highlight_code, latex_to_unicode, mermaid_to_text,
 };
-pub use focus::{FocusTarget, Heir};
+pub use focus::{FocusTarget, FocusFallback};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};
-pub use fuzzy::{FuzzyQuery, best_first, fuzzy_filter, fuzzy_score};
+pub use fuzzy::{FuzzyQuery, sort_by_score, fuzzy_filter, fuzzy_score};
 pub use input::{
-    ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming,
+    ActionDefinition, ColorSlot, KeyConflict, FocusChange, InputDecoder, InputEvent, InputTiming,
     InvalidKey, Key, KeyEvent, KeyEventKind, KeyId, KeyIdError, Keybindings, KeyboardMode,
     Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport, Paste, Platform, TUI_ACTIONS,
-    TerminalReply, UserBindings, action,
+    TerminalReply, UserKeybindings, action,
 };
 pub use line::{Line, Lines};
-pub use overlay::{Anchor, Bounds, Margin, OverlayId, OverlayOptions, Position, Width};
+pub use overlay::{OverlayAnchor, CellRect, OverlayMargin, OverlayId, OverlayOptions, OverlayPosition, OverlayWidth};
 pub use render::{
-    BlockId, Document, Leave, Liveness, MouseTracking, RenderError, RenderOptions, ScreenMode,
+    BlockId, Document, ExitBehavior, Liveness, MouseTracking, RenderError, RenderOptions, ScreenMode,
     ScrollbarPolicy, ShrinkPolicy, WidthPolicy,
 };
 pub use runner::{Runner, RunnerError, RunnerEvent, RunnerOptions};
 pub use style::{Color, Painter, Style};
 pub use terminal::{
-    Capabilities, CapabilityOverrides, CellSize, ColorScheme, ImageCells, ImageDimensions,
+    TerminalCapabilities, CapabilityOverrides, CellSize, ColorScheme, ImageCells, ImageDimensions,
     ImageProtocol, ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation,
-    NOTIFY_COLOR_SCHEME, PendingReplies, ProcessTerminal, Progress, ProtocolPainter,
-    QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME, Size, TerminalEnvironment,
-    TerminalEvent, TerminalModes, copy_to_clipboard, image_dimensions, image_fallback, image_lines,
+    ENABLE_COLOR_SCHEME_REPORTS, PendingReplies, ProcessTerminal, TerminalProgress, ProtocolImagePainter,
+    QUERY_BACKGROUND, QUERY_CELL_SIZE, DISABLE_COLOR_SCHEME_REPORTS, Size, TerminalEnvironment,
+    TerminalEvent, TerminalModes, clipboard_sequence, image_dimensions, image_fallback, image_lines,
     iterm2_image, kitty_delete, kitty_image, next_image_id, probe_tmux_hyperlinks, title_sequence,
 };
 pub use text::{
-    AnsiToken, AnsiTokens, Edge, Graphemes, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,
-    around_columns, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
+    AnsiToken, AnsiTokens, WideCharPolicy, Graphemes, Sanitizer, LineSlice, StyleState, TAB_WIDTH, TruncateOptions,
+    split_around, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
     pad_to_width, sanitize, slice_columns, strip_ansi, truncate_to_width, visible_width, wrap_text,
 };
 pub use theme::{
     ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,
 };
-pub use tui::{FrameNeed, Heard, ListenerId, Reaction, Tui, TuiOptions};
+pub use tui::{FrameUrgency, ListenerOutcome, ListenerId, EventResponse, Tui, TuiOptions};

@@ -18,7 +18,7 @@ impl Line {
     }
 
     /// Returns whether both are one allocation, which implies equal text.
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -87,7 +87,7 @@ impl From<std::borrow::Cow<'_, str>> for Line {
 
 /// What a component rendered: lines from top to bottom.
 ///
-/// A component that caches returns a clone of what it returned before; [`Lines::same`] then tells
+/// A component that caches returns a clone of what it returned before; [`Lines::ptr_eq`] then tells
 /// its parent, in one comparison, that nothing below needs another look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines(Arc<[Line]>);
@@ -99,7 +99,7 @@ impl Lines {
     }
 
     /// Returns whether both are one allocation, which implies equal lines.
-    pub fn same(&self, other: &Self) -> bool {
+    pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }

@@ -11,7 +11,7 @@ mod layout;
 
 pub(crate) use compose::lay_over;
 
-pub use layout::{Anchor, Bounds, Margin, OverlayOptions, Position, Width};
+pub use layout::{OverlayAnchor, CellRect, OverlayMargin, OverlayOptions, OverlayPosition, OverlayWidth};
 
 /// Names an overlay; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub(crate) struct Overlay {
     hidden: bool,
     /// Later focus means further to the front.
     order: u64,
-    bounds: Option<Bounds>,
+    bounds: Option<CellRect>,
 }
 
 /// The overlays, in the order in which they were shown.
@@ -108,7 +108,7 @@ impl OverlayStack {
     }
 
     /// Returns the overlay furthest to the front that covers a cell.
-    pub(crate) fn at(&self, column: usize, row: usize, size: Size) -> Option<(OverlayId, Bounds)> {
+    pub(crate) fn at(&self, column: usize, row: usize, size: Size) -> Option<(OverlayId, CellRect)> {
         self.entries
             .iter()
             .filter(|entry| entry.is_visible(size))
@@ -118,7 +118,7 @@ impl OverlayStack {
             .map(|(entry, bounds)| (entry.id, bounds))
     }
 
-    pub(crate) fn bounds(&self, id: OverlayId, size: Size) -> Option<Bounds> {
+    pub(crate) fn bounds(&self, id: OverlayId, size: Size) -> Option<CellRect> {
         self.get(id)
             .filter(|entry| entry.is_visible(size))
             .and_then(|entry| entry.bounds)

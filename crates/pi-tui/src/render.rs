@@ -20,7 +20,7 @@ pub(crate) use content::Content;
 pub use document::{BlockId, Document, Liveness};
 pub(crate) use frame::RESET;
 pub use frame::{RenderError, WidthPolicy};
-pub use full_screen::{Leave, MouseTracking, ScrollbarPolicy};
+pub use full_screen::{ExitBehavior, MouseTracking, ScrollbarPolicy};
 pub(crate) use main_screen::MainScreen;
 pub use main_screen::ShrinkPolicy;
 pub(crate) use screen::{Compose, Screen};

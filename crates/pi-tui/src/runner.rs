@@ -10,13 +10,13 @@ use std::time::Instant;
 use crate::component::InputOutcome;
 use crate::frame_requester::{FrameRequester, FrameScheduler};
 use crate::input::{InputDecoder, InputEvent, InputTiming, TerminalReply};
-use crate::render::{Leave, RenderError, ScreenMode};
+use crate::render::{ExitBehavior, RenderError, ScreenMode};
 use crate::terminal::{
-    Capabilities, ColorScheme, KeyboardNegotiation, NOTIFY_COLOR_SCHEME, PendingReplies,
-    ProcessTerminal, Progress, QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME,
-    TerminalEnvironment, TerminalEvent, copy_to_clipboard, title_sequence,
+    TerminalCapabilities, ColorScheme, KeyboardNegotiation, ENABLE_COLOR_SCHEME_REPORTS, PendingReplies,
+    ProcessTerminal, TerminalProgress, QUERY_BACKGROUND, QUERY_CELL_SIZE, DISABLE_COLOR_SCHEME_REPORTS,
+    TerminalEnvironment, TerminalEvent, clipboard_sequence, title_sequence,
 };
-use crate::tui::{FrameNeed, Reaction, Tui};
+use crate::tui::{FrameUrgency, EventResponse, Tui};
 
 /// What a program hears from [`Runner::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct RunnerOptions {
     /// How long to wait for the rest of a sequence.
     pub timing: InputTiming,
     /// What the terminal can show.
-    pub capabilities: Capabilities,
+    pub capabilities: TerminalCapabilities,
 }
 
 /// A UI on this process's terminal.
@@ -68,7 +68,7 @@ pub struct Runner {
     pending: PendingReplies,
     scheduler: FrameScheduler,
     requester: FrameRequester,
-    progress: Progress,
+    progress: TerminalProgress,
     ready: VecDeque<RunnerEvent>,
 }
 
@@ -102,7 +102,7 @@ impl Runner {
             pending: PendingReplies::default(),
             scheduler: FrameScheduler::default(),
             requester: FrameRequester::default(),
-            progress: Progress::default(),
+            progress: TerminalProgress::default(),
             ready: VecDeque::new(),
         };
         runner.enter()?;
@@ -110,13 +110,13 @@ impl Runner {
     }
 
     /// Returns the UI, to look at it.
-    pub fn peek(&self) -> &Tui {
+    pub fn tui(&self) -> &Tui {
         &self.tui
     }
 
     /// Returns the UI, to change it; a frame follows.
-    pub fn tui(&mut self) -> &mut Tui {
-        self.scheduler.request(FrameNeed::Soon, Instant::now());
+    pub fn tui_mut(&mut self) -> &mut Tui {
+        self.scheduler.request(FrameUrgency::Soon, Instant::now());
         &mut self.tui
     }
 
@@ -142,16 +142,16 @@ impl Runner {
         let bytes = self.tui.set_mode(mode);
         self.note_modes();
         self.write(&bytes)?;
-        self.scheduler.request(FrameNeed::Now, Instant::now());
+        self.scheduler.request(FrameUrgency::Now, Instant::now());
         Ok(())
     }
 
     /// Shows on the full screen what has just left the main screen.
-    pub fn read_back(&mut self) -> Result<(), RunnerError> {
-        let bytes = self.tui.read_back();
+    pub fn view_scrollback(&mut self) -> Result<(), RunnerError> {
+        let bytes = self.tui.view_scrollback();
         self.note_modes();
         self.write(&bytes)?;
-        self.scheduler.request(FrameNeed::Now, Instant::now());
+        self.scheduler.request(FrameUrgency::Now, Instant::now());
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl Runner {
             };
             match woken {
                 Woken::Terminal(event) => self.take(event)?,
-                Woken::Requested => self.scheduler.request(FrameNeed::Soon, Instant::now()),
+                Woken::Requested => self.scheduler.request(FrameUrgency::Soon, Instant::now()),
                 Woken::Timer => {}
             }
         }
@@ -229,7 +229,7 @@ impl Runner {
                 let size = environment().size().at_least_one_cell();
                 if size != self.tui.size() {
                     self.tui.set_size(size);
-                    self.scheduler.request(FrameNeed::Soon, now);
+                    self.scheduler.request(FrameUrgency::Soon, now);
                     self.ready.push_back(RunnerEvent::Resized);
                 }
             }
@@ -249,26 +249,26 @@ impl Runner {
     }
 
     /// Hands on an event that a listener kept for a while, past all listeners.
-    pub fn hand_on(&mut self, event: InputEvent) -> Result<(), RunnerError> {
+    pub fn forward(&mut self, event: InputEvent) -> Result<(), RunnerError> {
         let now = Instant::now();
-        let reaction = self.tui.hand_on(&event, now);
+        let reaction = self.tui.forward(&event, now);
         self.react(event, reaction, now)
     }
 
     /// Hands on bytes as if they had been typed, past all listeners.
-    pub fn hand_on_bytes(&mut self, bytes: &[u8]) -> Result<(), RunnerError> {
+    pub fn forward_bytes(&mut self, bytes: &[u8]) -> Result<(), RunnerError> {
         let mut decoder = InputDecoder::new(self.options.timing, self.decoder.mode());
         let mut events = decoder.push(bytes, Instant::now());
         if let Some(deadline) = decoder.deadline() {
             events.extend(decoder.expire(deadline));
         }
-        events.into_iter().try_for_each(|event| self.hand_on(event))
+        events.into_iter().try_for_each(|event| self.forward(event))
     }
 
     fn react(
         &mut self,
         event: InputEvent,
-        reaction: Reaction,
+        reaction: EventResponse,
         now: Instant,
     ) -> Result<(), RunnerError> {
         self.scheduler.request(reaction.frame, now);
@@ -299,7 +299,7 @@ impl Runner {
     /// Stops the process as Ctrl+Z does; returns once it continues, with the screen painted anew.
     #[cfg(unix)]
     pub async fn suspend(&mut self) -> Result<(), RunnerError> {
-        self.leave(Leave::AsItWas)?;
+        self.leave(ExitBehavior::RestoreScreen)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.suspend(expects).await?;
         self.enter()
@@ -307,37 +307,37 @@ impl Runner {
 
     /// Gives the terminal to something that runs beside this program, such as an editor.
     ///
-    /// [`next`](Self::next) must not be called until [`take_back`](Self::take_back).
-    pub fn hand_over(&mut self) -> Result<(), RunnerError> {
-        self.leave(Leave::AsItWas)?;
+    /// [`next`](Self::next) must not be called until [`reclaim_terminal`](Self::reclaim_terminal).
+    pub fn release_terminal(&mut self) -> Result<(), RunnerError> {
+        self.leave(ExitBehavior::RestoreScreen)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.close(expects);
         Ok(())
     }
 
     /// Takes the terminal again and paints the screen anew.
-    pub fn take_back(&mut self) -> Result<(), RunnerError> {
+    pub fn reclaim_terminal(&mut self) -> Result<(), RunnerError> {
         self.terminal.reopen()?;
         self.enter()
     }
 
     /// Puts text on the clipboard of the person at the terminal, also over SSH.
     pub fn copy(&mut self, text: &str) -> Result<(), RunnerError> {
-        self.write(&copy_to_clipboard(text))
+        self.write(&clipboard_sequence(text))
     }
 
     /// Writes sequences that change nothing on the screen, such as notifications.
-    pub fn write_aside(&mut self, sequences: &str) -> Result<(), RunnerError> {
+    pub fn write_out_of_band(&mut self, sequences: &str) -> Result<(), RunnerError> {
         self.write(sequences)
     }
 
     /// Asks for attention: a sound, a mark on the tab, as the user's terminal has it.
-    pub fn ring(&mut self) -> Result<(), RunnerError> {
+    pub fn ring_bell(&mut self) -> Result<(), RunnerError> {
         self.write("\x07")
     }
 
     /// Gives the terminal back and returns the UI.
-    pub fn stop(mut self, leave: Leave) -> Result<Tui, RunnerError> {
+    pub fn stop(mut self, leave: ExitBehavior) -> Result<Tui, RunnerError> {
         self.leave(leave)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.close(expects);
@@ -356,18 +356,18 @@ impl Runner {
             .images
             .map_or("", |_| QUERY_CELL_SIZE);
         let questions = format!(
-            "{NOTIFY_COLOR_SCHEME}{QUERY_BACKGROUND}{cell_size}{}",
+            "{ENABLE_COLOR_SCHEME_REPORTS}{QUERY_BACKGROUND}{cell_size}{}",
             self.keyboard.start()
         );
         self.write(&questions)?;
-        self.scheduler.request(FrameNeed::Now, Instant::now());
+        self.scheduler.request(FrameUrgency::Now, Instant::now());
         Ok(())
     }
 
-    fn leave(&mut self, leave: Leave) -> Result<(), RunnerError> {
+    fn leave(&mut self, leave: ExitBehavior) -> Result<(), RunnerError> {
         let clear = self.progress.set(false, Instant::now());
         let stop = self.tui.stop(leave);
-        self.write(&format!("{clear}{stop}{STOP_NOTIFYING_COLOR_SCHEME}"))?;
+        self.write(&format!("{clear}{stop}{DISABLE_COLOR_SCHEME_REPORTS}"))?;
         let mut modes = self.terminal.modes();
         modes.alternate_screen = false;
         self.terminal.set_modes(modes);
@@ -377,7 +377,7 @@ impl Runner {
     fn note_modes(&mut self) {
         let mut modes = self.terminal.modes();
         modes.alternate_screen = self.tui.mode() == ScreenMode::Full;
-        modes.color_scheme_notices = true;
+        modes.color_scheme_reports = true;
         modes.progress = self.progress.deadline().is_some();
         self.terminal.set_modes(modes);
     }

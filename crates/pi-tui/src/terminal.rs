@@ -15,20 +15,20 @@ mod restore;
 mod title;
 
 pub use capabilities::{
-    Capabilities, CapabilityOverrides, TerminalEnvironment, probe_tmux_hyperlinks,
+    TerminalCapabilities, CapabilityOverrides, TerminalEnvironment, probe_tmux_hyperlinks,
 };
-pub use clipboard::copy_to_clipboard;
+pub use clipboard::clipboard_sequence;
 pub use color_scheme::{
-    ColorScheme, NOTIFY_COLOR_SCHEME, QUERY_BACKGROUND, STOP_NOTIFYING_COLOR_SCHEME,
+    ColorScheme, ENABLE_COLOR_SCHEME_REPORTS, QUERY_BACKGROUND, DISABLE_COLOR_SCHEME_REPORTS,
 };
-pub use image_painter::ProtocolPainter;
+pub use image_painter::ProtocolImagePainter;
 pub use image_protocol::{
     CellSize, ImageCells, ImageDimensions, ImageProtocol, ImageSpan, KITTY_DELETE_ALL,
     KITTY_HIDE_ALL, QUERY_CELL_SIZE, image_dimensions, image_fallback, image_lines, iterm2_image,
     kitty_delete, kitty_image, next_image_id,
 };
 pub use process::{ProcessTerminal, TerminalEvent};
-pub use progress::Progress;
+pub use progress::TerminalProgress;
 pub use replies::{KeyboardNegotiation, PendingReplies};
 pub use restore::TerminalModes;
 pub use title::title_sequence;

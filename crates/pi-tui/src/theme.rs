@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
             }
             Some(Value::String(name)) => name.clone(),
             _ => {
-                self.problems.push(ThemeProblem::NoName);
+                self.problems.push(ThemeProblem::MissingName);
                 String::new()
             }
         }
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
             match literal(value) {
                 Literal::Color(color) => return Ok(color),
                 Literal::Invalid => {
-                    return Err(ThemeProblem::NoColor {
+                    return Err(ThemeProblem::InvalidColor {
                         path: path.to_owned(),
                         value: value.to_string(),
                     });

@@ -11,7 +11,7 @@ use crate::input::{InputEvent, Keybindings, TerminalReply};
 use crate::line::Line;
 use crate::overlay::{OverlayId, OverlayStack};
 use crate::render::{
-    Compose, Content, Document, Leave, MainScreen, RenderError, RenderOptions, Screen, ScreenMode,
+    Compose, Content, Document, ExitBehavior, MainScreen, RenderError, RenderOptions, Screen, ScreenMode,
 };
 use crate::terminal::{CellSize, Size};
 
@@ -22,7 +22,7 @@ mod overlays;
 mod scrolling;
 mod search_panel;
 
-pub use listener::{Heard, ListenerId};
+pub use listener::{ListenerOutcome, ListenerId};
 
 /// What a [`Tui`] starts with.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ pub struct TuiOptions {
 
 /// When a frame is due after an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FrameNeed {
+pub enum FrameUrgency {
     #[default]
     None,
     /// With the next regular frame.
@@ -50,27 +50,27 @@ pub enum FrameNeed {
 
 /// What became of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reaction {
+pub struct EventResponse {
     /// Whether somebody used it.
     pub outcome: InputOutcome,
-    pub frame: FrameNeed,
+    pub frame: FrameUrgency,
     /// Bytes to write, such as a copied selection.
     pub output: String,
     /// An address the user clicked.
     pub open_url: Option<String>,
 }
 
-impl Reaction {
+impl EventResponse {
     fn ignored() -> Self {
         Self {
             outcome: InputOutcome::Ignored,
-            frame: FrameNeed::None,
+            frame: FrameUrgency::None,
             output: String::new(),
             open_url: None,
         }
     }
 
-    fn consumed(frame: FrameNeed) -> Self {
+    fn consumed(frame: FrameUrgency) -> Self {
         Self {
             outcome: InputOutcome::Consumed,
             frame,
@@ -204,11 +204,11 @@ impl Tui {
     }
 
     /// Returns what gives the screen back to the shell.
-    pub fn stop(&mut self, leave: Leave) -> String {
+    pub fn stop(&mut self, leave: ExitBehavior) -> String {
         let mut output = String::new();
         if matches!(self.screen, Screen::Full(_)) && self.parked.is_some() {
             output = self.set_mode(ScreenMode::Main);
-            if leave == Leave::WithTranscript {
+            if leave == ExitBehavior::PrintTranscript {
                 output.push_str(&self.last_frame());
             }
         }
@@ -250,7 +250,7 @@ impl Tui {
                 self.start()
             }
             Screen::Full(screen) => {
-                let output = screen.leave(&mut self.content, Leave::AsItWas);
+                let output = screen.leave(&mut self.content, ExitBehavior::RestoreScreen);
                 let mut main = self.parked.take().unwrap_or_default();
                 main.cursor_was_shown();
                 self.screen = Screen::Main(main);
@@ -261,7 +261,7 @@ impl Tui {
 
     /// Goes over to the full screen and shows there what has just left the main screen; returns the
     /// bytes to write. [`Tui::set_mode`] goes back.
-    pub fn read_back(&mut self) -> String {
+    pub fn view_scrollback(&mut self) -> String {
         let Screen::Main(screen) = &self.screen else {
             return String::new();
         };
@@ -335,7 +335,7 @@ impl Tui {
     }
 
     /// Hands an event to whoever it is for.
-    pub fn handle(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+    pub fn handle(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         match event {
             InputEvent::Reply(reply) => self.handle_reply(reply),
             InputEvent::Mouse(report) => self.handle_mouse(*report, now),
@@ -346,14 +346,14 @@ impl Tui {
                 }
                 match self.listeners.hear(event) {
                     Some(event) => self.handle_typed(&event, now),
-                    None => Reaction::consumed(FrameNeed::Soon),
+                    None => EventResponse::consumed(FrameUrgency::Soon),
                 }
             }
         }
     }
 
     /// Hands on an event that a listener kept for a while, past all listeners.
-    pub fn hand_on(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+    pub fn forward(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         match event {
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Unknown(_) => {
                 self.handle_typed(event, now)
@@ -364,14 +364,14 @@ impl Tui {
         }
     }
 
-    fn handle_typed(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+    fn handle_typed(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         match self.handle_screen_key(event) {
             Some(reaction) => reaction,
             None => self.handle_focused(event, now),
         }
     }
 
-    fn handle_reply(&mut self, reply: &TerminalReply) -> Reaction {
+    fn handle_reply(&mut self, reply: &TerminalReply) -> EventResponse {
         if let TerminalReply::CellSize { width, height } = *reply
             && width > 0
             && height > 0
@@ -381,12 +381,12 @@ impl Tui {
                 height: u32::from(height),
             };
             self.invalidate();
-            return Reaction::consumed(FrameNeed::Soon);
+            return EventResponse::consumed(FrameUrgency::Soon);
         }
-        Reaction::ignored()
+        EventResponse::ignored()
     }
 
-    fn handle_focused(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+    fn handle_focused(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         self.settle_focus();
         let context = InputContext {
             keybindings: &self.keybindings,
@@ -395,22 +395,22 @@ impl Tui {
         };
         let target = self.focus.current();
         let Some(component) = component_of(&mut self.content, &mut self.overlays, target) else {
-            return Reaction::ignored();
+            return EventResponse::ignored();
         };
         if let InputEvent::Key(key) = event
             && key.is_release()
             && !component.wants_key_release()
         {
-            return Reaction::ignored();
+            return EventResponse::ignored();
         }
         match component.handle_input(event, &context) {
             InputOutcome::Consumed => {
                 if self.search_overlay.map(FocusTarget::Overlay) == target {
                     self.follow_search_query();
                 }
-                Reaction::consumed(FrameNeed::Now)
+                EventResponse::consumed(FrameUrgency::Now)
             }
-            InputOutcome::Ignored => Reaction::ignored(),
+            InputOutcome::Ignored => EventResponse::ignored(),
         }
     }
 

@@ -12,13 +12,13 @@ use super::{
 };
 
 /// Completes slash commands and files.
-pub struct CombinedProvider {
+pub struct CombinedCompletionProvider {
     commands: Vec<CommandCompletion>,
     places: Places,
     files: FileFinder,
 }
 
-impl CombinedProvider {
+impl CombinedCompletionProvider {
     /// Returns a provider for these commands and the files below `base`; `home` is what `~` means.
     pub fn new(commands: Vec<CommandCompletion>, base: PathBuf, home: Option<PathBuf>) -> Self {
         let places = Places { base, home };
@@ -30,17 +30,17 @@ impl CombinedProvider {
     }
 }
 
-impl fmt::Debug for CombinedProvider {
+impl fmt::Debug for CombinedCompletionProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("CombinedProvider")
+            .debug_struct("CombinedCompletionProvider")
             .field("commands", &self.commands)
             .field("places", &self.places)
             .finish_non_exhaustive()
     }
 }
 
-impl CompletionProvider for CombinedProvider {
+impl CompletionProvider for CombinedCompletionProvider {
     fn suggest(&self, request: CompletionRequest, reply: CompletionReply) {
         let before = request.before_cursor();
         if let Some(attachment) = prefix::attachment(before) {

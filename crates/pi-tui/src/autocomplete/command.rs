@@ -44,7 +44,7 @@ impl CommandCompletion {
         self,
         complete: impl Fn(&str) -> Vec<SelectItem> + Send + Sync + 'static,
     ) -> Self {
-        self.arguments_later(move |text, reply| {
+        self.arguments_async(move |text, reply| {
             reply.send(Suggestions {
                 items: complete(text),
                 prefix: text.to_owned(),
@@ -54,7 +54,7 @@ impl CommandCompletion {
 
     /// Returns the command with arguments that `complete` answers when it can.
     #[must_use]
-    pub fn arguments_later(
+    pub fn arguments_async(
         mut self,
         complete: impl Fn(&str, CompletionReply) + Send + Sync + 'static,
     ) -> Self {

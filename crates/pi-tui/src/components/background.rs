@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::line::Line;
 use crate::style::Painter;
 use crate::text::{
-    AnsiToken, AnsiTokens, Truncation, pad_to_width, truncate_to_width, visible_width,
+    AnsiToken, AnsiTokens, TruncateOptions, pad_to_width, truncate_to_width, visible_width,
 };
 
 /// Returns `line`, cut if it is wider than `width`.
@@ -20,12 +20,12 @@ pub(crate) fn fit(line: String, width: usize) -> Line {
 
 /// Returns the first `width` columns of `text`, without a mark for what is missing.
 pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
-    truncate_to_width(text, width, Truncation { ellipsis: "" })
+    truncate_to_width(text, width, TruncateOptions { ellipsis: "" })
 }
 
 /// Returns `text` as one line of at most `width` columns, with dots for what is missing.
 pub(crate) fn ellipsize(text: &str, width: usize) -> Cow<'_, str> {
-    truncate_to_width(text, width, Truncation::default())
+    truncate_to_width(text, width, TruncateOptions::default())
 }
 
 /// The sequences a painter puts around text.

@@ -9,7 +9,7 @@ use crate::line::{Line, Lines};
 use crate::style::Painter;
 
 /// Shows its children below each other, padded, on a background.
-pub struct Boxed {
+pub struct PaddedBox {
     children: Container,
     padding_x: usize,
     padding_y: usize,
@@ -18,7 +18,7 @@ pub struct Boxed {
     lines: Option<Lines>,
 }
 
-impl Boxed {
+impl PaddedBox {
     /// Returns an empty box with one column and one row of padding.
     pub fn new() -> Self {
         Self {
@@ -73,13 +73,13 @@ impl Boxed {
     }
 }
 
-impl Default for Boxed {
+impl Default for PaddedBox {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Component for Boxed {
+impl Component for PaddedBox {
     fn render(&mut self, width: usize) -> Lines {
         let padding = horizontal_padding(self.padding_x, width);
         let changed = self

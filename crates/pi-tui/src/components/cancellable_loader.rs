@@ -11,10 +11,10 @@ use crate::line::Lines;
 
 /// Tells work in progress, from any thread, that nobody waits for it any more.
 #[derive(Clone, Debug, Default)]
-pub struct Cancellation(Arc<AtomicBool>);
+pub struct CancellationFlag(Arc<AtomicBool>);
 
-impl Cancellation {
-    /// Returns one that is not cancelled.
+impl CancellationFlag {
+    /// Returns one that is not canceled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -24,8 +24,8 @@ impl Cancellation {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Returns whether the work was cancelled.
-    pub fn is_cancelled(&self) -> bool {
+    /// Returns whether the work was canceled.
+    pub fn is_canceled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
@@ -34,27 +34,27 @@ impl Cancellation {
 #[derive(Debug)]
 pub struct CancellableLoader {
     loader: Loader,
-    cancellation: Cancellation,
-    cancelled: Handler<()>,
+    cancellation: CancellationFlag,
+    canceled: Handler<()>,
 }
 
 impl CancellableLoader {
-    /// Returns a loader whose work is not cancelled.
+    /// Returns a loader whose work is not canceled.
     pub fn new(theme: LoaderTheme, message: impl Into<String>) -> Self {
         Self {
             loader: Loader::new(theme, message),
-            cancellation: Cancellation::new(),
-            cancelled: Handler::default(),
+            cancellation: CancellationFlag::new(),
+            canceled: Handler::default(),
         }
     }
 
     /// Calls `handle` when the user cancels.
     pub fn on_cancel(&mut self, mut handle: impl FnMut() + Send + 'static) {
-        self.cancelled.set(move |()| handle());
+        self.canceled.set(move |()| handle());
     }
 
     /// Returns the flag that the work shall watch.
-    pub fn cancellation(&self) -> Cancellation {
+    pub fn cancellation(&self) -> CancellationFlag {
         self.cancellation.clone()
     }
 
@@ -72,9 +72,9 @@ impl Component for CancellableLoader {
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
         match event {
             InputEvent::Key(key) if context.keybindings.matches(key, action::SELECT_CANCEL) => {
-                if !self.cancellation.is_cancelled() {
+                if !self.cancellation.is_canceled() {
                     self.cancellation.cancel();
-                    self.cancelled.emit(());
+                    self.canceled.emit(());
                 }
                 InputOutcome::Consumed
             }

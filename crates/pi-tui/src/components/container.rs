@@ -63,7 +63,7 @@ impl Container {
         self.parts.resize(self.children.len(), Lines::empty());
         for (child, part) in self.children.iter_mut().zip(&mut self.parts) {
             let lines = child.render(width);
-            changed |= !lines.same(part);
+            changed |= !lines.ptr_eq(part);
             *part = lines;
         }
         changed

@@ -33,7 +33,7 @@ mod tests;
 pub(super) mod undo;
 
 use autocomplete::Autocomplete;
-use buffer::{Buffer, Position};
+use buffer::{Buffer, TextPosition};
 use cursor::StickyColumn;
 use history::History;
 use kill_ring::{Direction, KillRing};
@@ -91,13 +91,13 @@ pub struct Editor {
     last: LastAction,
     undo: UndoStack<Buffer>,
     kill_ring: KillRing,
-    yanked_at: Position,
+    yanked_at: TextPosition,
     history: History,
     jump: Option<Direction>,
     autocomplete: Autocomplete,
     rows: usize,
     first_row: usize,
-    shown_rows: usize,
+    visible_rows: usize,
     popup_rows: usize,
     focused: bool,
     submit_enabled: bool,
@@ -119,13 +119,13 @@ impl Editor {
             last: LastAction::default(),
             undo: UndoStack::default(),
             kill_ring: KillRing::default(),
-            yanked_at: Position::default(),
+            yanked_at: TextPosition::default(),
             history: History::default(),
             jump: None,
             autocomplete: Autocomplete::new(popup, options.max_completions.clamp(3, 20)),
             rows: DEFAULT_ROWS,
             first_row: 0,
-            shown_rows: 1,
+            visible_rows: 1,
             popup_rows: 0,
             focused: false,
             submit_enabled: true,
@@ -222,13 +222,13 @@ impl Editor {
     }
 
     /// Returns how many rows of text the last frame showed.
-    pub fn shown_rows(&self) -> usize {
-        self.shown_rows
+    pub fn visible_rows(&self) -> usize {
+        self.visible_rows
     }
 
     /// Returns how many rows of text the last frame left out, above and below.
     pub fn hidden_rows(&self) -> (usize, usize) {
-        let shown_up_to = self.first_row + self.shown_rows;
+        let shown_up_to = self.first_row + self.visible_rows;
         (
             self.first_row,
             self.layout.len().saturating_sub(shown_up_to),
@@ -335,7 +335,7 @@ impl Component for Editor {
         self.layout_width = (content - usize::from(padding == 0)).max(1);
         self.update_layout();
         let visible = self.visible_lines();
-        self.shown_rows = visible.len();
+        self.visible_rows = visible.len();
         let below = self.layout.len() - self.first_row - visible.len();
         let mut lines = vec![self.border('↑', self.first_row, &self.status, width)];
         lines.extend(
@@ -370,7 +370,7 @@ impl Component for Editor {
             focus: true,
             ..MouseOutcome::handled()
         };
-        let popup_row = event.row.checked_sub(self.shown_rows + 2);
+        let popup_row = event.row.checked_sub(self.visible_rows + 2);
         if let (Some(row), Some(popup)) = (popup_row, &mut self.autocomplete.popup)
             && row < self.popup_rows
         {
@@ -382,7 +382,7 @@ impl Component for Editor {
                 ..*event
             };
             let outcome = popup.list.handle_mouse(&inside, context);
-            if !outcome.stops() {
+            if !outcome.stops_propagation() {
                 return outcome;
             }
             if matches!(event.kind, MouseEventKind::Click { .. }) {

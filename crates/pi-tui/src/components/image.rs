@@ -17,7 +17,7 @@ const DEFAULT_MAX_WIDTH: usize = 60;
 
 /// A picture as it came: encoded data with its type.
 #[derive(Clone, Debug)]
-pub struct ImageSource {
+pub struct EncodedImage {
     /// The file's bytes in base64, as both protocols carry them.
     pub base64: Arc<str>,
     /// Such as `image/png`.
@@ -30,13 +30,13 @@ pub struct ImageSource {
 
 /// The cells an [`Image`] may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageLimits {
+pub struct ImageCellLimits {
     pub columns: usize,
     /// Rows at most; by default as many as make a square of the columns.
     pub rows: Option<usize>,
 }
 
-impl Default for ImageLimits {
+impl Default for ImageCellLimits {
     fn default() -> Self {
         Self {
             columns: DEFAULT_MAX_WIDTH,
@@ -55,14 +55,14 @@ pub struct PaintedImage {
 /// Draws pictures with the terminal's protocol.
 pub trait ImagePainter: Send + Sync {
     /// Returns the lines of a picture; `None` if this terminal cannot show it.
-    fn paint(&self, source: &ImageSource, limits: ImageLimits) -> Option<PaintedImage>;
+    fn paint(&self, source: &EncodedImage, limits: ImageCellLimits) -> Option<PaintedImage>;
 }
 
 /// Shows a picture, or its type and size as text.
 #[derive(Clone)]
 pub struct Image {
-    source: ImageSource,
-    limits: ImageLimits,
+    source: EncodedImage,
+    limits: ImageCellLimits,
     painter: Option<Arc<dyn ImagePainter>>,
     fallback: Painter,
     cache: Option<(usize, Lines)>,
@@ -70,10 +70,10 @@ pub struct Image {
 
 impl Image {
     /// Returns a picture; without a painter it is shown as text.
-    pub fn new(source: ImageSource, painter: Option<Arc<dyn ImagePainter>>) -> Self {
+    pub fn new(source: EncodedImage, painter: Option<Arc<dyn ImagePainter>>) -> Self {
         Self {
             source: measured(source),
-            limits: ImageLimits::default(),
+            limits: ImageCellLimits::default(),
             painter,
             fallback: Painter::plain(),
             cache: None,
@@ -82,7 +82,7 @@ impl Image {
 
     /// Returns the picture with these limits.
     #[must_use]
-    pub fn limits(mut self, limits: ImageLimits) -> Self {
+    pub fn limits(mut self, limits: ImageCellLimits) -> Self {
         self.limits = limits;
         self.cache = None;
         self
@@ -97,13 +97,13 @@ impl Image {
     }
 
     /// Replaces the picture, for example by one converted to another type.
-    pub fn set_source(&mut self, source: ImageSource) {
+    pub fn set_source(&mut self, source: EncodedImage) {
         self.source = measured(source);
         self.cache = None;
     }
 
     fn draw(&self, width: usize) -> Lines {
-        let limits = ImageLimits {
+        let limits = ImageCellLimits {
             columns: self.limits.columns.min(width.saturating_sub(2)).max(1),
             rows: self.limits.rows,
         };
@@ -134,9 +134,9 @@ impl fmt::Debug for Image {
 }
 
 /// Returns the picture with its size, if its data tells.
-fn measured(source: ImageSource) -> ImageSource {
+fn measured(source: EncodedImage) -> EncodedImage {
     let size = source.size.or_else(|| image_dimensions(&source.base64));
-    ImageSource { size, ..source }
+    EncodedImage { size, ..source }
 }
 
 impl Component for Image {

@@ -10,7 +10,7 @@ use crate::component::{CURSOR_MARKER, Component, InputContext, InputOutcome, Mou
 use crate::input::{InputEvent, KeyEvent, MouseButton, MouseEvent, MouseEventKind, action};
 use crate::line::Lines;
 use crate::style::Painter;
-use crate::text::{Edge, grapheme_width, graphemes, pad_to_width, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, grapheme_width, graphemes, pad_to_width, slice_columns, visible_width};
 
 /// What an [`Input`] looks like.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub enum InputFieldEvent {
     /// The text was sent; it stays in the field.
     Submitted(String),
     /// The user wants to leave.
-    Cancelled,
+    Canceled,
 }
 
 /// A text field of one line, with the editor's word, kill and undo keys.
@@ -166,7 +166,7 @@ impl Input {
         let means = |action| context.keybindings.matches(key, action);
         let (cursor, end) = (self.cursor, self.value.len());
         if means(action::SELECT_CANCEL) {
-            self.handler.emit(InputFieldEvent::Cancelled);
+            self.handler.emit(InputFieldEvent::Canceled);
         } else if means(action::EDITOR_UNDO) {
             if let Some((value, cursor)) = self.undo.pop() {
                 self.value = value;
@@ -241,7 +241,7 @@ impl Input {
         let (first, room) = self.scroll(width);
         self.first_column = first;
         let column = visible_width(self.split().0);
-        let before = slice_columns(&self.value, first..column, Edge::Drop).text;
+        let before = slice_columns(&self.value, first..column, WideCharPolicy::Drop).text;
         let (_, after) = self.split();
         let mut rest = graphemes(after);
         let at = rest.next().unwrap_or(" ");

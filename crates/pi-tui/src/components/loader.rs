@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(80);
 
 /// The moving part of a [`Loader`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Indicator {
+pub struct LoaderIndicator {
     /// The pictures in order; none hides the indicator, one keeps it still.
     pub frames: Vec<String>,
     /// How long each is shown.
@@ -34,7 +34,7 @@ pub struct LoaderTheme {
 pub struct Loader {
     theme: LoaderTheme,
     message: String,
-    custom: Option<Indicator>,
+    custom: Option<LoaderIndicator>,
     frame: usize,
     due: Option<Instant>,
     text: Text,
@@ -64,7 +64,7 @@ impl Loader {
     }
 
     /// Replaces the indicator, which is shown as it is; `None` returns to the default one.
-    pub fn set_indicator(&mut self, indicator: Option<Indicator>) {
+    pub fn set_indicator(&mut self, indicator: Option<LoaderIndicator>) {
         self.custom = indicator;
         self.frame = 0;
         self.due = None;
@@ -161,13 +161,13 @@ mod tests {
     #[test]
     fn a_still_indicator_never_ticks() {
         let mut loader = Loader::new(LoaderTheme::default(), "Working");
-        loader.set_indicator(Some(Indicator {
+        loader.set_indicator(Some(LoaderIndicator {
             frames: vec!["*".to_owned()],
             interval: INTERVAL,
         }));
         assert!(!loader.tick(Instant::now()));
         assert_eq!(loader.next_tick(), None);
-        loader.set_indicator(Some(Indicator {
+        loader.set_indicator(Some(LoaderIndicator {
             frames: Vec::new(),
             interval: INTERVAL,
         }));

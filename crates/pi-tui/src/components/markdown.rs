@@ -114,12 +114,12 @@ pub struct MarkdownOptions {
     /// Formulas become Unicode text.
     pub latex: bool,
     /// When Mermaid diagrams are drawn.
-    pub mermaid: Mermaid,
+    pub mermaid: MermaidRendering,
 }
 
 /// When Mermaid diagrams are drawn; else they are shown as code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mermaid {
+pub enum MermaidRendering {
     Off,
     /// When their block has ended.
     Final,
@@ -134,7 +134,7 @@ impl Default for MarkdownOptions {
             keep_list_markers: false,
             keep_escapes: false,
             latex: true,
-            mermaid: Mermaid::default(),
+            mermaid: MermaidRendering::default(),
         }
     }
 }

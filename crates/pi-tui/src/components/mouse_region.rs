@@ -49,7 +49,7 @@ impl Component for MouseRegion {
 
     fn handle_mouse(&mut self, event: &MouseEvent, context: &InputContext<'_>) -> MouseOutcome {
         let outcome = (self.handler)(event);
-        if outcome.stops() {
+        if outcome.stops_propagation() {
             return outcome;
         }
         self.inner.handle_mouse(event, context)

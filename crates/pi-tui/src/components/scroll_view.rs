@@ -16,16 +16,16 @@ const HIDE_DELAY: Duration = Duration::from_secs(1);
 
 /// Whether new content moves the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Follow {
+pub enum FollowMode {
     #[default]
-    Nothing,
+    Off,
     /// At the end the window moves along, until the user scrolls up.
     End,
 }
 
 /// When the scrollbar is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scrollbar {
+pub enum ScrollbarVisibility {
     #[default]
     Hidden,
     /// For a second after scrolling, over the content.
@@ -38,9 +38,9 @@ pub enum Scrollbar {
 #[derive(Clone, Debug)]
 pub struct ScrollViewOptions {
     /// Whether it follows the end.
-    pub follow: Follow,
+    pub follow: FollowMode,
     /// When the scrollbar is shown.
-    pub scrollbar: Scrollbar,
+    pub scrollbar: ScrollbarVisibility,
     /// Whether scrolling past an end goes on in the view around this one.
     pub chain: bool,
     pub track: Painter,
@@ -50,8 +50,8 @@ pub struct ScrollViewOptions {
 impl Default for ScrollViewOptions {
     fn default() -> Self {
         Self {
-            follow: Follow::Nothing,
-            scrollbar: Scrollbar::Hidden,
+            follow: FollowMode::Off,
+            scrollbar: ScrollbarVisibility::Hidden,
             chain: true,
             track: Style::plain().fg(Color::Indexed(8)).into(),
             thumb: Style::plain().fg(Color::Indexed(7)).into(),
@@ -75,7 +75,7 @@ impl ScrollView {
     pub fn new(child: impl Component, options: ScrollViewOptions) -> Self {
         Self {
             child: Box::new(child),
-            following: options.follow == Follow::End,
+            following: options.follow == FollowMode::End,
             options,
             top: 0,
             content_height: 0,
@@ -117,7 +117,7 @@ impl ScrollView {
             self.top = top;
             self.bar_until = Some(now + HIDE_DELAY);
         }
-        self.following = self.options.follow == Follow::End && top == self.last_top();
+        self.following = self.options.follow == FollowMode::End && top == self.last_top();
     }
 
     /// Moves the window by `lines`, down if positive, and returns what was left over at an end.
@@ -140,7 +140,7 @@ impl ScrollView {
     /// Returns when a transient scrollbar disappears.
     pub fn next_tick(&self) -> Option<Instant> {
         self.bar_until
-            .filter(|_| self.options.scrollbar == Scrollbar::Auto)
+            .filter(|_| self.options.scrollbar == ScrollbarVisibility::Auto)
     }
 
     /// Hides a transient scrollbar that is over by `now`; returns whether a frame is due.
@@ -149,7 +149,7 @@ impl ScrollView {
         if over {
             self.bar_until = None;
         }
-        over && self.options.scrollbar == Scrollbar::Auto
+        over && self.options.scrollbar == ScrollbarVisibility::Auto
     }
 
     fn last_top(&self) -> usize {
@@ -196,7 +196,7 @@ impl ScrollView {
 
 impl Component for ScrollView {
     fn render(&mut self, width: usize) -> Lines {
-        let own_column = self.options.scrollbar == Scrollbar::Always && width > 1;
+        let own_column = self.options.scrollbar == ScrollbarVisibility::Always && width > 1;
         let lines = self.child.render(width - usize::from(own_column));
         self.content_height = lines.len();
         self.settle();
@@ -207,7 +207,7 @@ impl Component for ScrollView {
             .get(self.top..(self.top + height).min(lines.len()))
             .unwrap_or_default();
         let scrollable = self.content_height > height;
-        let transient = self.options.scrollbar == Scrollbar::Auto
+        let transient = self.options.scrollbar == ScrollbarVisibility::Auto
             && scrollable
             && self.bar_until.is_some()
             && width > 1;
@@ -231,7 +231,7 @@ impl Component for ScrollView {
             ..*event
         };
         let outcome = self.child.handle_mouse(&inside, context);
-        if outcome.stops() {
+        if outcome.stops_propagation() {
             return outcome;
         }
         let MouseEventKind::Wheel { lines } = event.kind else {
@@ -285,7 +285,7 @@ mod tests {
     fn the_end_is_followed_until_the_user_scrolls_up() {
         let now = Instant::now();
         let options = ScrollViewOptions {
-            follow: Follow::End,
+            follow: FollowMode::End,
             ..ScrollViewOptions::default()
         };
         let mut view = view(5, options);
@@ -300,7 +300,7 @@ mod tests {
     fn a_transient_scrollbar_goes_after_a_second() {
         let now = Instant::now();
         let options = ScrollViewOptions {
-            scrollbar: Scrollbar::Auto,
+            scrollbar: ScrollbarVisibility::Auto,
             track: Painter::plain(),
             thumb: Painter::plain(),
             ..ScrollViewOptions::default()
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_window_without_rows_shows_nothing() {
         let options = ScrollViewOptions {
-            scrollbar: Scrollbar::Always,
+            scrollbar: ScrollbarVisibility::Always,
             ..ScrollViewOptions::default()
         };
         let mut view = view(6, options);

@@ -84,7 +84,7 @@ pub enum SelectEvent {
     /// The entry was chosen.
     Confirmed(SelectItem),
     /// The user wants no choice.
-    Cancelled,
+    Canceled,
 }
 
 /// A list with one selected entry, scrolled around it.
@@ -182,7 +182,7 @@ impl SelectList {
         } else if means(action::SELECT_CONFIRM) {
             self.confirm();
         } else if means(action::SELECT_CANCEL) {
-            self.handler.emit(SelectEvent::Cancelled);
+            self.handler.emit(SelectEvent::Canceled);
         } else {
             return InputOutcome::Ignored;
         }

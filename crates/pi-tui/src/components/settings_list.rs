@@ -28,9 +28,9 @@ pub struct SubmenuOutcome {
 
 /// Closes a submenu; given to the submenu when it is made.
 #[derive(Clone, Debug, Default)]
-pub struct SubmenuReply(Arc<Mutex<Option<SubmenuOutcome>>>);
+pub struct SubmenuHandle(Arc<Mutex<Option<SubmenuOutcome>>>);
 
-impl SubmenuReply {
+impl SubmenuHandle {
     /// Closes the submenu.
     pub fn close(&self, outcome: SubmenuOutcome) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
@@ -41,24 +41,24 @@ impl SubmenuReply {
     }
 }
 
-type MakeSubmenu = Box<dyn Fn(&str, SubmenuReply) -> Box<dyn Component> + Send>;
+type MakeSubmenu = Box<dyn Fn(&str, SubmenuHandle) -> Box<dyn Component> + Send>;
 
 /// What can be done with a setting.
 #[derive(Default)]
-pub enum SettingChoices {
+pub enum SettingControl {
     /// It is only shown.
     #[default]
-    Fixed,
+    ReadOnly,
     /// Enter and Space go to the next value.
     Cycle(Vec<String>),
     /// Enter and Space open a component, made for the current value.
     Submenu(MakeSubmenu),
 }
 
-impl fmt::Debug for SettingChoices {
+impl fmt::Debug for SettingControl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fixed => formatter.write_str("Fixed"),
+            Self::ReadOnly => formatter.write_str("ReadOnly"),
             Self::Cycle(values) => formatter.debug_tuple("Cycle").field(values).finish(),
             Self::Submenu(_) => formatter.write_str("Submenu"),
         }
@@ -75,7 +75,7 @@ pub struct SettingItem {
     pub description: Option<String>,
     pub value: String,
     /// How it is changed.
-    pub choices: SettingChoices,
+    pub control: SettingControl,
 }
 
 /// What happened in a [`SettingsList`].
@@ -84,7 +84,7 @@ pub enum SettingsEvent {
     /// A setting has a new value.
     Changed { id: String, value: String },
     /// The user is done.
-    Cancelled,
+    Canceled,
 }
 
 /// How a [`SettingsList`] paints its parts.
@@ -127,7 +127,7 @@ pub enum SettingsSearch {
 
 struct Submenu {
     component: Box<dyn Component>,
-    reply: SubmenuReply,
+    reply: SubmenuHandle,
     opened_by: usize,
 }
 
@@ -217,9 +217,9 @@ impl SettingsList {
         else {
             return;
         };
-        match &item.choices {
-            SettingChoices::Fixed => {}
-            SettingChoices::Cycle(values) => {
+        match &item.control {
+            SettingControl::ReadOnly => {}
+            SettingControl::Cycle(values) => {
                 let next = values
                     .iter()
                     .position(|value| *value == item.value)
@@ -232,8 +232,8 @@ impl SettingsList {
                     });
                 }
             }
-            SettingChoices::Submenu(make) => {
-                let reply = SubmenuReply::default();
+            SettingControl::Submenu(make) => {
+                let reply = SubmenuHandle::default();
                 let mut component = make(&item.value, reply.clone());
                 component.set_focused(true);
                 self.submenu = Some(Submenu {
@@ -404,7 +404,7 @@ impl Component for SettingsList {
                 return InputOutcome::Consumed;
             }
             if means(action::SELECT_CANCEL) {
-                self.handler.emit(SettingsEvent::Cancelled);
+                self.handler.emit(SettingsEvent::Canceled);
                 return InputOutcome::Consumed;
             }
         }

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::component::{Component, InputContext};
-use crate::input::{InputEvent, KeyEvent, Keybindings, Paste, Platform, TUI_ACTIONS, UserBindings};
+use crate::input::{InputEvent, KeyEvent, Keybindings, Paste, Platform, TUI_ACTIONS, UserKeybindings};
 use crate::style::{Color, Style};
 use crate::text::{strip_ansi, visible_width};
 
 fn bindings() -> Keybindings {
-    Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default())
+    Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default())
 }
 
 fn press(component: &mut dyn Component, keys: &[&str]) {
@@ -126,7 +126,7 @@ fn truncated_text_is_one_line() {
 
 #[test]
 fn a_box_frames_its_children() {
-    let mut boxed = Boxed::new().background(Style::plain().bg(Color::Indexed(4)));
+    let mut boxed = PaddedBox::new().background(Style::plain().bg(Color::Indexed(4)));
     boxed.children().push(Text::new("one two").padding(0, 0));
     boxed.children().push(Spacer::new(1));
     boxed.children().push(Text::new("three").padding(0, 0));
@@ -146,7 +146,7 @@ fn a_box_frames_its_children() {
            ⏐
     ");
     let first = boxed.render(14);
-    assert!(boxed.render(14).same(&first), "nothing changed");
+    assert!(boxed.render(14).ptr_eq(&first), "nothing changed");
 }
 
 #[test]
@@ -189,18 +189,18 @@ fn a_select_list_reports_what_happens() {
         events.lock().unwrap().push(match event {
             SelectEvent::Moved(item) => format!("moved {}", item.value),
             SelectEvent::Confirmed(item) => format!("confirmed {}", item.value),
-            SelectEvent::Cancelled => "cancelled".to_owned(),
+            SelectEvent::Canceled => "canceled".to_owned(),
         });
     });
     press(&mut list, &["down", "enter", "escape"]);
     assert_eq!(
         *log.lock().unwrap(),
-        ["moved settings", "confirmed settings", "cancelled"]
+        ["moved settings", "confirmed settings", "canceled"]
     );
 }
 
 fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> SettingsList {
-    let submenu = |value: &str, reply: SubmenuReply| -> Box<dyn Component> {
+    let submenu = |value: &str, reply: SubmenuHandle| -> Box<dyn Component> {
         let mut list = SelectList::new(
             vec![SelectItem::new(value), SelectItem::new("light")],
             5,
@@ -211,7 +211,7 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
                 value: Some(item.value),
                 navigate_to: None,
             }),
-            SelectEvent::Cancelled => reply.close(SubmenuOutcome::default()),
+            SelectEvent::Canceled => reply.close(SubmenuOutcome::default()),
             SelectEvent::Moved(_) => {}
         });
         Box::new(list)
@@ -222,13 +222,13 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
             label: "Wrap lines".to_owned(),
             description: Some("Whether long lines are wrapped".to_owned()),
             value: "on".to_owned(),
-            choices: SettingChoices::Cycle(vec!["on".to_owned(), "off".to_owned()]),
+            control: SettingControl::Cycle(vec!["on".to_owned(), "off".to_owned()]),
         },
         SettingItem {
             id: "theme".to_owned(),
             label: "Theme".to_owned(),
             value: "dark".to_owned(),
-            choices: SettingChoices::Submenu(Box::new(submenu)),
+            control: SettingControl::Submenu(Box::new(submenu)),
             ..SettingItem::default()
         },
     ];
@@ -277,7 +277,7 @@ fn settings_cycle_and_open_submenus() {
             changed("wrap", "on"),
             changed("wrap", "off"),
             changed("theme", "light"),
-            SettingsEvent::Cancelled,
+            SettingsEvent::Canceled,
         ]
     );
     assert_eq!(list.value("theme"), Some("light"));
@@ -355,7 +355,7 @@ fn an_input_edits_like_the_editor() {
 
 #[test]
 fn an_image_without_a_protocol_is_text() {
-    let source = ImageSource {
+    let source = EncodedImage {
         base64: "".into(),
         mime_type: "image/png".to_owned(),
         size: Some(crate::terminal::ImageDimensions {
@@ -381,7 +381,7 @@ fn escape_cancels_a_loader_once() {
     loader.on_cancel(move || *calls.lock().unwrap() += 1);
     let watched = loader.cancellation();
     press(&mut loader, &["escape", "escape"]);
-    assert!(watched.is_cancelled());
+    assert!(watched.is_canceled());
     assert_eq!(*count.lock().unwrap(), 1);
 }
 

@@ -108,7 +108,7 @@ impl KeyboardMode {
 
 /// What a sequence says about a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KeyMeaning {
+pub(super) struct DecodedKey {
     id: Option<KeyId>,
     /// Further keys that send the same sequence.
     aliases: [Option<KeyId>; 2],
@@ -116,7 +116,7 @@ pub(super) struct KeyMeaning {
     text: Option<char>,
 }
 
-impl KeyMeaning {
+impl DecodedKey {
     pub(super) fn key(key: Key) -> Self {
         KeyId::new(key).into()
     }
@@ -163,7 +163,7 @@ impl KeyMeaning {
     }
 }
 
-impl From<KeyId> for KeyMeaning {
+impl From<KeyId> for DecodedKey {
     fn from(id: KeyId) -> Self {
         Self {
             id: Some(id),
@@ -175,7 +175,7 @@ impl From<KeyId> for KeyMeaning {
 /// A key press, repeat or release with everything the terminal said about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEvent {
-    meaning: KeyMeaning,
+    meaning: DecodedKey,
     raw: Box<[u8]>,
 }
 
@@ -201,7 +201,7 @@ impl KeyEvent {
         let mut buffer = [0; 4];
         let raw = character.encode_utf8(&mut buffer).as_bytes();
         Self::parse(raw, KeyboardMode::default()).unwrap_or_else(|| Self {
-            meaning: KeyMeaning::default(),
+            meaning: DecodedKey::default(),
             raw: raw.into(),
         })
     }

@@ -72,7 +72,7 @@ impl ActionDefinition {
 
 /// The user's choices: keys by action, and what could not be understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UserBindings {
+pub struct UserKeybindings {
     keys: BTreeMap<String, Vec<KeyId>>,
     invalid: Vec<InvalidKey>,
 }
@@ -88,7 +88,7 @@ pub struct InvalidKey {
     pub error: KeyIdError,
 }
 
-impl UserBindings {
+impl UserKeybindings {
     /// Reads a file's object: an action's key or list of keys; values of other types are ignored.
     ///
     /// `current_name` returns the new name of an action that has been renamed. Where a file has both
@@ -150,7 +150,7 @@ impl UserBindings {
 
 /// One key that the user gave to several actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub struct KeyConflict {
     pub key: KeyId,
     /// The actions that claim it, in definition order.
     pub actions: Vec<&'static str>,
@@ -161,12 +161,12 @@ pub struct Conflict {
 pub struct Keybindings {
     definitions: Vec<ActionDefinition>,
     keys: HashMap<&'static str, Vec<KeyId>>,
-    conflicts: Vec<Conflict>,
+    conflicts: Vec<KeyConflict>,
 }
 
 impl Keybindings {
     /// Resolves the keys of `definitions` on `platform`: the user's where there are any, else defaults.
-    pub fn new(definitions: &[ActionDefinition], platform: Platform, user: &UserBindings) -> Self {
+    pub fn new(definitions: &[ActionDefinition], platform: Platform, user: &UserKeybindings) -> Self {
         let keys = definitions
             .iter()
             .map(|definition| {
@@ -202,12 +202,12 @@ impl Keybindings {
     /// Returns the keys that the user gave to more than one action.
     ///
     /// Defaults share keys on purpose and are no conflict; the first handler that asks wins.
-    pub fn conflicts(&self) -> &[Conflict] {
+    pub fn conflicts(&self) -> &[KeyConflict] {
         &self.conflicts
     }
 }
 
-fn find_conflicts(definitions: &[ActionDefinition], user: &UserBindings) -> Vec<Conflict> {
+fn find_conflicts(definitions: &[ActionDefinition], user: &UserKeybindings) -> Vec<KeyConflict> {
     let mut claims: BTreeMap<KeyId, Vec<&'static str>> = BTreeMap::new();
     for definition in definitions {
         for key in user.get(definition.id).unwrap_or_default() {
@@ -217,6 +217,6 @@ fn find_conflicts(definitions: &[ActionDefinition], user: &UserBindings) -> Vec<
     claims
         .into_iter()
         .filter(|(_, actions)| actions.len() > 1)
-        .map(|(key, actions)| Conflict { key, actions })
+        .map(|(key, actions)| KeyConflict { key, actions })
         .collect()
 }

@@ -5,7 +5,7 @@
 //! control sequence, tmux and WezTerm included.
 
 use super::control::ControlSequence;
-use super::key::{Key, KeyEventKind, KeyMeaning, Modifiers};
+use super::key::{Key, KeyEventKind, DecodedKey, Modifiers};
 use super::key_id::{KeyId, is_named_character};
 use super::legacy::{cursor_key, numbered_key};
 
@@ -17,7 +17,7 @@ const LOCKS: u32 = CAPS_LOCK | 128;
 const PRIVATE_USE: std::ops::RangeInclusive<u32> = 57344..=63743;
 
 /// Returns the key a control sequence stands for; `None` if it is no key.
-pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
+pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<DecodedKey> {
     if !sequence.is_plain() {
         return None;
     }
@@ -83,14 +83,14 @@ fn event_kind(parameter: Option<u32>) -> KeyEventKind {
 }
 
 /// Reads modifiers and event kind from the second parameter.
-fn functional_key(key: Key, sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
+fn functional_key(key: Key, sequence: &ControlSequence<'_>) -> Option<DecodedKey> {
     let parameters = sequence.parameters;
     if parameters.len() > 2 {
         return None;
     }
     let meaning = match modifiers(parameters.get(1).unwrap_or(1)) {
         Some(modifiers) => KeyId::new(key).with(modifiers).into(),
-        None => KeyMeaning::default(),
+        None => DecodedKey::default(),
     };
     Some(meaning.of_kind(event_kind(parameters.part(1, 1))))
 }
@@ -110,14 +110,14 @@ struct CharacterKey {
     is_shifted: bool,
 }
 
-fn character_key(report: &CharacterKey) -> KeyMeaning {
+fn character_key(report: &CharacterKey) -> DecodedKey {
     // On a Cyrillic layout Ctrl+С must be Ctrl+C, by place. A Latin layout that moves keys (Dvorak)
     // must not, so the place only counts for keys without a name.
     let key = key_of_code(report.code).or_else(|| key_of_code(report.base_layout?));
     let modifiers = named_modifiers(report.modifier_bits);
     let mut meaning = match (key, modifiers) {
         (Some(key), Some(modifiers)) => KeyId::new(key).with(modifiers).into(),
-        _ => KeyMeaning::default(),
+        _ => DecodedKey::default(),
     };
     if let Some(modifiers) = modifiers
         && modifiers.contains(Modifiers::SHIFT)

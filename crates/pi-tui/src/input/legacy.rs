@@ -4,16 +4,16 @@
 //! here; such a sequence means all of them.
 
 use super::control::ControlSequence;
-use super::key::{Key, KeyMeaning, KeyboardMode, Modifiers};
+use super::key::{Key, DecodedKey, KeyboardMode, Modifiers};
 use super::key_id::{KeyId, is_named_character};
 use super::kitty;
 
 const ESCAPE: u8 = 0x1b;
 
 /// Returns what one complete sequence means; `None` if it is no key.
-pub(super) fn parse(raw: &[u8], mode: KeyboardMode) -> Option<KeyMeaning> {
+pub(super) fn parse(raw: &[u8], mode: KeyboardMode) -> Option<DecodedKey> {
     match raw {
-        [ESCAPE] => Some(KeyMeaning::key(Key::Escape).or(ctrl('['))),
+        [ESCAPE] => Some(DecodedKey::key(Key::Escape).or(ctrl('['))),
         // Two presses of Escape look the same as Ctrl+Alt+[. The former is far more likely.
         [ESCAPE, ESCAPE] => Some(alt(ctrl('[')).or(KeyId::new(Key::Escape))),
         [ESCAPE, byte] => alt_byte(*byte, mode),
@@ -24,7 +24,7 @@ pub(super) fn parse(raw: &[u8], mode: KeyboardMode) -> Option<KeyMeaning> {
             rxvt_key(body).or_else(|| kitty::parse(&ControlSequence::parse(raw)?))
         }
         // Alt with a letter that has no name.
-        [ESCAPE, text @ ..] => only_character(text).map(|_| KeyMeaning::default()),
+        [ESCAPE, text @ ..] => only_character(text).map(|_| DecodedKey::default()),
         [byte] => byte_key(*byte, mode),
         text => only_character(text).map(typed),
     }
@@ -40,14 +40,14 @@ fn only_character(bytes: &[u8]) -> Option<char> {
 }
 
 /// Returns the meaning of a typed character.
-fn typed(character: char) -> KeyMeaning {
+fn typed(character: char) -> DecodedKey {
     let meaning = match character {
-        ' ' => KeyMeaning::key(Key::Space),
+        ' ' => DecodedKey::key(Key::Space),
         'A'..='Z' => KeyId::new(Key::Char(character.to_ascii_lowercase()))
             .with(Modifiers::SHIFT)
             .into(),
-        named if is_named_character(named) => KeyMeaning::key(Key::Char(named)),
-        _ => KeyMeaning::default(),
+        named if is_named_character(named) => DecodedKey::key(Key::Char(named)),
+        _ => DecodedKey::default(),
     };
     if character.is_control() {
         meaning
@@ -56,27 +56,27 @@ fn typed(character: char) -> KeyMeaning {
     }
 }
 
-fn byte_key(byte: u8, mode: KeyboardMode) -> Option<KeyMeaning> {
+fn byte_key(byte: u8, mode: KeyboardMode) -> Option<DecodedKey> {
     let meaning = match byte {
         0x00 => KeyId::new(Key::Space).with(Modifiers::CTRL).into(),
         0x08 if mode.backspace_is_ctrl => {
-            KeyMeaning::from(KeyId::new(Key::Backspace).with(Modifiers::CTRL)).or(ctrl('h'))
+            DecodedKey::from(KeyId::new(Key::Backspace).with(Modifiers::CTRL)).or(ctrl('h'))
         }
-        0x08 => KeyMeaning::key(Key::Backspace).or(ctrl('h')),
-        b'\t' => KeyMeaning::key(Key::Tab).or(ctrl('i')),
+        0x08 => DecodedKey::key(Key::Backspace).or(ctrl('h')),
+        b'\t' => DecodedKey::key(Key::Tab).or(ctrl('i')),
         // With the Kitty protocol Enter is CR, so LF is a mapping: Ghostty's `shift+enter=text:\n`.
         b'\n' if mode.kitty => {
-            KeyMeaning::from(KeyId::new(Key::Enter).with(Modifiers::SHIFT)).or(ctrl('j'))
+            DecodedKey::from(KeyId::new(Key::Enter).with(Modifiers::SHIFT)).or(ctrl('j'))
         }
-        b'\n' => KeyMeaning::key(Key::Enter).or(ctrl('j')),
-        b'\r' => KeyMeaning::key(Key::Enter).or(ctrl('m')),
+        b'\n' => DecodedKey::key(Key::Enter).or(ctrl('j')),
+        b'\r' => DecodedKey::key(Key::Enter).or(ctrl('m')),
         0x01..=0x1a => ctrl(char::from(byte + 0x60)).into(),
         0x1c => ctrl('\\').into(),
         0x1d => ctrl(']').into(),
         0x1e => ctrl('^').into(),
         // The same key on US keyboards.
-        0x1f => KeyMeaning::from(ctrl('-')).or(ctrl('_')),
-        0x7f => KeyMeaning::key(Key::Backspace),
+        0x1f => DecodedKey::from(ctrl('-')).or(ctrl('_')),
+        0x7f => DecodedKey::key(Key::Backspace),
         0x20..=0x7e => typed(char::from(byte)),
         ESCAPE | 0x80.. => return None,
     };
@@ -84,8 +84,8 @@ fn byte_key(byte: u8, mode: KeyboardMode) -> Option<KeyMeaning> {
 }
 
 /// Returns the meaning of ESC and one byte: Alt and a key, or one of several customs.
-fn alt_byte(byte: u8, mode: KeyboardMode) -> Option<KeyMeaning> {
-    let arrow = |key| KeyMeaning::from(KeyId::new(key).with(Modifiers::ALT));
+fn alt_byte(byte: u8, mode: KeyboardMode) -> Option<DecodedKey> {
+    let arrow = |key| DecodedKey::from(KeyId::new(key).with(Modifiers::ALT));
     let letter = alt(KeyId::new(Key::Char(char::from(byte.to_ascii_lowercase()))));
     if mode.kitty {
         // Alt comes as a CSI u sequence then; what remains are mappings in the terminal's settings,
@@ -97,7 +97,7 @@ fn alt_byte(byte: u8, mode: KeyboardMode) -> Option<KeyMeaning> {
             b'p' => Some(arrow(Key::Up)),
             b'n' => Some(arrow(Key::Down)),
             0x7f | 0x08 => Some(arrow(Key::Backspace)),
-            _ => byte_key(byte, mode).map(|_| KeyMeaning::default()),
+            _ => byte_key(byte, mode).map(|_| DecodedKey::default()),
         };
     }
     match byte {
@@ -114,7 +114,7 @@ fn alt_byte(byte: u8, mode: KeyboardMode) -> Option<KeyMeaning> {
 }
 
 /// Reads `ESC O [modifier] letter`: cursor and function keys, keypad in application mode.
-fn application_key(body: &[u8]) -> Option<KeyMeaning> {
+fn application_key(body: &[u8]) -> Option<DecodedKey> {
     let (last, parameters) = body.split_last()?;
     // Old konsole and gnome-terminal: `ESC O 5 A`, or `ESC O 1 ; 5 A`.
     let modifiers = match parameters.rsplit(|byte| *byte == b';').next() {
@@ -122,12 +122,12 @@ fn application_key(body: &[u8]) -> Option<KeyMeaning> {
         Some(digits) => kitty::modifiers(super::control::number(digits)?)?,
     };
     let keypad = |character| {
-        KeyMeaning::from(KeyId::new(Key::Char(character)).with(modifiers)).typing(character)
+        DecodedKey::from(KeyId::new(Key::Char(character)).with(modifiers)).typing(character)
     };
     let meaning = match last {
         b'M' => KeyId::new(Key::Enter).with(modifiers).into(),
         b'I' => KeyId::new(Key::Tab).with(modifiers).into(),
-        b' ' => KeyMeaning::from(KeyId::new(Key::Space).with(modifiers)).typing(' '),
+        b' ' => DecodedKey::from(KeyId::new(Key::Space).with(modifiers)).typing(' '),
         b'X' => keypad('='),
         b'j'..=b'o' | b'p'..=b'y' => keypad(char::from(last - 0x40)),
         // rxvt: Ctrl with a cursor key.
@@ -171,16 +171,16 @@ pub(super) fn numbered_key(number: u32) -> Option<Key> {
 }
 
 /// Reads what follows `ESC [ [`: function keys of the Linux console, page keys of PuTTY.
-fn console_key(body: &[u8]) -> Option<KeyMeaning> {
+fn console_key(body: &[u8]) -> Option<DecodedKey> {
     match body {
-        [letter @ b'A'..=b'E'] => Some(KeyMeaning::key(Key::Function(letter - b'A' + 1))),
-        [digits @ .., b'~'] => numbered_key(super::control::number(digits)?).map(KeyMeaning::key),
+        [letter @ b'A'..=b'E'] => Some(DecodedKey::key(Key::Function(letter - b'A' + 1))),
+        [digits @ .., b'~'] => numbered_key(super::control::number(digits)?).map(DecodedKey::key),
         _ => None,
     }
 }
 
 /// Reads rxvt's own endings: `a` to `e` and `$` for Shift, `^` for Ctrl, `@` for both.
-fn rxvt_key(body: &[u8]) -> Option<KeyMeaning> {
+fn rxvt_key(body: &[u8]) -> Option<DecodedKey> {
     let (last, digits) = body.split_last()?;
     let modifiers = match last {
         b'a'..=b'e' if digits.is_empty() => {
@@ -206,6 +206,6 @@ fn ctrl(character: char) -> KeyId {
     KeyId::new(Key::Char(character)).with(Modifiers::CTRL)
 }
 
-fn alt(id: KeyId) -> KeyMeaning {
+fn alt(id: KeyId) -> DecodedKey {
     id.with(Modifiers::ALT).into()
 }

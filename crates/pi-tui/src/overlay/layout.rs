@@ -4,7 +4,7 @@ use crate::terminal::Size;
 
 /// The width of an overlay, where one is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Width {
+pub enum OverlayWidth {
     /// 80 columns, or what there is.
     #[default]
     Auto,
@@ -15,7 +15,7 @@ pub enum Width {
 
 /// A place along one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Position {
+pub enum OverlayPosition {
     /// A cell of the screen, from 0.
     Cell(usize),
     /// A share of the free room: 0 is the near edge, 100 the far one.
@@ -24,7 +24,7 @@ pub enum Position {
 
 /// The point of the screen an overlay holds on to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Anchor {
+pub enum OverlayAnchor {
     #[default]
     Center,
     /// The upper left corner.
@@ -47,7 +47,7 @@ pub enum Anchor {
 
 /// Cells that stay free at the edges of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Margin {
+pub struct OverlayMargin {
     /// Rows at the top.
     pub top: usize,
     /// Columns on the right.
@@ -58,7 +58,7 @@ pub struct Margin {
     pub left: usize,
 }
 
-impl Margin {
+impl OverlayMargin {
     /// Returns the same margin on every side.
     pub fn all(cells: usize) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Margin {
 
 /// The cells an overlay covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct CellRect {
     /// Row of the upper edge, from 0.
     pub row: usize,
     /// Column of the left edge, from 0.
@@ -81,7 +81,7 @@ pub struct Bounds {
     pub height: usize,
 }
 
-impl Bounds {
+impl CellRect {
     /// Returns whether a cell lies inside.
     pub fn contains(self, column: usize, row: usize) -> bool {
         (self.column..self.column + self.width).contains(&column)
@@ -92,23 +92,23 @@ impl Bounds {
 /// How an overlay is shown.
 #[derive(Clone, Debug)]
 pub struct OverlayOptions {
-    pub width: Width,
+    pub width: OverlayWidth,
     /// The least width, if the screen has it.
     pub min_width: usize,
     /// The greatest height; lines beyond it are not shown.
-    pub max_height: Option<Position>,
+    pub max_height: Option<OverlayPosition>,
     /// What it holds on to, where `row` and `column` say nothing.
-    pub anchor: Anchor,
+    pub anchor: OverlayAnchor,
     /// Rows to move it down.
     pub offset_y: isize,
     /// Columns to move it right.
     pub offset_x: isize,
     /// Its row; wins over the anchor.
-    pub row: Option<Position>,
+    pub row: Option<OverlayPosition>,
     /// Its column; wins over the anchor.
-    pub column: Option<Position>,
+    pub column: Option<OverlayPosition>,
     /// Cells kept free around it.
-    pub margin: Margin,
+    pub margin: OverlayMargin,
     /// Whether a screen of this size shows it at all.
     pub visible: fn(Size) -> bool,
     /// Whether it takes the keyboard when shown.
@@ -118,15 +118,15 @@ pub struct OverlayOptions {
 impl Default for OverlayOptions {
     fn default() -> Self {
         Self {
-            width: Width::Auto,
+            width: OverlayWidth::Auto,
             min_width: 0,
             max_height: None,
-            anchor: Anchor::Center,
+            anchor: OverlayAnchor::Center,
             offset_y: 0,
             offset_x: 0,
             row: None,
             column: None,
-            margin: Margin::default(),
+            margin: OverlayMargin::default(),
             visible: |_| true,
             captures_focus: true,
         }
@@ -141,7 +141,7 @@ enum Side {
     Far,
 }
 
-impl Anchor {
+impl OverlayAnchor {
     fn sides(self) -> (Side, Side) {
         match self {
             Self::TopLeft => (Side::Near, Side::Near),
@@ -172,11 +172,11 @@ impl Axis {
     }
 
     /// Places something of `length` cells and keeps it between the margins.
-    fn place(&self, length: usize, position: Option<Position>, side: Side, offset: isize) -> usize {
+    fn place(&self, length: usize, position: Option<OverlayPosition>, side: Side, offset: isize) -> usize {
         let free = self.room().saturating_sub(length);
         let start = match position {
-            Some(Position::Cell(cell)) => cell,
-            Some(Position::Percent(percent)) => self.near_margin + share(free, percent),
+            Some(OverlayPosition::Cell(cell)) => cell,
+            Some(OverlayPosition::Percent(percent)) => self.near_margin + share(free, percent),
             None => {
                 self.near_margin
                     + match side {
@@ -211,20 +211,20 @@ impl OverlayOptions {
     pub(super) fn resolve_width(&self, size: Size) -> usize {
         let room = self.columns(size).room();
         let width = match self.width {
-            Width::Auto => room.min(80),
-            Width::Columns(columns) => columns,
-            Width::Percent(percent) => share(size.columns, percent),
+            OverlayWidth::Auto => room.min(80),
+            OverlayWidth::Columns(columns) => columns,
+            OverlayWidth::Percent(percent) => share(size.columns, percent),
         };
         width.max(self.min_width).clamp(1, room)
     }
 
     /// Returns the cells of an overlay that rendered `lines` lines of `width` columns.
-    pub(super) fn place(&self, width: usize, lines: usize, size: Size) -> Bounds {
+    pub(super) fn place(&self, width: usize, lines: usize, size: Size) -> CellRect {
         let rows = self.rows(size);
         let height = match self.max_height {
             None => lines,
-            Some(Position::Cell(cells)) => lines.min(cells.clamp(1, rows.room())),
-            Some(Position::Percent(percent)) => {
+            Some(OverlayPosition::Cell(cells)) => lines.min(cells.clamp(1, rows.room())),
+            Some(OverlayPosition::Percent(percent)) => {
                 lines.min(share(size.rows, percent).clamp(1, rows.room()))
             }
         };
@@ -233,7 +233,7 @@ impl OverlayOptions {
         let column = self
             .columns(size)
             .place(width, self.column, horizontal, self.offset_x);
-        Bounds {
+        CellRect {
             row,
             column,
             width: width.min(size.columns.saturating_sub(column)),
@@ -276,19 +276,19 @@ mod tests {
     #[test]
     fn anchors_hold_on_to_edges_and_corners() {
         let cases = [
-            (Anchor::Center, (15, 40)),
-            (Anchor::TopLeft, (0, 0)),
-            (Anchor::TopCenter, (0, 40)),
-            (Anchor::TopRight, (0, 80)),
-            (Anchor::LeftCenter, (15, 0)),
-            (Anchor::RightCenter, (15, 80)),
-            (Anchor::BottomLeft, (30, 0)),
-            (Anchor::BottomCenter, (30, 40)),
-            (Anchor::BottomRight, (30, 80)),
+            (OverlayAnchor::Center, (15, 40)),
+            (OverlayAnchor::TopLeft, (0, 0)),
+            (OverlayAnchor::TopCenter, (0, 40)),
+            (OverlayAnchor::TopRight, (0, 80)),
+            (OverlayAnchor::LeftCenter, (15, 0)),
+            (OverlayAnchor::RightCenter, (15, 80)),
+            (OverlayAnchor::BottomLeft, (30, 0)),
+            (OverlayAnchor::BottomCenter, (30, 40)),
+            (OverlayAnchor::BottomRight, (30, 80)),
         ];
         for (anchor, (row, column)) in cases {
             let options = OverlayOptions {
-                width: Width::Columns(20),
+                width: OverlayWidth::Columns(20),
                 anchor,
                 ..OverlayOptions::default()
             };
@@ -301,25 +301,25 @@ mod tests {
         let base = OverlayOptions::default();
         assert_eq!(bounds(&base, 10), (15, 10, 80, 10));
         let percent = OverlayOptions {
-            width: Width::Percent(50.0),
-            row: Some(Position::Percent(100.0)),
-            column: Some(Position::Percent(0.0)),
-            margin: Margin::all(2),
+            width: OverlayWidth::Percent(50.0),
+            row: Some(OverlayPosition::Percent(100.0)),
+            column: Some(OverlayPosition::Percent(0.0)),
+            margin: OverlayMargin::all(2),
             ..OverlayOptions::default()
         };
         assert_eq!(bounds(&percent, 10), (28, 2, 50, 10));
         let pushed_out = OverlayOptions {
-            width: Width::Columns(500),
-            row: Some(Position::Cell(90)),
+            width: OverlayWidth::Columns(500),
+            row: Some(OverlayPosition::Cell(90)),
             offset_x: -500,
-            max_height: Some(Position::Cell(4)),
+            max_height: Some(OverlayPosition::Cell(4)),
             ..OverlayOptions::default()
         };
         assert_eq!(bounds(&pushed_out, 10), (36, 0, 100, 4));
         let wide = OverlayOptions {
-            width: Width::Columns(10),
+            width: OverlayWidth::Columns(10),
             min_width: 30,
-            max_height: Some(Position::Percent(10.0)),
+            max_height: Some(OverlayPosition::Percent(10.0)),
             offset_y: 3,
             ..OverlayOptions::default()
         };
@@ -332,7 +332,7 @@ mod tests {
             for rows in 1..6 {
                 let size = Size { columns, rows };
                 let options = OverlayOptions {
-                    margin: Margin::all(3),
+                    margin: OverlayMargin::all(3),
                     ..OverlayOptions::default()
                 };
                 let placed = options.place(options.resolve_width(size), 9, size);

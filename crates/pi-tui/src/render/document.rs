@@ -331,7 +331,7 @@ impl Document {
         let block = self.blocks.get_mut(position)?;
         block.epoch = self.epoch;
         let lines = block.component.render(self.width);
-        if lines.same(&block.lines) {
+        if lines.ptr_eq(&block.lines) {
             return None;
         }
         self.revision += 1;

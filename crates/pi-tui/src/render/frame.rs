@@ -4,7 +4,7 @@
 use crate::cursor::take_marker;
 use crate::line::Line;
 use crate::terminal::ImageSpan;
-use crate::text::{Edge, expand_for_terminal, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, expand_for_terminal, slice_columns, visible_width};
 
 /// What closes every style and link; only lines with sequences in them need it.
 pub(crate) const RESET: &str = "\x1b[0m\x1b]8;;\x07";
@@ -14,7 +14,7 @@ pub(crate) const RESET: &str = "\x1b[0m\x1b]8;;\x07";
 pub enum WidthPolicy {
     /// It is cut and reported in the log; a screen with a short line beats no screen.
     #[default]
-    Cut,
+    Truncate,
     /// The frame fails, as tests want it.
     Strict,
 }
@@ -105,13 +105,13 @@ fn cut(
             width,
             line: line.to_owned(),
         }),
-        WidthPolicy::Cut => {
+        WidthPolicy::Truncate => {
             tracing::warn!(
                 actual,
                 width,
                 "a component rendered a line that is too wide"
             );
-            Ok(slice_columns(line, 0..width, Edge::Drop).text)
+            Ok(slice_columns(line, 0..width, WideCharPolicy::Drop).text)
         }
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn prepare_rows(
         .iter()
         .enumerate()
         .map(|(index, line)| match previous.get(index) {
-            Some(row) if row.source.same(line) => Ok(row.clone()),
+            Some(row) if row.source.ptr_eq(line) => Ok(row.clone()),
             _ => Row::prepare(line, width, policy),
         })
         .collect()

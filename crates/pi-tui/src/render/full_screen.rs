@@ -15,7 +15,7 @@ use super::sync_output::SyncOutput;
 use super::viewport::Viewport;
 use crate::line::Line;
 use crate::terminal::{ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, Size};
-use crate::text::{Edge, pad_to_width, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, pad_to_width, slice_columns, visible_width};
 
 const ENTER: &str = "\x1b[?1049h\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?1049l";
@@ -49,11 +49,11 @@ pub enum ScrollbarPolicy {
 
 /// What stays on the main screen after full-screen mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
+pub enum ExitBehavior {
     /// The main screen as it was.
-    AsItWas,
+    RestoreScreen,
     /// The whole content, printed below it.
-    WithTranscript,
+    PrintTranscript,
 }
 
 /// The alternate screen as last painted.
@@ -97,17 +97,17 @@ impl FullScreen {
     }
 
     /// Returns what switches back to the main screen.
-    pub(crate) fn leave(&mut self, content: &mut Content, leave: Leave) -> String {
+    pub(crate) fn leave(&mut self, content: &mut Content, leave: ExitBehavior) -> String {
         let mut output = SyncOutput::default();
         if self.images.any() {
             output.push(KITTY_DELETE_ALL);
         }
         output.push(MOUSE_OFF);
         output.push(LEAVE);
-        if let (Leave::WithTranscript, Some(size)) = (leave, self.size) {
+        if let (ExitBehavior::PrintTranscript, Some(size)) = (leave, self.size) {
             content.refresh_tail(usize::MAX);
             for line in content.lines(0..content.line_count()) {
-                if let Ok(row) = Row::prepare(&line, size.columns, WidthPolicy::Cut) {
+                if let Ok(row) = Row::prepare(&line, size.columns, WidthPolicy::Truncate) {
                     output.push("\r\x1b[K");
                     output.push(&row.text);
                     output.push("\r\n");
@@ -373,7 +373,7 @@ impl FullScreen {
 /// Returns the line with `text` over its last columns.
 fn at_right_edge(line: &str, text: &str, columns: usize) -> Line {
     let left = columns.saturating_sub(visible_width(text));
-    let kept = slice_columns(line, 0..left, Edge::Drop);
+    let kept = slice_columns(line, 0..left, WideCharPolicy::Drop);
     let reset = super::frame::RESET;
     let missing = pad_to_width("", left.saturating_sub(kept.width));
     Line::from(format!("{}{reset}{missing}{text}", kept.text))

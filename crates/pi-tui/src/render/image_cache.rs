@@ -69,7 +69,7 @@ impl ImageCache {
                 decoded: decoded_bytes(line),
                 fingerprint,
             });
-            let image = ImageSpan::place_again(line)
+            let image = ImageSpan::place_uploaded(line)
                 .filter(|_| known)
                 .unwrap_or_else(|| line.as_str().to_owned());
             drawn.images.push((*row, image));

@@ -98,7 +98,7 @@ impl Search {
         for (id, lines) in document.rendered() {
             let block = known
                 .remove(&id)
-                .filter(|block| block.lines.same(lines))
+                .filter(|block| block.lines.ptr_eq(lines))
                 .unwrap_or_else(|| BlockMatches {
                     lines: lines.clone(),
                     matches: find(&self.needle, lines),
@@ -311,7 +311,7 @@ mod tests {
         let first = document.ids().next().unwrap();
         let lines = search.blocks.get(&first).unwrap().lines.clone();
         assert!(search.refresh(&document));
-        assert!(search.blocks.get(&first).unwrap().lines.same(&lines));
+        assert!(search.blocks.get(&first).unwrap().lines.ptr_eq(&lines));
         assert_eq!((search.position(), search.count()), (2, 3));
         document.remove(last);
         assert!(search.refresh(&document));

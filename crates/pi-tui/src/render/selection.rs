@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::document::Change;
-use crate::text::{Edge, cell_range_at, graphemes, slice_columns, strip_ansi, visible_width};
+use crate::text::{WideCharPolicy, cell_range_at, graphemes, slice_columns, strip_ansi, visible_width};
 
 /// A cell by line and column; lines are numbered through transcript and dock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +106,7 @@ impl Selection {
                 let Some(columns) = self.columns(number, line) else {
                     return String::new();
                 };
-                let slice = slice_columns(line, columns, Edge::Drop);
+                let slice = slice_columns(line, columns, WideCharPolicy::Drop);
                 strip_ansi(&slice.text).trim_end().to_owned()
             })
             .collect::<Vec<_>>()
@@ -159,9 +159,9 @@ fn word_at(line: &str, column: usize) -> Range<usize> {
 
 /// Returns a line with some columns shown as the given sequences say.
 pub(super) fn highlight(line: &str, columns: Range<usize>, open: &str, close: &str) -> String {
-    let before = slice_columns(line, 0..columns.start, Edge::Drop);
-    let inside = slice_columns(line, columns.clone(), Edge::Drop);
-    let after = slice_columns(line, columns.end..usize::MAX, Edge::Drop);
+    let before = slice_columns(line, 0..columns.start, WideCharPolicy::Drop);
+    let inside = slice_columns(line, columns.clone(), WideCharPolicy::Drop);
+    let after = slice_columns(line, columns.end..usize::MAX, WideCharPolicy::Drop);
     // Styles of the text inside would undo the highlight half-way, hence the plain text.
     let inside = strip_ansi(&inside.text).into_owned();
     let reset = super::frame::RESET;

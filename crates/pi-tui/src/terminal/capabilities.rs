@@ -70,7 +70,7 @@ impl<'a> TerminalEnvironment<'a> {
 
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct TerminalCapabilities {
     /// How it shows images, if it does.
     pub images: Option<ImageProtocol>,
     /// Whether it shows 24-bit colors.
@@ -121,7 +121,7 @@ impl CapabilityOverrides {
     }
 }
 
-impl Capabilities {
+impl TerminalCapabilities {
     /// Returns what is known: settings over environment over detection.
     ///
     /// `tmux_forwards_links` is asked inside tmux only, and only if nothing else decides; see
@@ -246,7 +246,7 @@ mod tests {
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        let capabilities = Capabilities::resolve(
+        let capabilities = TerminalCapabilities::resolve(
             TerminalEnvironment::new(&lookup),
             CapabilityOverrides::default(),
             || tmux,
@@ -320,7 +320,7 @@ mod tests {
             ..CapabilityOverrides::default()
         };
         let capabilities =
-            Capabilities::resolve(TerminalEnvironment::new(&lookup), settings, || true);
+            TerminalCapabilities::resolve(TerminalEnvironment::new(&lookup), settings, || true);
         assert!(!capabilities.hyperlinks);
     }
 }

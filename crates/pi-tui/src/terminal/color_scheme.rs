@@ -5,9 +5,9 @@ use crate::input::{ColorSlot, TerminalReply};
 /// Asks for the background color (OSC 11).
 pub const QUERY_BACKGROUND: &str = "\x1b]11;?\x07";
 /// Asks to be told when the preference changes.
-pub const NOTIFY_COLOR_SCHEME: &str = "\x1b[?2031h";
+pub const ENABLE_COLOR_SCHEME_REPORTS: &str = "\x1b[?2031h";
 /// Asks not to be told any more.
-pub const STOP_NOTIFYING_COLOR_SCHEME: &str = "\x1b[?2031l";
+pub const DISABLE_COLOR_SCHEME_REPORTS: &str = "\x1b[?2031l";
 
 /// A light or a dark background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum ColorScheme {
 
 impl ColorScheme {
     /// Returns the scheme a background belongs to, by its perceived lightness (ITU-R BT.601).
-    pub fn of_background((red, green, blue): (u8, u8, u8)) -> Self {
+    pub fn from_background((red, green, blue): (u8, u8, u8)) -> Self {
         let luma = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
         if luma >= 128 * 1000 {
             Self::Light
@@ -37,7 +37,7 @@ impl ColorScheme {
             TerminalReply::Color {
                 slot: ColorSlot::Background,
                 rgb,
-            } => Some(Self::of_background(*rgb)),
+            } => Some(Self::from_background(*rgb)),
             TerminalReply::Color { .. }
             | TerminalReply::DeviceAttributes(_)
             | TerminalReply::KittyKeyboard(_)

@@ -1,25 +1,25 @@
 //! The picture component's way to the terminal's image protocol.
 
 use super::{CellSize, ImageCells, ImageProtocol, image_dimensions, image_lines, next_image_id};
-use crate::components::{ImageLimits, ImagePainter, ImageSource, PaintedImage};
+use crate::components::{ImageCellLimits, ImagePainter, EncodedImage, PaintedImage};
 use crate::line::Line;
 
 /// Paints pictures with a protocol; each painting has an id of its own.
 #[derive(Debug)]
-pub struct ProtocolPainter {
+pub struct ProtocolImagePainter {
     protocol: ImageProtocol,
     cell: CellSize,
 }
 
-impl ProtocolPainter {
+impl ProtocolImagePainter {
     /// Returns a painter for a terminal with cells of this size.
     pub fn new(protocol: ImageProtocol, cell: CellSize) -> Self {
         Self { protocol, cell }
     }
 }
 
-impl ImagePainter for ProtocolPainter {
-    fn paint(&self, source: &ImageSource, limits: ImageLimits) -> Option<PaintedImage> {
+impl ImagePainter for ProtocolImagePainter {
+    fn paint(&self, source: &EncodedImage, limits: ImageCellLimits) -> Option<PaintedImage> {
         // Kitty takes PNG only; other types have to be converted before.
         if self.protocol == ImageProtocol::Kitty && source.mime_type != "image/png" {
             return None;
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn kitty_gets_png_only_and_every_painting_its_id() {
-        let source = |mime_type: &str| ImageSource {
+        let source = |mime_type: &str| EncodedImage {
             base64: "AAAA".into(),
             mime_type: mime_type.to_owned(),
             size: Some(ImageDimensions {
@@ -49,8 +49,8 @@ mod tests {
             }),
             file_name: None,
         };
-        let painter = ProtocolPainter::new(ImageProtocol::Kitty, CellSize::default());
-        let limits = ImageLimits {
+        let painter = ProtocolImagePainter::new(ImageProtocol::Kitty, CellSize::default());
+        let limits = ImageCellLimits {
             columns: 10,
             rows: Some(5),
         };

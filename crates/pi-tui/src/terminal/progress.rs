@@ -9,11 +9,11 @@ const CLEAR: &str = "\x1b]9;4;0\x07";
 
 /// Whether work is shown to be under way.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
+pub struct TerminalProgress {
     next: Option<Instant>,
 }
 
-impl Progress {
+impl TerminalProgress {
     /// Starts or stops showing work; returns what to write.
     pub fn set(&mut self, active: bool, now: Instant) -> &'static str {
         match (active, self.next) {
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn the_mark_is_kept_alive_and_cleared_once() {
         let start = Instant::now();
-        let mut progress = Progress::default();
+        let mut progress = TerminalProgress::default();
         assert_eq!(progress.set(false, start), "");
         assert_eq!(progress.set(true, start), ACTIVE);
         assert_eq!(progress.tick(start), "");

@@ -14,7 +14,7 @@ pub struct TerminalModes {
     /// The alternate screen with mouse reports and without automatic wrapping.
     pub alternate_screen: bool,
     /// Notices about light and dark.
-    pub color_scheme_notices: bool,
+    pub color_scheme_reports: bool,
     pub progress: bool,
 }
 
@@ -27,8 +27,8 @@ impl TerminalModes {
         if self.progress {
             bytes.push_str("\x1b]9;4;0\x07");
         }
-        if self.color_scheme_notices {
-            bytes.push_str(super::STOP_NOTIFYING_COLOR_SCHEME);
+        if self.color_scheme_reports {
+            bytes.push_str(super::DISABLE_COLOR_SCHEME_REPORTS);
         }
         if self.alternate_screen {
             bytes.push_str("\x1b[?1006l\x1b[?1004l\x1b[?1003l\x1b[?1002l\x1b[?1000l");
@@ -84,7 +84,7 @@ mod tests {
         assert!(plain.ends_with("\x1b[?2004l\x1b[<u\x1b[>4;0m\x1b[?7h\x1b[?25h"));
         let full = TerminalModes {
             alternate_screen: true,
-            color_scheme_notices: true,
+            color_scheme_reports: true,
             progress: true,
         }
         .reset_sequence();

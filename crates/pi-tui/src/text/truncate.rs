@@ -7,12 +7,12 @@ use super::width::{grapheme_width, graphemes, is_printable_ascii, visible_width}
 
 /// How [`truncate_to_width`] shows that something is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Truncation<'a> {
+pub struct TruncateOptions<'a> {
     /// Put in place of what is missing; may be empty.
     pub ellipsis: &'a str,
 }
 
-impl Default for Truncation<'_> {
+impl Default for TruncateOptions<'_> {
     fn default() -> Self {
         Self { ellipsis: "..." }
     }
@@ -22,7 +22,7 @@ impl Default for Truncation<'_> {
 pub fn truncate_to_width<'a>(
     text: &'a str,
     width: usize,
-    truncation: Truncation<'_>,
+    truncation: TruncateOptions<'_>,
 ) -> Cow<'a, str> {
     if text.len() <= width && is_printable_ascii(text.as_bytes()) {
         return Cow::Borrowed(text);
@@ -117,7 +117,7 @@ mod tests {
             ),
         ];
         for (text, width, ellipsis, expected) in cases {
-            let truncation = Truncation { ellipsis };
+            let truncation = TruncateOptions { ellipsis };
             assert_eq!(
                 truncate_to_width(text, *width, truncation),
                 *expected,
@@ -135,7 +135,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_result_fits(text in "\\PC{0,40}", width in 0_usize..40, ellipsis in "(\\.\\.\\.|…|)") {
-            let cut = truncate_to_width(&text, width, Truncation { ellipsis: &ellipsis });
+            let cut = truncate_to_width(&text, width, TruncateOptions { ellipsis: &ellipsis });
             prop_assert!(visible_width(&cut) <= width);
         }
     }

@@ -29,7 +29,7 @@ pub enum ThemeError {
 pub enum ThemeProblem {
     /// The name is missing or not text.
     #[error("name: a name is needed")]
-    NoName,
+    MissingName,
     /// The name contains a slash.
     #[error("name: `/` is reserved for light/dark pairs")]
     SlashInName,
@@ -40,7 +40,7 @@ pub enum ThemeProblem {
     #[error(
         "{path}: {value} is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default"
     )]
-    NoColor {
+    InvalidColor {
         path: String,
         /// The value as JSON.
         value: String,

@@ -161,7 +161,7 @@ impl ColorToken {
     }
 
     /// Returns the token with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         NAMES
             .iter()
             .find(|(_, known)| *known == name)
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(NAMES.len(), 56);
         for (index, (token, name)) in NAMES.iter().enumerate() {
             assert_eq!(*token as usize, index, "{name}");
-            assert_eq!(ColorToken::named(name), Some(*token));
+            assert_eq!(ColorToken::from_name(name), Some(*token));
         }
     }
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::Tui;
 use crate::line::Line;
-use crate::overlay::{Bounds, lay_over};
-use crate::text::{Truncation, sanitize, truncate_to_width, visible_width};
+use crate::overlay::{CellRect, lay_over};
+use crate::text::{TruncateOptions, sanitize, truncate_to_width, visible_width};
 
 /// How long a message that needs no attention stays.
 pub(super) const SHORT: Duration = Duration::from_secs(1);
@@ -37,10 +37,10 @@ impl Flashes {
         let hidden = self.messages.len().saturating_sub(screen.len());
         let newest = self.messages.iter().skip(hidden);
         for (row, ((message, _), line)) in newest.zip(screen).enumerate() {
-            let options = Truncation::default();
+            let options = TruncateOptions::default();
             let message = truncate_to_width(&format!(" {message} "), columns, options).into_owned();
             let width = visible_width(&message);
-            let bounds = Bounds {
+            let bounds = CellRect {
                 row,
                 column: columns - width,
                 width,

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::{FrameNeed, Reaction, Tui, component_of, flash};
+use super::{FrameUrgency, EventResponse, Tui, component_of, flash};
 use crate::component::{InputContext, MouseOutcome};
 use crate::focus::FocusTarget;
 use crate::input::{FocusChange, Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport};
 use crate::line::Line;
-use crate::overlay::Bounds;
+use crate::overlay::CellRect;
 use crate::render::{Content, Grain, Place, Screen, Selection};
-use crate::terminal::copy_to_clipboard;
+use crate::terminal::clipboard_sequence;
 use crate::text::link_at;
 
 /// Clicks further apart are not a double click.
@@ -23,7 +23,7 @@ const ALT_WHEEL: isize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
     /// The component got the press and gets the rest.
-    Component(FocusTarget, Bounds),
+    Component(FocusTarget, CellRect),
     Selecting,
     /// The scrollbar's thumb, held this far below its top.
     Thumb(usize),
@@ -73,31 +73,31 @@ impl Tui {
     }
 
     /// Does what time brings about: scrolls while a drag is beyond an edge, and takes messages away.
-    pub fn tick(&mut self, now: Instant) -> FrameNeed {
+    pub fn tick(&mut self, now: Instant) -> FrameUrgency {
         let mut need = if self.flashes.expire(now) {
-            FrameNeed::Soon
+            FrameUrgency::Soon
         } else {
-            FrameNeed::None
+            FrameUrgency::None
         };
         if let Some((due, report)) = self.gesture.auto_scroll
             && due <= now
         {
             self.drag_selection(report, now);
-            need = FrameNeed::Soon;
+            need = FrameUrgency::Soon;
         }
         need
     }
 
-    pub(super) fn handle_window_focus(&mut self, change: FocusChange) -> Reaction {
+    pub(super) fn handle_window_focus(&mut self, change: FocusChange) -> EventResponse {
         if change == FocusChange::Lost {
             self.gesture = Gesture::default();
         }
-        Reaction::consumed(FrameNeed::None)
+        EventResponse::consumed(FrameUrgency::None)
     }
 
-    pub(super) fn handle_mouse(&mut self, report: MouseReport, now: Instant) -> Reaction {
+    pub(super) fn handle_mouse(&mut self, report: MouseReport, now: Instant) -> EventResponse {
         if !matches!(self.screen, Screen::Full(_)) {
-            return Reaction::ignored();
+            return EventResponse::ignored();
         }
         if report.is_wheel() {
             return self.handle_wheel(report, now);
@@ -127,12 +127,12 @@ impl Tui {
             self.gesture.auto_scroll = None;
         }
         if self.follow_search_pointer(report) {
-            reaction.frame = reaction.frame.max(FrameNeed::Soon);
+            reaction.frame = reaction.frame.max(FrameUrgency::Soon);
         }
         reaction
     }
 
-    fn handle_wheel(&mut self, report: MouseReport, now: Instant) -> Reaction {
+    fn handle_wheel(&mut self, report: MouseReport, now: Instant) -> EventResponse {
         let lines = isize::try_from(self.wheel_lines).unwrap_or(1)
             * if report.modifiers().contains(Modifiers::ALT) {
                 ALT_WHEEL
@@ -145,15 +145,15 @@ impl Tui {
         };
         if let Some((target, bounds)) = self.target_at(report) {
             let outcome = self.send_mouse(target, bounds, kind, report, now);
-            if outcome.stops() {
-                return Reaction::consumed(render_need(outcome, kind));
+            if outcome.stops_propagation() {
+                return EventResponse::consumed(render_need(outcome, kind));
             }
             if matches!(target, FocusTarget::Overlay(_)) {
-                return Reaction::consumed(FrameNeed::None);
+                return EventResponse::consumed(FrameUrgency::None);
             }
         }
         self.scroll_by(lines);
-        Reaction::consumed(FrameNeed::Soon)
+        EventResponse::consumed(FrameUrgency::Soon)
     }
 
     fn begin_gesture(
@@ -161,27 +161,27 @@ impl Tui {
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
-    ) -> Reaction {
+    ) -> EventResponse {
         let target = self.target_at(report);
         let on_overlay = matches!(target, Some((FocusTarget::Overlay(_), _)));
         if !on_overlay && kind == MouseEventKind::Press && self.press_furniture(report) {
-            return Reaction::consumed(FrameNeed::Now);
+            return EventResponse::consumed(FrameUrgency::Now);
         }
         if let Some((target, bounds)) = target {
             let outcome = self.send_mouse(target, bounds, kind, report, now);
-            if outcome.stops() || on_overlay {
+            if outcome.stops_propagation() || on_overlay {
                 if kind == MouseEventKind::Press {
                     self.clear_selection();
                     self.gesture.held = Some(Held::Component(target, bounds));
                 }
-                return Reaction::consumed(render_need(outcome, kind));
+                return EventResponse::consumed(render_need(outcome, kind));
             }
         }
         if kind == MouseEventKind::Press && report.button() == MouseButton::Left {
             self.start_selection(report, now);
-            return Reaction::consumed(FrameNeed::Soon);
+            return EventResponse::consumed(FrameUrgency::Soon);
         }
-        Reaction::consumed(FrameNeed::None)
+        EventResponse::consumed(FrameUrgency::None)
     }
 
     /// Presses the scrollbar or the label below it; returns whether one was there.
@@ -211,24 +211,24 @@ impl Tui {
         true
     }
 
-    fn drag_thumb(&mut self, offset: usize, report: MouseReport) -> Reaction {
+    fn drag_thumb(&mut self, offset: usize, report: MouseReport) -> EventResponse {
         if let Screen::Full(screen) = &mut self.screen {
             let row = report.row.saturating_sub(offset);
             screen
                 .viewport
                 .scroll_to(screen.viewport.top_for_thumb(row));
         }
-        Reaction::consumed(FrameNeed::Soon)
+        EventResponse::consumed(FrameUrgency::Soon)
     }
 
     fn continue_with_component(
         &mut self,
         target: FocusTarget,
-        bounds: Bounds,
+        bounds: CellRect,
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
-    ) -> Reaction {
+    ) -> EventResponse {
         let outcome = self.send_mouse(target, bounds, kind, report, now);
         let mut need = render_need(outcome, kind);
         let cell = (report.column, report.row);
@@ -238,7 +238,7 @@ impl Tui {
             let outcome = self.send_mouse(target, bounds, click, report, now);
             need = need.max(render_need(outcome, click));
         }
-        Reaction::consumed(need)
+        EventResponse::consumed(need)
     }
 
     fn start_selection(&mut self, report: MouseReport, now: Instant) {
@@ -255,15 +255,15 @@ impl Tui {
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
-    ) -> Reaction {
+    ) -> EventResponse {
         if kind != MouseEventKind::Release {
             self.drag_selection(report, now);
-            return Reaction::consumed(FrameNeed::Soon);
+            return EventResponse::consumed(FrameUrgency::Soon);
         }
-        let mut reaction = Reaction::consumed(FrameNeed::Soon);
+        let mut reaction = EventResponse::consumed(FrameUrgency::Soon);
         match self.selected_text() {
             Some(text) if self.copy_on_select => {
-                reaction.output = copy_to_clipboard(&text);
+                reaction.output = clipboard_sequence(&text);
                 self.flash("Copied!", flash::SHORT, now);
             }
             Some(_) => {}
@@ -311,7 +311,7 @@ impl Tui {
     }
 
     /// Returns who is under the pointer, and the cells it covers.
-    fn target_at(&self, report: MouseReport) -> Option<(FocusTarget, Bounds)> {
+    fn target_at(&self, report: MouseReport) -> Option<(FocusTarget, CellRect)> {
         let (column, row) = (report.column, report.row);
         if let Some((id, bounds)) = self.overlays.at(column, row, self.size) {
             return Some((FocusTarget::Overlay(id), bounds));
@@ -321,7 +321,7 @@ impl Tui {
         };
         let (id, first_line, height) = self.content.block_at(screen.line_at(row))?;
         let offset = screen.line_at(row) - first_line;
-        let bounds = Bounds {
+        let bounds = CellRect {
             // A block may start above the screen; its row then counts from there.
             row: row.saturating_sub(offset),
             column: 0,
@@ -334,7 +334,7 @@ impl Tui {
     fn send_mouse(
         &mut self,
         target: FocusTarget,
-        bounds: Bounds,
+        bounds: CellRect,
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
@@ -368,7 +368,7 @@ impl Tui {
     }
 
     /// Returns how many rows of a block lie above the screen.
-    fn rows_above_screen(&self, target: FocusTarget, bounds: Bounds) -> usize {
+    fn rows_above_screen(&self, target: FocusTarget, bounds: CellRect) -> usize {
         match (&self.screen, target) {
             (Screen::Full(screen), FocusTarget::Transcript(_) | FocusTarget::Dock(_)) => {
                 let line = screen.line_at(bounds.row);
@@ -388,17 +388,17 @@ fn under(content: &Content, line: usize, column: usize) -> (Place, Line) {
 }
 
 /// Returns when a frame is due after a component's answer.
-fn render_need(outcome: MouseOutcome, kind: MouseEventKind) -> FrameNeed {
+fn render_need(outcome: MouseOutcome, kind: MouseEventKind) -> FrameUrgency {
     let by_default = match kind {
         MouseEventKind::Press
         | MouseEventKind::Drag
         | MouseEventKind::Click { .. }
-        | MouseEventKind::Wheel { .. } => outcome.stops(),
+        | MouseEventKind::Wheel { .. } => outcome.stops_propagation(),
         MouseEventKind::Release | MouseEventKind::Move => outcome.focus,
     };
     if outcome.render.unwrap_or(by_default) {
-        FrameNeed::Soon
+        FrameUrgency::Soon
     } else {
-        FrameNeed::None
+        FrameUrgency::None
     }
 }

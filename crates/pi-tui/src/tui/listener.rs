@@ -5,20 +5,20 @@ use crate::input::InputEvent;
 
 /// What a listener makes of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum ListenerOutcome {
     /// The event goes on as it is.
     Pass,
     /// Nobody else gets the event.
     Consumed,
     /// Another event goes on in its place.
-    Instead(InputEvent),
+    Replaced(InputEvent),
 }
 
 /// Names a listener; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListenerId(u64);
 
-type Listen = Box<dyn FnMut(&InputEvent) -> Heard + Send>;
+type Listen = Box<dyn FnMut(&InputEvent) -> ListenerOutcome + Send>;
 
 /// The listeners in the order in which they came.
 #[derive(Default)]
@@ -33,9 +33,9 @@ impl Listeners {
         let mut event = event.clone();
         for (_, listen) in &mut self.listeners {
             match listen(&event) {
-                Heard::Pass => {}
-                Heard::Consumed => return None,
-                Heard::Instead(other) => event = other,
+                ListenerOutcome::Pass => {}
+                ListenerOutcome::Consumed => return None,
+                ListenerOutcome::Replaced(other) => event = other,
             }
         }
         Some(event)
@@ -50,7 +50,7 @@ impl Tui {
     /// Makes `listen` hear keys, pastes and unknown sequences before anybody else.
     pub fn add_listener(
         &mut self,
-        listen: impl FnMut(&InputEvent) -> Heard + Send + 'static,
+        listen: impl FnMut(&InputEvent) -> ListenerOutcome + Send + 'static,
     ) -> ListenerId {
         let id = ListenerId(self.listeners.next_id);
         self.listeners.next_id += 1;

@@ -2,8 +2,8 @@
 
 use super::Tui;
 use crate::component::Component;
-use crate::focus::{FocusTarget, Heir};
-use crate::overlay::{Bounds, OverlayId, OverlayOptions};
+use crate::focus::{FocusTarget, FocusFallback};
+use crate::overlay::{CellRect, OverlayId, OverlayOptions};
 
 impl Tui {
     /// Shows a component over the screen.
@@ -75,7 +75,7 @@ impl Tui {
     }
 
     /// Takes the keyboard from an overlay and gives it to its heir.
-    pub fn release_overlay(&mut self, id: OverlayId, heir: Heir) {
+    pub fn release_overlay(&mut self, id: OverlayId, heir: FocusFallback) {
         self.with_focus(|focus, stage| focus.release(id, heir, stage));
     }
 
@@ -85,7 +85,7 @@ impl Tui {
     }
 
     /// Returns the cells an overlay covered in the last frame.
-    pub fn overlay_bounds(&self, id: OverlayId) -> Option<Bounds> {
+    pub fn overlay_bounds(&self, id: OverlayId) -> Option<CellRect> {
         self.overlays.bounds(id, self.size)
     }
 

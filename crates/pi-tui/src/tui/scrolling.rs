@@ -1,9 +1,9 @@
 //! Keys that belong to the full screen itself: scrolling, jumping between prompts, searching.
 
-use super::{FrameNeed, Reaction, Tui};
+use super::{FrameUrgency, EventResponse, Tui};
 use crate::focus::FocusTarget;
 use crate::input::{InputEvent, MouseReport, action};
-use crate::overlay::{Anchor, Margin, OverlayOptions, Width};
+use crate::overlay::{OverlayAnchor, OverlayMargin, OverlayOptions, OverlayWidth};
 use crate::render::{Screen, Search};
 use crate::text::strip_ansi;
 use crate::tui::search_panel::{Button, SearchPanel};
@@ -49,7 +49,7 @@ impl Tui {
     }
 
     /// Handles a key that the screen takes before the focused component does.
-    pub(super) fn handle_screen_key(&mut self, event: &InputEvent) -> Option<Reaction> {
+    pub(super) fn handle_screen_key(&mut self, event: &InputEvent) -> Option<EventResponse> {
         let (InputEvent::Key(key), Screen::Full(_)) = (event, &self.screen) else {
             return None;
         };
@@ -73,7 +73,7 @@ impl Tui {
         if !key.is_release() {
             self.perform(id);
         }
-        Some(Reaction::consumed(FrameNeed::Now))
+        Some(EventResponse::consumed(FrameUrgency::Now))
     }
 
     fn perform(&mut self, id: &str) {
@@ -135,10 +135,10 @@ impl Tui {
         };
         screen.search = Some(Search::default());
         let options = OverlayOptions {
-            width: Width::Percent(40.0),
+            width: OverlayWidth::Percent(40.0),
             min_width: 32,
-            anchor: Anchor::TopRight,
-            margin: Margin::all(1),
+            anchor: OverlayAnchor::TopRight,
+            margin: OverlayMargin::all(1),
             ..OverlayOptions::default()
         };
         let keys = [

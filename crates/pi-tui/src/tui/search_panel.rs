@@ -5,7 +5,7 @@ use crate::components::{Input, InputOptions};
 use crate::input::{InputEvent, MouseButton, MouseEvent, MouseEventKind};
 use crate::line::{Line, Lines};
 use crate::style::Style;
-use crate::text::{Edge, pad_to_width, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, pad_to_width, slice_columns, visible_width};
 
 /// The row of the buttons.
 const BUTTON_ROW: usize = 2;
@@ -87,11 +87,11 @@ impl SearchPanel {
             (false, 0) => " No matches ".to_owned(),
             (false, count) => format!(" {}/{count} ", self.position),
         };
-        let result = slice_columns(&result, 0..width.saturating_sub(3), Edge::Drop).text;
+        let result = slice_columns(&result, 0..width.saturating_sub(3), WideCharPolicy::Drop).text;
         let room = width - visible_width(&result);
         let typed = self.input.render(room.max(1));
         let typed = typed.first().map_or("", Line::as_str);
-        let typed = slice_columns(typed, 0..room, Edge::Drop).text;
+        let typed = slice_columns(typed, 0..room, WideCharPolicy::Drop).text;
         let result = Style::plain().dim().apply(&result);
         format!("│{}{result}│", pad_to_width(&typed, room))
     }
@@ -139,7 +139,7 @@ impl Component for SearchPanel {
         ];
         lines
             .into_iter()
-            .map(|line| slice_columns(&line, 0..width, Edge::Drop).text)
+            .map(|line| slice_columns(&line, 0..width, WideCharPolicy::Drop).text)
             .collect()
     }
 

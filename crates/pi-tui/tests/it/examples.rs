@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pi_tui::{
-    Capabilities, FocusTarget, ImageProtocol, InputEvent, Key, KeyEvent, KeyId, ScreenMode, Size,
+    TerminalCapabilities, FocusTarget, ImageProtocol, InputEvent, Key, KeyEvent, KeyId, ScreenMode, Size,
     Tui, TuiOptions,
 };
 
@@ -120,11 +120,11 @@ fn overlays() {
 #[test]
 fn images() {
     let ui = |capabilities| images::ui("sample.png", images::SAMPLE, capabilities);
-    let mut show = Show::new(ui(Capabilities::default()));
+    let mut show = Show::new(ui(TerminalCapabilities::default()));
     insta::assert_snapshot!("images_as_text", show.picture());
-    let kitty = Capabilities {
+    let kitty = TerminalCapabilities {
         images: Some(ImageProtocol::Kitty),
-        ..Capabilities::default()
+        ..TerminalCapabilities::default()
     };
     let mut tui = ui(kitty);
     tui.set_size(SIZE);

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pi_tui::{
-    Component, FocusTarget, InputEvent, Key, KeyEvent, KeyId, Keybindings, Leave, MouseReport,
-    Platform, Reaction, ScreenMode, ShrinkPolicy, Size, TUI_ACTIONS, Tui, TuiOptions, UserBindings,
+    Component, FocusTarget, InputEvent, Key, KeyEvent, KeyId, Keybindings, ExitBehavior, MouseReport,
+    Platform, EventResponse, ScreenMode, ShrinkPolicy, Size, TUI_ACTIONS, Tui, TuiOptions, UserKeybindings,
     action,
 };
 use pretty_assertions::assert_eq;
@@ -19,7 +19,7 @@ const SIZE: Size = Size {
 fn stage() -> Stage<Avt> {
     let options = TuiOptions {
         mode: ScreenMode::Full,
-        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
+        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default()),
         copy_on_select: true,
         ..strict(ShrinkPolicy::LeaveEmpty)
     };
@@ -30,12 +30,12 @@ fn stage() -> Stage<Avt> {
     stage
 }
 
-fn press(tui: &mut Tui, action: &str) -> Reaction {
+fn press(tui: &mut Tui, action: &str) -> EventResponse {
     let key = tui.keybindings().keys(action).first().copied().unwrap();
     tui.handle(&InputEvent::Key(KeyEvent::press(key)), Instant::now())
 }
 
-fn mouse(tui: &mut Tui, code: u16, (column, row): (usize, usize), released: bool) -> Reaction {
+fn mouse(tui: &mut Tui, code: u16, (column, row): (usize, usize), released: bool) -> EventResponse {
     let report = MouseReport {
         code,
         released,
@@ -252,7 +252,7 @@ fn a_message_flashes_in_the_corner() {
     assert_eq!(stage.tui.deadline(), Some(now + Duration::from_secs(1)));
     assert_ne!(
         stage.tui.tick(now + Duration::from_secs(1)),
-        pi_tui::FrameNeed::None
+        pi_tui::FrameUrgency::None
     );
     stage.frame();
     assert_eq!(stage.screen()[..2], ["line 25           again ", "line 26"]);
@@ -293,7 +293,7 @@ fn leaving_gives_the_screen_back_with_the_transcript() {
     let mut stage = stage();
     stage.resize(Size { rows: 40, ..SIZE });
     stage.frame();
-    let bytes = stage.tui.stop(Leave::WithTranscript);
+    let bytes = stage.tui.stop(ExitBehavior::PrintTranscript);
     assert!(bytes.contains("\x1b[?1006l") && bytes.contains("\x1b[?7h\x1b[?1049l"));
     stage.emulator.feed(&bytes);
     assert_eq!(stage.screen()[..2], ["line 0", "line 1"]);
@@ -319,7 +319,7 @@ fn the_main_screen_goes_on_where_it_was_left() {
     stage.emulator.feed(&bytes);
     stage.tui.transcript_mut().push(Fixed::new(&["new"]));
     stage.frame();
-    let bytes = stage.tui.stop(Leave::WithTranscript);
+    let bytes = stage.tui.stop(ExitBehavior::PrintTranscript);
     stage.emulator.feed(&bytes);
     stage.emulator.feed("$ ");
     let mut all = stage.scrollback();
@@ -337,7 +337,7 @@ fn reading_back_shows_what_left_the_main_screen_and_leaves_it_as_it_was() {
     let first = stage.tui.transcript_mut().push(Fixed::numbered(0..20));
     stage.tui.dock_mut().push(Fixed::new(&["> "]));
     stage.frame();
-    let bytes = stage.tui.read_back();
+    let bytes = stage.tui.view_scrollback();
     stage.emulator.feed(&bytes);
     stage.frame();
     assert_eq!(stage.tui.mode(), ScreenMode::Full);
@@ -364,16 +364,16 @@ fn reading_back_shows_what_left_the_main_screen_and_leaves_it_as_it_was() {
 
 #[test]
 fn listeners_hear_keys_first() {
-    use pi_tui::{Heard, InputOutcome};
+    use pi_tui::{ListenerOutcome, InputOutcome};
     let mut stage = stage();
     let field = stage.tui.dock_mut().push(Fixed::new(&[]));
     stage.tui.set_focus(Some(FocusTarget::Dock(field)));
     let swallow = stage.tui.add_listener(|event| match event {
-        InputEvent::Key(key) if key.text() == Some('x') => Heard::Consumed,
+        InputEvent::Key(key) if key.text() == Some('x') => ListenerOutcome::Consumed,
         InputEvent::Key(key) if key.text() == Some('a') => {
-            Heard::Instead(InputEvent::Key(KeyEvent::typed('b')))
+            ListenerOutcome::Replaced(InputEvent::Key(KeyEvent::typed('b')))
         }
-        _ => Heard::Pass,
+        _ => ListenerOutcome::Pass,
     });
     let type_in = |stage: &mut Stage<Avt>, character| {
         let key = InputEvent::Key(KeyEvent::typed(character));

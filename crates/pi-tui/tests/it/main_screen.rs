@@ -1,6 +1,6 @@
 //! The main screen: what is written, what stays, what the cursor does.
 
-use pi_tui::{CURSOR_MARKER, Component, Leave, ShrinkPolicy, Size, TuiOptions, WidthPolicy};
+use pi_tui::{CURSOR_MARKER, Component, ExitBehavior, ShrinkPolicy, Size, TuiOptions, WidthPolicy};
 use pretty_assertions::assert_eq;
 
 use crate::emulator::{Avt, Emulator as _, Fixed, Paragraph, Stage, strict};
@@ -239,7 +239,7 @@ fn a_line_that_is_too_wide_fails_in_tests_and_is_cut_elsewhere() {
         error.contains("21 columns wide on a screen of 20"),
         "{error}"
     );
-    options.render.width_policy = WidthPolicy::Cut;
+    options.render.width_policy = WidthPolicy::Truncate;
     let mut cut: Stage<Avt> = Stage::new(SIZE, options);
     cut.tui.transcript_mut().push(Fixed::new(&[wide]));
     cut.frame();
@@ -281,7 +281,7 @@ fn leaving_puts_the_cursor_below_the_content() {
         .dock_mut()
         .push(Fixed::new(&[CURSOR_MARKER, "footer"]));
     stage.frame();
-    let bytes = stage.tui.stop(Leave::AsItWas);
+    let bytes = stage.tui.stop(ExitBehavior::RestoreScreen);
     stage.emulator.feed(&bytes);
     stage.emulator.feed("$ ");
     assert_eq!(stage.screen(), ["hello", "", "footer", "$", ""]);

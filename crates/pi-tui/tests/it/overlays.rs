@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use pi_tui::{
-    Anchor, FocusTarget, Heir, InputEvent, InputOutcome, KeyEvent, Leave, OverlayId,
-    OverlayOptions, ShrinkPolicy, Size, Tui, Width,
+    OverlayAnchor, FocusTarget, FocusFallback, InputEvent, InputOutcome, KeyEvent, ExitBehavior, OverlayId,
+    OverlayOptions, ShrinkPolicy, Size, Tui, OverlayWidth,
 };
 use pretty_assertions::assert_eq;
 
@@ -17,8 +17,8 @@ const SIZE: Size = Size {
 
 fn narrow() -> OverlayOptions {
     OverlayOptions {
-        width: Width::Columns(4),
-        anchor: Anchor::TopRight,
+        width: OverlayWidth::Columns(4),
+        anchor: OverlayAnchor::TopRight,
         ..OverlayOptions::default()
     }
 }
@@ -36,7 +36,7 @@ fn an_overlay_covers_and_uncovers() {
         .push(Fixed::new(&["\x1b[31m123456789012", "漢漢漢漢漢漢"]));
     stage.frame();
     let options = OverlayOptions {
-        column: Some(pi_tui::Position::Cell(3)),
+        column: Some(pi_tui::OverlayPosition::Cell(3)),
         ..narrow()
     };
     let id = stage.tui.show_overlay(Fixed::new(&["over", "la"]), options);
@@ -77,7 +77,7 @@ fn nothing_of_an_overlay_stays_after_the_end() {
     stage.tui.transcript_mut().push(Fixed::numbered(0..2));
     stage.tui.show_overlay(Fixed::new(&["over"]), narrow());
     stage.frame();
-    let bytes = stage.tui.stop(Leave::AsItWas);
+    let bytes = stage.tui.stop(ExitBehavior::RestoreScreen);
     stage.emulator.feed(&bytes);
     assert_eq!(stage.screen(), ["line 0", "line 1", "", ""]);
 }
@@ -86,7 +86,7 @@ fn nothing_of_an_overlay_stays_after_the_end() {
 fn an_overlay_on_an_empty_screen_is_placed_by_the_screen() {
     let mut stage = stage();
     let options = OverlayOptions {
-        anchor: Anchor::BottomLeft,
+        anchor: OverlayAnchor::BottomLeft,
         ..narrow()
     };
     stage.tui.show_overlay(Fixed::new(&["over"]), options);
@@ -130,7 +130,7 @@ fn the_keyboard_goes_to_the_overlay_and_back() {
     assert_eq!(tui.focused(), Some(editor));
     tui.focus_overlay(passive);
     assert_eq!(tui.focused(), Some(FocusTarget::Overlay(passive)));
-    tui.release_overlay(passive, Heir::Usual);
+    tui.release_overlay(passive, FocusFallback::Automatic);
     assert_eq!(tui.focused(), Some(editor));
 }
 

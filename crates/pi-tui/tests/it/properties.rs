@@ -1,8 +1,8 @@
 //! Whatever happens, the screen and the scrollback are those of a full paint.
 
 use pi_tui::{
-    Anchor, BlockId, CURSOR_MARKER, Component, Liveness, OverlayOptions, ScreenMode, ShrinkPolicy,
-    Size, TuiOptions, Width, wrap_text,
+    OverlayAnchor, BlockId, CURSOR_MARKER, Component, Liveness, OverlayOptions, ScreenMode, ShrinkPolicy,
+    Size, TuiOptions, OverlayWidth, wrap_text,
 };
 use proptest::prelude::*;
 
@@ -123,8 +123,8 @@ impl<E: Emulator> Model<E> {
                 }
                 None => {
                     let options = OverlayOptions {
-                        width: Width::Columns(4),
-                        anchor: Anchor::TopRight,
+                        width: OverlayWidth::Columns(4),
+                        anchor: OverlayAnchor::TopRight,
                         ..OverlayOptions::default()
                     };
                     let overlay = Fixed::new(&["over", "\x1b[7mlay"]);

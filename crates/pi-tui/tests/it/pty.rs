@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use pi_tui::{
-    InputEvent, Leave, Runner, RunnerEvent, RunnerOptions, ScreenMode, Text, Tui, TuiOptions,
+    InputEvent, ExitBehavior, Runner, RunnerEvent, RunnerOptions, ScreenMode, Text, Tui, TuiOptions,
 };
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use rustix::process::{Pid, Signal, kill_process};
@@ -47,7 +47,7 @@ fn program() -> ExitCode {
                 _ => {}
             }
         }
-        runner.stop(Leave::AsItWas).unwrap();
+        runner.stop(ExitBehavior::RestoreScreen).unwrap();
     });
     ExitCode::SUCCESS
 }

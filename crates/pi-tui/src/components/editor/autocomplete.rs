@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::buffer::{Buffer, Position};
+use super::buffer::{Buffer, TextPosition};
 use crate::autocomplete::prefix::in_symbol_token;
 use crate::autocomplete::{
     CompletionProvider, CompletionRequest, CompletionTrigger, Questions, Suggestions,
@@ -53,7 +53,7 @@ pub(super) struct Popup {
 #[derive(Debug)]
 struct Pending {
     asking: Asking,
-    cursor: Position,
+    cursor: TextPosition,
     line: Option<Arc<str>>,
 }
 

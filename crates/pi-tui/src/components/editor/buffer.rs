@@ -12,7 +12,7 @@ use super::paste::{Pastes, marker_id, plain_text, renumber};
 
 /// A place between two characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
+pub(crate) struct TextPosition {
     pub(crate) line: usize,
     pub(crate) offset: usize,
 }
@@ -28,7 +28,7 @@ pub(crate) enum Placement {
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     lines: Vec<Arc<str>>,
-    pub(crate) cursor: Position,
+    pub(crate) cursor: TextPosition,
     pub(crate) pastes: Pastes,
 }
 
@@ -36,7 +36,7 @@ impl Default for Buffer {
     fn default() -> Self {
         Self {
             lines: vec![Arc::from("")],
-            cursor: Position::default(),
+            cursor: TextPosition::default(),
             pastes: Pastes::default(),
         }
     }
@@ -58,13 +58,13 @@ impl Buffer {
     pub(crate) fn set_text(&mut self, text: &str, placement: Placement) {
         self.lines = plain_text(text).split('\n').map(Arc::from).collect();
         self.cursor = match placement {
-            Placement::Start => Position::default(),
+            Placement::Start => TextPosition::default(),
             Placement::End => self.end(),
         };
     }
 
-    fn end(&self) -> Position {
-        Position {
+    fn end(&self) -> TextPosition {
+        TextPosition {
             line: self.lines.len().saturating_sub(1),
             offset: self.lines.last().map_or(0, |line| line.len()),
         }
@@ -171,7 +171,7 @@ impl Buffer {
     /// Joins the cursor's line with the one before; the cursor stands between them.
     pub(crate) fn join_previous(&mut self) {
         if let Some(previous) = self.cursor.line.checked_sub(1) {
-            self.cursor = Position {
+            self.cursor = TextPosition {
                 line: previous,
                 offset: self.line_at(previous).len(),
             };
@@ -180,7 +180,7 @@ impl Buffer {
     }
 
     /// Removes the text between `start` and the cursor.
-    pub(crate) fn remove_since(&mut self, start: Position) {
+    pub(crate) fn remove_since(&mut self, start: TextPosition) {
         let after = self.after_cursor().to_owned();
         let before = self.line_at(start.line).get(..start.offset);
         let joined: Arc<str> = format!("{}{after}", before.unwrap_or_default()).into();

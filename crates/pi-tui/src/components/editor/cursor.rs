@@ -4,7 +4,7 @@
 //! characters. It is remembered while the cursor could not reach it: on shorter lines, and on markers,
 //! where the cursor stands at their start.
 
-use super::buffer::{Buffer, Position};
+use super::buffer::{Buffer, TextPosition};
 use super::layout::{Layout, VisualLine, atoms};
 
 /// The column vertical movement wants to return to.
@@ -50,7 +50,7 @@ impl StickyColumn {
             goal = next;
             offset = offset_at(buffer, &goal, wanted);
         }
-        buffer.cursor = Position {
+        buffer.cursor = TextPosition {
             line: goal.line,
             offset,
         };

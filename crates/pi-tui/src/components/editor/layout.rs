@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::buffer::{Buffer, Position};
+use super::buffer::{Buffer, TextPosition};
 use crate::text::{grapheme_width, graphemes, is_cjk, visible_width};
 
 /// A line one sees: a part of a logical line.
@@ -98,7 +98,7 @@ impl Layout {
     }
 
     /// Returns the visual line a position is on.
-    pub(crate) fn index_of(&self, position: Position) -> usize {
+    pub(crate) fn index_of(&self, position: TextPosition) -> usize {
         let Some(line) = self.lines.get(position.line) else {
             return self.total.saturating_sub(1);
         };
@@ -261,13 +261,13 @@ mod tests {
         layout.update(&buffer, 4);
         assert_eq!(layout.len(), 5);
         let kept = layout.lines.last().unwrap().parts.as_ptr();
-        buffer.cursor = Position { line: 0, offset: 0 };
+        buffer.cursor = TextPosition { line: 0, offset: 0 };
         buffer.insert("zero\n");
         layout.update(&buffer, 4);
         assert_eq!(layout.len(), 6);
         assert_eq!(layout.lines.last().unwrap().parts.as_ptr(), kept);
         assert_eq!(
-            layout.index_of(Position { line: 1, offset: 4 }),
+            layout.index_of(TextPosition { line: 1, offset: 4 }),
             2,
             "a position at a break belongs to the line after it"
         );

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::Editor;
-use super::buffer::Position;
+use super::buffer::TextPosition;
 use super::cursor::offset_at;
 use super::history::Step;
 use super::kill_ring::Direction;
@@ -28,7 +28,7 @@ impl Editor {
 
     pub(super) fn move_word(&mut self, direction: Direction) {
         self.interrupt();
-        let Position { line, offset } = self.buffer.cursor;
+        let TextPosition { line, offset } = self.buffer.cursor;
         let text = self.buffer.line();
         let markers = self.buffer.markers(line);
         match direction {
@@ -59,7 +59,7 @@ impl Editor {
 
     fn go_to_previous_line_end(&mut self) {
         if let Some(line) = self.buffer.cursor.line.checked_sub(1) {
-            self.buffer.cursor = Position {
+            self.buffer.cursor = TextPosition {
                 line,
                 offset: self.buffer.line_at(line).len(),
             };
@@ -68,7 +68,7 @@ impl Editor {
 
     fn go_to_next_line_start(&mut self) {
         if !self.buffer.is_last_line() {
-            self.buffer.cursor = Position {
+            self.buffer.cursor = TextPosition {
                 line: self.buffer.cursor.line + 1,
                 offset: 0,
             };
@@ -139,7 +139,7 @@ impl Editor {
                     let start = if line == cursor.line { from } else { 0 };
                     let text = lines.get(line)?.get(start..)?;
                     let offset = start + text.find(character)?;
-                    Some(Position { line, offset })
+                    Some(TextPosition { line, offset })
                 })
             }
             Direction::Backward => (0..=cursor.line).rev().find_map(|line| {
@@ -150,7 +150,7 @@ impl Editor {
                     text.len()
                 };
                 let offset = text.get(..end)?.rfind(character)?;
-                Some(Position { line, offset })
+                Some(TextPosition { line, offset })
             }),
         };
         if let Some(position) = found {
@@ -161,7 +161,7 @@ impl Editor {
 
     /// Puts the cursor at the start of the marker it may have landed in.
     fn leave_marker(&mut self) {
-        let Position { line, offset } = self.buffer.cursor;
+        let TextPosition { line, offset } = self.buffer.cursor;
         let markers = self.buffer.markers(line);
         if let Some(marker) = markers.iter().find(|it| it.contains(&offset)) {
             self.buffer.cursor.offset = marker.start;
@@ -173,7 +173,7 @@ impl Editor {
         let Some(row) = event
             .row
             .checked_sub(1)
-            .filter(|row| *row < self.shown_rows)
+            .filter(|row| *row < self.visible_rows)
         else {
             return;
         };
@@ -181,7 +181,7 @@ impl Editor {
         if let Some(line) = self.layout.get(self.first_row + row) {
             let column = event.column.saturating_sub(padding);
             let offset = offset_at(&self.buffer, &line, column);
-            self.buffer.cursor = Position {
+            self.buffer.cursor = TextPosition {
                 line: line.line,
                 offset,
             };

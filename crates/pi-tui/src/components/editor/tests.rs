@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::autocomplete::{
-    CombinedProvider, CommandCompletion, CompletionReply, CompletionRequest, Suggestions,
+    CombinedCompletionProvider, CommandCompletion, CompletionReply, CompletionRequest, Suggestions,
 };
 use crate::components::SelectItem;
 use crate::input::{
     InputEvent, KeyEvent, KeyId, Keybindings, Modifiers, Paste, Platform, TUI_ACTIONS,
-    UserBindings, action,
+    UserKeybindings, action,
 };
 use pretty_assertions::assert_eq;
 
@@ -24,10 +24,10 @@ struct Desk {
 
 impl Desk {
     fn new() -> Self {
-        Self::with_bindings(&UserBindings::default())
+        Self::with_bindings(&UserKeybindings::default())
     }
 
-    fn with_bindings(user: &UserBindings) -> Self {
+    fn with_bindings(user: &UserKeybindings) -> Self {
         let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
         let submitted = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&submitted);
@@ -97,7 +97,7 @@ impl Desk {
         let at = text.find('|').unwrap();
         self.editor.set_text(&text.replacen('|', "", 1));
         let (before, _) = text.split_at(at);
-        self.editor.buffer.cursor = Position {
+        self.editor.buffer.cursor = TextPosition {
             line: before.matches('\n').count(),
             offset: before.rsplit('\n').next().unwrap().len(),
         };
@@ -279,7 +279,7 @@ fn enter_submits_and_a_backslash_breaks_the_line() {
 
 #[test]
 fn a_backslash_submits_where_enter_breaks_lines() {
-    let mut user = UserBindings::default();
+    let mut user = UserKeybindings::default();
     user.bind(action::INPUT_SUBMIT, ["shift+enter"]);
     user.bind(action::INPUT_NEW_LINE, ["enter"]);
     let mut desk = Desk::with_bindings(&user);
@@ -349,7 +349,7 @@ fn history_keeps_a_hundred_prompts() {
 
 #[test]
 fn dedicated_keys_browse_from_anywhere() {
-    let mut user = UserBindings::default();
+    let mut user = UserKeybindings::default();
     user.bind(action::EDITOR_HISTORY_PREVIOUS, ["alt+p"]);
     user.bind(action::EDITOR_HISTORY_NEXT, ["alt+n"]);
     let mut desk = Desk::with_bindings(&user);
@@ -513,7 +513,7 @@ fn with_commands() -> Desk {
         CommandCompletion::new("clear", "Start over"),
         CommandCompletion::new("skill:review", "Review"),
     ];
-    let provider = CombinedProvider::new(commands, "/nonexistent".into(), None);
+    let provider = CombinedCompletionProvider::new(commands, "/nonexistent".into(), None);
     desk.editor.set_completion_provider(Arc::new(provider));
     desk
 }
@@ -548,7 +548,7 @@ fn what_is_offered_cannot_steer_the_terminal_or_hide() {
             description: Some(evil.to_owned()),
         }]
     });
-    let provider = CombinedProvider::new(vec![command], "/nonexistent".into(), None);
+    let provider = CombinedCompletionProvider::new(vec![command], "/nonexistent".into(), None);
     desk.editor.set_completion_provider(Arc::new(provider));
     for typed in ["/mo", "del x"] {
         desk.type_text(typed);
@@ -644,7 +644,7 @@ fn tab_lists_paths_and_takes_the_only_one() {
         std::fs::File::create(directory.path().join(name)).unwrap();
     }
     std::fs::create_dir(directory.path().join("bin")).unwrap();
-    let provider = CombinedProvider::new(Vec::new(), directory.path().to_owned(), None);
+    let provider = CombinedCompletionProvider::new(Vec::new(), directory.path().to_owned(), None);
     let mut desk = Desk::new();
     desk.editor.set_completion_provider(Arc::new(provider));
     desk.run("'cat a' tab");

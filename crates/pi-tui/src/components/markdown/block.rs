@@ -6,7 +6,7 @@ use super::latex::{latex_to_unicode, stacked_formula};
 use super::list::MIN_CONTENT;
 use super::mermaid::{is_mermaid, mermaid_to_text};
 use super::parse::{Block, Inline};
-use super::{MarkdownOptions, MarkdownTheme, Mermaid, table};
+use super::{MarkdownOptions, MarkdownTheme, MermaidRendering, table};
 use crate::style::Style;
 use crate::text::{visible_width, wrap_text};
 use std::cell::RefCell;
@@ -110,7 +110,7 @@ impl BlockRenderer<'_> {
 
     /// Returns the lines of a diagram, if the code is one that can be drawn and fits.
     pub(super) fn diagram(&self, language: &str, text: &str, width: usize) -> Option<Vec<String>> {
-        if self.options.mermaid == Mermaid::Off || !is_mermaid(language) {
+        if self.options.mermaid == MermaidRendering::Off || !is_mermaid(language) {
             return None;
         }
         let lines = mermaid_to_text(text)?;

@@ -40,7 +40,7 @@ pub struct SyntaxStyles {
     pub string: Style,
     /// Numbers and other constants.
     pub number: Style,
-    pub kind: Style,
+    pub type_name: Style,
     pub operator: Style,
     pub punctuation: Style,
 }
@@ -55,7 +55,7 @@ impl SyntaxStyles {
             variable: theme.style(ColorToken::SyntaxVariable),
             string: theme.style(ColorToken::SyntaxString),
             number: theme.style(ColorToken::SyntaxNumber),
-            kind: theme.style(ColorToken::SyntaxType),
+            type_name: theme.style(ColorToken::SyntaxType),
             operator: theme.style(ColorToken::SyntaxOperator),
             punctuation: theme.style(ColorToken::SyntaxPunctuation),
         }
@@ -69,7 +69,7 @@ impl SyntaxStyles {
             Class::Variable => self.variable,
             Class::String => self.string,
             Class::Number => self.number,
-            Class::Kind => self.kind,
+            Class::Kind => self.type_name,
             Class::Operator => self.operator,
             Class::Punctuation => self.punctuation,
         }

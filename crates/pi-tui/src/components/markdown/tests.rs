@@ -109,7 +109,7 @@ fn options_keep_what_was_written() {
             keep_list_markers: true,
             keep_escapes: true,
             latex: false,
-            mermaid: Mermaid::Off,
+            mermaid: MermaidRendering::Off,
         });
     let lines = markdown.render(12);
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
@@ -263,7 +263,7 @@ fn a_delta_reads_the_last_item_or_row_only() {
 #[test]
 fn diagrams_are_drawn_when_it_is_time() {
     let source = "a\n\n```mermaid\ngraph LR\n A-->B\n```\n\nb\n";
-    let box_shown = |mermaid: Mermaid, text: &str| {
+    let box_shown = |mermaid: MermaidRendering, text: &str| {
         let options = MarkdownOptions {
             mermaid,
             ..MarkdownOptions::default()
@@ -280,9 +280,9 @@ fn diagrams_are_drawn_when_it_is_time() {
     };
     let (open, _) = source.split_at(source.find("```\n\nb").unwrap());
     for (mermaid, while_open, at_last) in [
-        (Mermaid::Off, false, false),
-        (Mermaid::Final, false, true),
-        (Mermaid::Streaming, true, true),
+        (MermaidRendering::Off, false, false),
+        (MermaidRendering::Final, false, true),
+        (MermaidRendering::Streaming, true, true),
     ] {
         assert_eq!(box_shown(mermaid, open), while_open, "{mermaid:?}");
         assert_eq!(box_shown(mermaid, source), at_last, "{mermaid:?}");
@@ -308,16 +308,16 @@ fn finished_blocks_keep_their_lines() {
     markdown.append("d\n\ne");
     let after = markdown.render(20);
     assert!(
-        before[0].same(&after[0]),
+        before[0].ptr_eq(&after[0]),
         "a finished line is the same line"
     );
     assert!(
-        markdown.render(20).same(&after),
+        markdown.render(20).ptr_eq(&after),
         "nothing new is the same frame"
     );
     markdown.set_text("# a\n\nb\n\nc\nd\n\ne f");
     assert!(
-        before[0].same(&markdown.render(20)[0]),
+        before[0].ptr_eq(&markdown.render(20)[0]),
         "growing text is known"
     );
     markdown.set_text("other");

@@ -8,11 +8,11 @@ fn names(keys: &[KeyId]) -> Vec<String> {
     keys.iter().map(ToString::to_string).collect()
 }
 
-fn user(file: serde_json::Value) -> UserBindings {
+fn user(file: serde_json::Value) -> UserKeybindings {
     let serde_json::Value::Object(object) = file else {
         panic!("{file}")
     };
-    UserBindings::from_json(&object, |name| {
+    UserKeybindings::from_json(&object, |name| {
         (name == "cursorUp").then_some(action::EDITOR_CURSOR_UP)
     })
 }
@@ -38,7 +38,7 @@ fn every_default_key_is_a_key() {
 #[test]
 fn defaults_follow_the_platform() {
     let keys = |platform, action| {
-        let bindings = Keybindings::new(TUI_ACTIONS, platform, &UserBindings::default());
+        let bindings = Keybindings::new(TUI_ACTIONS, platform, &UserKeybindings::default());
         names(bindings.keys(action))
     };
     assert_eq!(keys(Platform::Linux, action::EDITOR_UNDO), ["ctrl+-"]);
@@ -118,7 +118,7 @@ fn an_old_name_counts_unless_the_new_one_is_there() {
 
 #[test]
 fn only_the_users_own_keys_conflict() {
-    let none = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default());
+    let none = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default());
     assert_eq!(none.conflicts(), []);
     let user = user(json!({
         "tui.editor.yank": "f5",
@@ -127,7 +127,7 @@ fn only_the_users_own_keys_conflict() {
         "my.extension": "f6",
     }));
     let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &user);
-    let expected = Conflict {
+    let expected = KeyConflict {
         key: "f5".parse().unwrap(),
         actions: vec![action::EDITOR_YANK, action::EDITOR_UNDO],
     };

@@ -73,7 +73,7 @@ impl ImageSpan {
     }
 
     /// Returns the line with the Kitty image shown from data sent before, which is a few bytes.
-    pub fn place_again(line: &str) -> Option<String> {
+    pub fn place_uploaded(line: &str) -> Option<String> {
         let (before, controls, _) = kitty_parts(line)?;
         let kept = controls
             .split(',')

@@ -114,7 +114,7 @@ fn a_part_of_an_image_is_cut_from_its_pixels() {
     assert_eq!(ImageSpan::crop(&line, 0, 9), Some(line.clone()));
     assert_eq!(ImageSpan::crop(&line, 4, 1), None);
     assert_eq!(
-        ImageSpan::place_again(&cropped).as_deref(),
+        ImageSpan::place_uploaded(&cropped).as_deref(),
         Some("\x1b_Ga=p,q=2,C=1,c=4,i=9,y=25,h=50,r=2;\x1b\\")
     );
 }

@@ -1,7 +1,7 @@
 //! A code block at the margin whose end has not come yet, taken line by line.
 
 use super::{Page, Stream};
-use crate::components::markdown::Mermaid;
+use crate::components::markdown::MermaidRendering;
 use crate::components::markdown::code::CodeHighlighter;
 use crate::components::markdown::mermaid::{LONGEST_SOURCE, is_mermaid};
 use crate::components::markdown::parse::{Block, Placed};
@@ -34,7 +34,7 @@ impl OpenCode {
         };
         let (first, body) = source.split_once('\n')?;
         // A diagram that shows while it grows is read as a whole each time, as long as it is short.
-        let streaming = page.renderer.options.mermaid == Mermaid::Streaming;
+        let streaming = page.renderer.options.mermaid == MermaidRendering::Streaming;
         if streaming && is_mermaid(language) && body.len() <= LONGEST_SOURCE {
             return None;
         }
@@ -134,7 +134,7 @@ impl Stream {
         );
         let info = text.get(self.rest..).and_then(|code| code.find('\n'));
         self.rest += info.map_or(0, |end| end + 1);
-        if page.renderer.options.mermaid != Mermaid::Off && is_mermaid(language) {
+        if page.renderer.options.mermaid != MermaidRendering::Off && is_mermaid(language) {
             code.diagram = Some((self.rest, start));
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct Node {
     pub(super) corners: Corners,
 }
 
-pub(super) struct Edge {
+pub(super) struct FlowEdge {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) label: String,
@@ -28,7 +28,7 @@ pub(super) struct Edge {
 #[derive(Default)]
 pub(super) struct Chart {
     pub(super) nodes: Vec<Node>,
-    pub(super) edges: Vec<Edge>,
+    pub(super) edges: Vec<FlowEdge>,
 }
 
 /// Statements that do not change what is drawn here.
@@ -84,7 +84,7 @@ impl Chart {
                 .iter()
                 .flat_map(|from| to.iter().map(|to| (*from, *to)))
             {
-                self.edges.push(Edge {
+                self.edges.push(FlowEdge {
                     from,
                     to,
                     label: link.label.clone(),
