@@ -1,7 +1,7 @@
-//! The components: what can be put on the screen.
+//! The components that can be shown on the screen.
 //!
-//! Each turns a width into lines and, where it makes sense, keys into events for its owner. Composing
-//! them into frames is the renderer's; what keys mean is the keybindings'.
+//! Each renders lines for a width and, where applicable, turns keys into events for its owner. The
+//! renderer composes them into frames; the keybindings define the meaning of keys.
 
 mod background;
 mod boxed;

@@ -1,8 +1,8 @@
-//! A terminal UI library: keys, text measured in columns, a line renderer, components.
+//! Terminal UI library: key decoding, text measured in columns, a line renderer and components.
 //!
-//! It draws into the normal screen and its scrollback, or full-screen; it knows no model and no
-//! agent. Text functions, the key decoder and themes take data and return data; terminal I/O sits
-//! at the rim.
+//! It draws into the main screen and its scrollback, or full-screen, and knows nothing about models
+//! or agents. Text functions, the key decoder and themes perform no I/O; that is confined to
+//! [`ProcessTerminal`] and [`Runner`].
 //!
 //! ```
 //! use pi_tui::{visible_width, wrap_text};

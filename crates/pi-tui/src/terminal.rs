@@ -1,6 +1,6 @@
-//! The terminal at the rim: what it can do, the bytes it understands, and the process's own.
+//! The terminal: capabilities, escape sequences and process I/O.
 //!
-//! Everything but `process`, `raw_mode` and `restore` takes data and returns data.
+//! Everything except `process`, `raw_mode` and `restore` takes data and returns data.
 
 mod capabilities;
 mod clipboard;
@@ -33,7 +33,7 @@ pub use replies::{KeyboardNegotiation, PendingReplies};
 pub use restore::TerminalModes;
 pub use title::title_sequence;
 
-/// The size of a screen in cells.
+/// Screen size in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
     pub columns: usize,
@@ -50,7 +50,7 @@ impl Default for Size {
 }
 
 impl Size {
-    /// Returns the size with at least one cell each way: some terminals report nothing.
+    /// Returns the size with at least one cell in each dimension, since some terminals report zero.
     #[must_use]
     pub fn at_least_one_cell(self) -> Self {
         Self {

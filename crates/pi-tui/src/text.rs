@@ -1,6 +1,6 @@
-//! Text as a terminal sees it: columns, graphemes and escape sequences.
+//! Text as a terminal displays it: columns, graphemes and escape sequences.
 //!
-//! Everything here takes `&str` and returns data; nothing knows a screen.
+//! Everything here takes `&str` and returns data, independent of a screen.
 
 mod ansi;
 mod cjk;
@@ -21,4 +21,4 @@ pub use width::{Graphemes, TAB_WIDTH, grapheme_width, graphemes, visible_width};
 pub use wrap::wrap_text;
 
 #[cfg(test)]
-mod bombs;
+mod linearity;

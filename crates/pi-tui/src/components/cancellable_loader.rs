@@ -1,4 +1,4 @@
-//! A loader that Escape cancels.
+//! A loader that can be canceled with Escape.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,28 +9,25 @@ use crate::component::{Component, InputContext, InputOutcome};
 use crate::input::{InputEvent, action};
 use crate::line::Lines;
 
-/// Tells work in progress, from any thread, that nobody waits for it any more.
+/// A flag that signals cancellation to work on any thread.
 #[derive(Clone, Debug, Default)]
 pub struct CancellationFlag(Arc<AtomicBool>);
 
 impl CancellationFlag {
-    /// Returns one that is not canceled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Cancels the work.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Returns whether the work was canceled.
     pub fn is_canceled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// A [`Loader`] with a way out.
+/// A [`Loader`] that the user can cancel.
 #[derive(Debug)]
 pub struct CancellableLoader {
     loader: Loader,
@@ -39,7 +36,6 @@ pub struct CancellableLoader {
 }
 
 impl CancellableLoader {
-    /// Returns a loader whose work is not canceled.
     pub fn new(theme: LoaderTheme, message: impl Into<String>) -> Self {
         Self {
             loader: Loader::new(theme, message),
@@ -53,12 +49,12 @@ impl CancellableLoader {
         self.canceled.set(move |()| handle());
     }
 
-    /// Returns the flag that the work shall watch.
+    /// Returns the flag that the work should poll.
     pub fn cancellation(&self) -> CancellationFlag {
         self.cancellation.clone()
     }
 
-    /// Returns the loader inside, for its message and its animation.
+    /// Returns the inner loader, to change its message or animation.
     pub fn loader_mut(&mut self) -> &mut Loader {
         &mut self.loader
     }

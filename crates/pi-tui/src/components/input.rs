@@ -1,6 +1,6 @@
-//! A single line to type into, scrolled sideways around the cursor.
+//! A single-line text field that scrolls horizontally around the cursor.
 
-use super::background::{cut, fit};
+use super::background::{clip, fit};
 use super::editor::kill_ring::{Direction, Kill, KillRing};
 use super::editor::paste::plain_text;
 use super::editor::undo::{LastAction, UndoStack};
@@ -12,12 +12,11 @@ use crate::line::Lines;
 use crate::style::Painter;
 use crate::text::{WideCharPolicy, grapheme_width, graphemes, pad_to_width, slice_columns, visible_width};
 
-/// What an [`Input`] looks like.
 #[derive(Clone, Debug)]
 pub struct InputOptions {
-    /// Stands before the text.
+    /// Shown before the text.
     pub prompt: String,
-    /// Shown while there is no text.
+    /// Shown while the field is empty.
     pub placeholder: String,
     pub placeholder_style: Painter,
 }
@@ -32,16 +31,14 @@ impl Default for InputOptions {
     }
 }
 
-/// What happened in an [`Input`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputFieldEvent {
-    /// The text was sent; it stays in the field.
+    /// The text was submitted; it stays in the field.
     Submitted(String),
-    /// The user wants to leave.
     Canceled,
 }
 
-/// A text field of one line, with the editor's word, kill and undo keys.
+/// A single-line text field with the editor's word, kill and undo keys.
 #[derive(Debug, Default)]
 pub struct Input {
     options: InputOptions,
@@ -56,7 +53,6 @@ pub struct Input {
 }
 
 impl Input {
-    /// Returns an empty field.
     pub fn new(options: InputOptions) -> Self {
         Self {
             options,
@@ -64,17 +60,16 @@ impl Input {
         }
     }
 
-    /// Calls `handle` with everything that happens.
+    /// Calls `handle` for every event.
     pub fn on_event(&mut self, handle: impl FnMut(InputFieldEvent) + Send + 'static) {
         self.handler.set(handle);
     }
 
-    /// Returns the text.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// Replaces the text; the cursor stays where it is, or at the end.
+    /// Replaces the text. The cursor keeps its position, or moves to the end.
     pub fn set_value(&mut self, value: &str) {
         self.value = one_line(value);
         self.cursor = self.value.floor_char_boundary(self.cursor);
@@ -140,7 +135,7 @@ impl Input {
 
     fn before(&self) -> usize {
         let (before, _) = self.split();
-        let last = graphemes_back(before);
+        let last = last_grapheme_len(before);
         self.cursor - last
     }
 
@@ -217,7 +212,7 @@ impl Input {
         InputOutcome::Consumed
     }
 
-    /// Returns the first column to show in `width` columns, and how many of them hold text.
+    /// Returns the first column to show in `width` columns, and how many of them contain text.
     fn scroll(&self, width: usize) -> (usize, usize) {
         let total = visible_width(&self.value);
         if total < width {
@@ -246,7 +241,7 @@ impl Input {
         let mut rest = graphemes(after);
         let at = rest.next().unwrap_or(" ");
         let left = room.saturating_sub(column - first + grapheme_width(at));
-        let behind = cut(after.get(at.len()..).unwrap_or_default(), left);
+        let behind = clip(after.get(at.len()..).unwrap_or_default(), left);
         self.with_cursor(&before, at, &behind)
     }
 
@@ -257,7 +252,7 @@ impl Input {
 }
 
 /// Returns the length of the last grapheme of `text`.
-fn graphemes_back(text: &str) -> usize {
+fn last_grapheme_len(text: &str) -> usize {
     use unicode_segmentation::UnicodeSegmentation;
     text.graphemes(true).next_back().map_or(0, str::len)
 }
@@ -274,10 +269,10 @@ impl Component for Input {
         let prompt = self.options.prompt.clone();
         let room = width.saturating_sub(visible_width(&prompt));
         if room == 0 {
-            return Lines::from(vec![fit(cut(&prompt, width).into_owned(), width)]);
+            return Lines::from(vec![fit(clip(&prompt, width).into_owned(), width)]);
         }
         let text = if self.value.is_empty() && !self.options.placeholder.is_empty() {
-            let shown = cut(&self.options.placeholder, room);
+            let shown = clip(&self.options.placeholder, room);
             let at = graphemes(&shown).next().unwrap_or(" ");
             let style = &self.options.placeholder_style;
             let rest = style.paint(shown.get(at.len()..).unwrap_or_default());

@@ -1,7 +1,7 @@
-//! A window onto a component that is taller than its room.
+//! A viewport onto a component that is taller than the available space.
 //!
-//! It owns the position, following the end, and the scrollbar. The renderer gives it a height and
-//! passes the wheel; without a height it shows everything.
+//! It owns the scroll position, follow mode and the scrollbar. The renderer sets its height and
+//! forwards wheel events; without a height it shows everything.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use crate::text::pad_to_width;
 
 const HIDE_DELAY: Duration = Duration::from_secs(1);
 
-/// Whether new content moves the window.
+/// Whether new content scrolls the viewport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FollowMode {
     #[default]
     Off,
-    /// At the end the window moves along, until the user scrolls up.
+    /// Stays at the end as content is added, until the user scrolls up.
     End,
 }
 
@@ -28,20 +28,17 @@ pub enum FollowMode {
 pub enum ScrollbarVisibility {
     #[default]
     Hidden,
-    /// For a second after scrolling, over the content.
+    /// For a second after scrolling, drawn over the content.
     Auto,
-    /// Always, in a column of its own.
+    /// Always, in a separate column.
     Always,
 }
 
-/// What a [`ScrollView`] is like.
 #[derive(Clone, Debug)]
 pub struct ScrollViewOptions {
-    /// Whether it follows the end.
     pub follow: FollowMode,
-    /// When the scrollbar is shown.
     pub scrollbar: ScrollbarVisibility,
-    /// Whether scrolling past an end goes on in the view around this one.
+    /// Whether scrolling past an end scrolls the enclosing view.
     pub chain: bool,
     pub track: Painter,
     pub thumb: Painter,
@@ -71,7 +68,7 @@ pub struct ScrollView {
 }
 
 impl ScrollView {
-    /// Returns a window at the start of `child`, or at its end if it follows that.
+    /// Returns a viewport at the start of `child`, or at its end if it follows the end.
     pub fn new(child: impl Component, options: ScrollViewOptions) -> Self {
         Self {
             child: Box::new(child),
@@ -84,18 +81,17 @@ impl ScrollView {
         }
     }
 
-    /// Returns the component inside.
     pub fn child_mut(&mut self) -> &mut dyn Component {
         self.child.as_mut()
     }
 
-    /// Sets the rows of the window.
+    /// Sets the rows of the viewport.
     pub fn set_height(&mut self, height: Option<usize>) {
         self.height = height;
         self.settle();
     }
 
-    /// Returns the first row shown.
+    /// Returns the first visible row.
     pub fn top(&self) -> usize {
         self.top
     }
@@ -105,12 +101,12 @@ impl ScrollView {
         self.content_height
     }
 
-    /// Returns whether the window moves along with the end.
+    /// Whether the viewport is following the end.
     pub fn is_following(&self) -> bool {
         self.following
     }
 
-    /// Moves the window so that `row` is its first, as far as there is content.
+    /// Makes `row` the first visible row, as far as there is content.
     pub fn scroll_to(&mut self, row: usize, now: Instant) {
         let top = row.min(self.last_top());
         if top != self.top {
@@ -120,19 +116,17 @@ impl ScrollView {
         self.following = self.options.follow == FollowMode::End && top == self.last_top();
     }
 
-    /// Moves the window by `lines`, down if positive, and returns what was left over at an end.
+    /// Scrolls by `lines`, down if positive. Returns the remaining lines when an end is reached.
     pub fn scroll_by(&mut self, lines: isize, now: Instant) -> isize {
         let before = self.top;
         self.scroll_to(before.saturating_add_signed(lines), now);
         lines - (self.top.cast_signed() - before.cast_signed())
     }
 
-    /// Shows the start.
     pub fn scroll_to_start(&mut self, now: Instant) {
         self.scroll_to(0, now);
     }
 
-    /// Shows the end.
     pub fn scroll_to_end(&mut self, now: Instant) {
         self.scroll_to(usize::MAX, now);
     }
@@ -143,7 +137,7 @@ impl ScrollView {
             .filter(|_| self.options.scrollbar == ScrollbarVisibility::Auto)
     }
 
-    /// Hides a transient scrollbar that is over by `now`; returns whether a frame is due.
+    /// Hides a transient scrollbar that has expired by `now`. Returns whether a frame is due.
     pub fn tick(&mut self, now: Instant) -> bool {
         let over = self.bar_until.is_some_and(|until| until <= now);
         if over {
@@ -165,7 +159,7 @@ impl ScrollView {
         }
     }
 
-    /// Returns which rows of the window the thumb covers.
+    /// Returns which rows of the viewport the thumb covers.
     fn thumb(&self, height: usize) -> std::ops::Range<usize> {
         let content = self.content_height.max(1);
         let size = (height * height).div_ceil(content).clamp(1, height.max(1));
@@ -187,7 +181,7 @@ impl ScrollView {
                     self.options.track.paint("│")
                 };
                 let line = pad_to_width(&fit(line.to_owned(), inside), inside);
-                // The line's own style must not reach the bar.
+                // The line's style must not extend into the scrollbar.
                 fit(format!("{line}\x1b[0m{bar}"), width)
             })
             .collect()
@@ -269,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_moves_within_the_content() {
+    fn viewport_stays_within_the_content() {
         let now = Instant::now();
         let mut view = view(5, ScrollViewOptions::default());
         assert_eq!(view.render(1).as_ref(), ["0", "1", "2"]);
@@ -282,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_followed_until_the_user_scrolls_up() {
+    fn end_is_followed_until_the_user_scrolls_up() {
         let now = Instant::now();
         let options = ScrollViewOptions {
             follow: FollowMode::End,
@@ -297,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transient_scrollbar_goes_after_a_second() {
+    fn transient_scrollbar_disappears_after_a_second() {
         let now = Instant::now();
         let options = ScrollViewOptions {
             scrollbar: ScrollbarVisibility::Auto,
@@ -317,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_without_rows_shows_nothing() {
+    fn viewport_without_rows_shows_nothing() {
         let options = ScrollViewOptions {
             scrollbar: ScrollbarVisibility::Always,
             ..ScrollViewOptions::default()

@@ -1,4 +1,4 @@
-//! Snapshots of components at several widths, and what holds for all of them.
+//! Snapshots of components at several widths, and properties that hold for all of them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -37,8 +37,8 @@ fn press(component: &mut dyn Component, keys: &[&str]) {
     }
 }
 
-/// Returns the lines at each width, with the right edge shown.
-fn shown(component: &mut dyn Component, widths: &[usize]) -> String {
+/// Returns the lines at each width, with the right edge marked.
+fn snapshot(component: &mut dyn Component, widths: &[usize]) -> String {
     let mut out = Vec::new();
     for width in widths {
         out.push(format!("{width}:"));
@@ -71,7 +71,7 @@ fn items() -> Vec<SelectItem> {
 #[test]
 fn text_wraps_within_its_padding() {
     let mut text = Text::new("Hello wide 漢字 world\nsecond");
-    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @r"
+    insta::assert_snapshot!(snapshot(&mut text, &[24, 12, 3]), @r"
     24:
                             ⏐
      Hello wide 漢字 world  ⏐
@@ -114,7 +114,7 @@ fn text_wraps_within_its_padding() {
 #[test]
 fn truncated_text_is_one_line() {
     let mut text = TruncatedText::new("Hello wide world\nsecond").padding(1, 0);
-    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @r"
+    insta::assert_snapshot!(snapshot(&mut text, &[24, 12, 3]), @r"
     24:
      Hello wide world       ⏐
     12:
@@ -125,12 +125,12 @@ fn truncated_text_is_one_line() {
 }
 
 #[test]
-fn a_box_frames_its_children() {
+fn padded_box_pads_its_children() {
     let mut boxed = PaddedBox::new().background(Style::plain().bg(Color::Indexed(4)));
     boxed.children().push(Text::new("one two").padding(0, 0));
     boxed.children().push(Spacer::new(1));
     boxed.children().push(Text::new("three").padding(0, 0));
-    insta::assert_snapshot!(shown(&mut boxed, &[14, 7]), @r"
+    insta::assert_snapshot!(snapshot(&mut boxed, &[14, 7]), @r"
     14:
                   ⏐
      one two      ⏐
@@ -153,7 +153,7 @@ fn a_box_frames_its_children() {
 fn a_select_list_scrolls_around_its_selection() {
     let mut list = SelectList::new(items(), 3, SelectTheme::default());
     press(&mut list, &["up"]);
-    insta::assert_snapshot!(shown(&mut list, &[70, 30, 8]), @r"
+    insta::assert_snapshot!(snapshot(&mut list, &[70, 30, 8]), @r"
     70:
       resume                          What resume does, in many words⏐
       quit                            What quit does, in many words⏐
@@ -181,7 +181,7 @@ fn a_select_list_scrolls_around_its_selection() {
 }
 
 #[test]
-fn a_select_list_reports_what_happens() {
+fn select_list_emits_events() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let mut list = SelectList::new(items(), 3, SelectTheme::default());
     let events = Arc::clone(&log);
@@ -242,7 +242,7 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
 fn settings_cycle_and_open_submenus() {
     let log = Arc::default();
     let mut list = settings(&log, SettingsSearch::Off);
-    insta::assert_snapshot!(shown(&mut list, &[50, 16]), @r"
+    insta::assert_snapshot!(snapshot(&mut list, &[50, 16]), @r"
     50:
     → Wrap lines  on⏐
       Theme       dark⏐
@@ -288,7 +288,7 @@ fn settings_can_be_searched() {
     let log = Arc::default();
     let mut list = settings(&log, SettingsSearch::On);
     press(&mut list, &["'the"]);
-    insta::assert_snapshot!(shown(&mut list, &[60]), @r"
+    insta::assert_snapshot!(snapshot(&mut list, &[60]), @r"
     60:
     > the                                                       ⏐
     ⏐
@@ -304,7 +304,7 @@ fn settings_can_be_searched() {
 fn an_input_scrolls_around_its_cursor() {
     let mut input = Input::new(InputOptions::default());
     press(&mut input, &["'the quick brown fox 漢字"]);
-    insta::assert_snapshot!(shown(&mut input, &[30, 12, 3, 1]), @r"
+    insta::assert_snapshot!(snapshot(&mut input, &[30, 12, 3, 1]), @r"
     30:
     > the quick brown fox 漢字    ⏐
     12:
@@ -315,14 +315,14 @@ fn an_input_scrolls_around_its_cursor() {
     >⏐
     ");
     press(&mut input, &["home"]);
-    insta::assert_snapshot!(shown(&mut input, &[12]), @r"
+    insta::assert_snapshot!(snapshot(&mut input, &[12]), @r"
     12:
     > the quick ⏐
     ");
 }
 
 #[test]
-fn an_input_edits_like_the_editor() {
+fn input_supports_editor_keys() {
     let cases: &[(&[&str], &str)] = &[
         (&["'ab", "left", "backspace"], "b"),
         (&["'one two", "ctrl+w"], "one "),
@@ -354,7 +354,7 @@ fn an_input_edits_like_the_editor() {
 }
 
 #[test]
-fn an_image_without_a_protocol_is_text() {
+fn image_without_a_protocol_is_text() {
     let source = EncodedImage {
         base64: "".into(),
         mime_type: "image/png".to_owned(),
@@ -365,7 +365,7 @@ fn an_image_without_a_protocol_is_text() {
         file_name: Some("cat.png".to_owned()),
     };
     let mut image = Image::new(source, None);
-    insta::assert_snapshot!(shown(&mut image, &[60, 10]), @r"
+    insta::assert_snapshot!(snapshot(&mut image, &[60, 10]), @r"
     60:
     [Image: cat.png [image/png] 640x480]⏐
     10:
@@ -389,7 +389,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn no_line_is_wider_than_the_width(
+    fn no_line_exceeds_the_width(
         text in "([a-z漢👨\u{301}\u{200d}🇩🇪\t -]|\\PC){0,200}",
         width in 1_usize..300,
         keys in prop::collection::vec(0_usize..8, 0..12),
@@ -438,7 +438,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_laid_out() {
+fn ten_megabyte_line_is_laid_out() {
     let text = "a word and another ".repeat(530_000);
     let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
     editor.set_text(&text);

@@ -1,4 +1,4 @@
-//! One line laid over another.
+//! Draws one line over another.
 
 use super::layout::CellRect;
 use crate::line::Line;
@@ -8,8 +8,8 @@ use crate::text::{WideCharPolicy, split_around, slice_columns};
 
 /// Returns `base` with `line` over the columns of `bounds`.
 ///
-/// An image cannot be covered cell by cell; its line stays as it is.
-pub(crate) fn lay_over(base: &Line, line: &Line, bounds: CellRect, columns: usize) -> Line {
+/// An image cannot be covered cell by cell, so its line is returned unchanged.
+pub(crate) fn compose_line(base: &Line, line: &Line, bounds: CellRect, columns: usize) -> Line {
     if ImageSpan::find(base).is_some() {
         return base.clone();
     }

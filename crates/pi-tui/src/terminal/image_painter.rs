@@ -1,10 +1,10 @@
-//! The picture component's way to the terminal's image protocol.
+//! Paints the image component with the terminal's image protocol.
 
 use super::{CellSize, ImageCells, ImageProtocol, image_dimensions, image_lines, next_image_id};
 use crate::components::{ImageCellLimits, ImagePainter, EncodedImage, PaintedImage};
 use crate::line::Line;
 
-/// Paints pictures with a protocol; each painting has an id of its own.
+/// Paints images with a protocol. Each painted image gets its own ID.
 #[derive(Debug)]
 pub struct ProtocolImagePainter {
     protocol: ImageProtocol,
@@ -12,7 +12,6 @@ pub struct ProtocolImagePainter {
 }
 
 impl ProtocolImagePainter {
-    /// Returns a painter for a terminal with cells of this size.
     pub fn new(protocol: ImageProtocol, cell: CellSize) -> Self {
         Self { protocol, cell }
     }
@@ -20,7 +19,7 @@ impl ProtocolImagePainter {
 
 impl ImagePainter for ProtocolImagePainter {
     fn paint(&self, source: &EncodedImage, limits: ImageCellLimits) -> Option<PaintedImage> {
-        // Kitty takes PNG only; other types have to be converted before.
+        // Kitty only accepts PNG; other types must be converted first.
         if self.protocol == ImageProtocol::Kitty && source.mime_type != "image/png" {
             return None;
         }
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kitty_gets_png_only_and_every_painting_its_id() {
+    fn kitty_accepts_only_png_and_every_image_gets_an_id() {
         let source = |mime_type: &str| EncodedImage {
             base64: "AAAA".into(),
             mime_type: mime_type.to_owned(),

@@ -1,32 +1,31 @@
-//! Parts of a styled line by column: for horizontal scrolling, selection and overlays.
+//! Slices of a styled line by column, for horizontal scrolling, selection and overlays.
 
 use std::ops::Range;
 
 use super::ansi::{AnsiToken, AnsiTokens, StyleState, hyperlink_target};
 use super::width::{grapheme_width, graphemes, visible_width};
 
-/// What happens to a wide character that crosses the right edge of a slice.
+/// How to treat a wide character that crosses the right edge of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WideCharPolicy {
-    /// It is kept, and the slice is one column wider than asked.
+    /// Keep it; the slice is one column wider than requested.
     Keep,
-    /// It is left out, and the slice is one column narrower than asked.
+    /// Drop it; the slice is one column narrower than requested.
     Drop,
 }
 
-/// A part of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineSlice {
-    /// The text with the style active at its start opened again. The style at its end stays open.
+    /// The text, starting with the style active at that column. The style at its end stays open.
     pub text: String,
-    /// The columns it takes.
+    /// Width in columns.
     pub width: usize,
 }
 
 /// Returns the columns `columns` of `line`, styled as they are in the line.
 ///
-/// A wide character that the left edge cuts in two is replaced by spaces, so that what follows keeps
-/// its column.
+/// A wide character that the left edge cuts in half is replaced by spaces, so that the following
+/// text keeps its column.
 pub fn slice_columns(line: &str, columns: Range<usize>, edge: WideCharPolicy) -> LineSlice {
     let mut slice = LineSlice::default();
     if columns.is_empty() {
@@ -72,7 +71,7 @@ pub fn slice_columns(line: &str, columns: Range<usize>, edge: WideCharPolicy) ->
     slice
 }
 
-/// Returns what stays left and right of something laid over `covered`, up to column `end`.
+/// Returns the parts left and right of the `covered` columns, up to column `end`.
 pub fn split_around(line: &str, covered: Range<usize>, end: usize) -> (LineSlice, LineSlice) {
     let before = slice_columns(line, 0..covered.start, WideCharPolicy::Drop);
     let after = slice_columns(line, covered.end..end, WideCharPolicy::Drop);
@@ -97,7 +96,7 @@ pub fn cell_range_at(line: &str, column: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Returns the address of the hyperlink at `column`.
+/// Returns the URL of the hyperlink at `column`.
 pub fn link_at(line: &str, column: usize) -> Option<&str> {
     let mut address = None;
     let mut end = 0;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::buffer::{Buffer, TextPosition};
 use crate::autocomplete::prefix::in_symbol_token;
 use crate::autocomplete::{
-    CompletionProvider, CompletionRequest, CompletionTrigger, Questions, Suggestions,
+    CompletionProvider, CompletionRequest, CompletionTrigger, CompletionRequests, Suggestions,
 };
 use crate::components::select_list::{SelectItem, SelectLayout, SelectList, SelectTheme};
 use crate::text::{is_cjk, sanitize};
@@ -69,7 +69,7 @@ pub(super) enum Settled {
 pub(super) struct Autocomplete {
     pub(super) provider: Option<Arc<dyn CompletionProvider>>,
     pub(super) popup: Option<Popup>,
-    pub(super) questions: Questions,
+    pub(super) requests: CompletionRequests,
     pub(super) max_visible: usize,
     theme: SelectTheme,
     triggers: Vec<char>,
@@ -82,7 +82,7 @@ impl Autocomplete {
         Self {
             provider: None,
             popup: None,
-            questions: Questions::default(),
+            requests: CompletionRequests::default(),
             max_visible,
             theme,
             triggers: DEFAULT_TRIGGERS.to_vec(),
@@ -111,7 +111,7 @@ impl Autocomplete {
     fn withdraw(&mut self) {
         self.pending = None;
         self.due = None;
-        self.questions.withdraw();
+        self.requests.cancel();
     }
 
     pub(super) fn next_tick(&self) -> Option<Instant> {
@@ -179,13 +179,13 @@ impl Autocomplete {
 
     fn start(&mut self, buffer: &Buffer) {
         if let (Some(provider), Some(pending)) = (&self.provider, &self.pending) {
-            provider.suggest(request(buffer, pending.asking), self.questions.ask());
+            provider.suggest(request(buffer, pending.asking), self.requests.start());
         }
     }
 
     /// Takes an answer, if there is one that still fits the text.
     pub(super) fn settle(&mut self, buffer: &Buffer) -> Settled {
-        let Some(answer) = self.questions.answer() else {
+        let Some(answer) = self.requests.reply() else {
             return Settled::Nothing;
         };
         let Some(pending) = self.pending.take() else {

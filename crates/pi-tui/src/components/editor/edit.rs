@@ -247,7 +247,7 @@ impl Editor {
     }
 
     /// Inserts the selected completion and closes the popup.
-    pub(super) fn take_completion(&mut self) {
+    pub(super) fn accept_completion(&mut self) {
         let Some(popup) = self.autocomplete.popup.take() else {
             return;
         };

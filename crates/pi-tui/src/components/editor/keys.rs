@@ -163,13 +163,13 @@ impl Editor {
             return true;
         }
         if means(action::INPUT_TAB) {
-            self.take_completion();
+            self.accept_completion();
             return true;
         }
         if means(action::SELECT_CONFIRM) {
             let popup = self.autocomplete.popup.as_ref();
             let command = popup.is_some_and(|popup| popup.prefix.starts_with('/'));
-            self.take_completion();
+            self.accept_completion();
             // Enter on a command runs it: the key goes on to mean submit.
             return !command;
         }

@@ -589,7 +589,7 @@ fn a_popup_follows_the_text_and_escape_closes_it() {
     assert!(!desk.editor.is_completing(), "not on other lines");
 }
 
-/// Keeps questions until the test answers them.
+/// Keeps requests until the test answers them.
 #[derive(Default)]
 struct Slow {
     open: Mutex<Vec<(CompletionRequest, CompletionReply)>>,

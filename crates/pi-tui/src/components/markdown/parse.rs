@@ -414,8 +414,8 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         };
         for (index, line) in written.split_inclusive('\n').enumerate() {
             let spaces = line.len() - line.trim_start_matches(' ').len();
-            let cut = if index == 0 { 0 } else { spaces.min(margin) };
-            text.push_str(line.get(cut..).unwrap_or_default());
+            let clip = if index == 0 { 0 } else { spaces.min(margin) };
+            text.push_str(line.get(clip..).unwrap_or_default());
         }
     }
 }

@@ -1,35 +1,35 @@
-//! Texts made to be expensive: every function stays linear on them.
+//! Pathological texts: every function must stay linear on them.
 //!
-//! Work is counted, not timed: the bytes that were walked over, however often.
+//! Work is counted rather than timed: the number of bytes visited, including repeated visits.
 
 use std::cell::Cell;
 
 use super::*;
 
 const LONG: usize = 10 * 1024 * 1024;
-/// Small enough that even quadratic work ends, and is told.
+/// Small enough that even quadratic work finishes and is reported.
 const SHORT: usize = 32 * 1024;
-/// How often a byte may be walked over by one function.
+/// How often one function may visit each byte.
 const PASSES: usize = 8;
 
 thread_local! {
-    static WALKED: Cell<usize> = const { Cell::new(0) };
+    static VISITED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Notes that so many bytes were walked over.
+/// Records that this many bytes were visited.
 pub(super) fn count(bytes: usize) {
-    WALKED.set(WALKED.get() + bytes);
+    VISITED.set(VISITED.get() + bytes);
 }
 
-/// Asserts that `work` walks over a text a few times at most.
+/// Asserts that `work` visits each byte at most a few times.
 fn assert_linear(name: &str, text: &str, work: impl FnOnce()) {
-    WALKED.set(0);
+    VISITED.set(0);
     work();
-    let walked = WALKED.get();
+    let visited = VISITED.get();
     let limit = PASSES * text.len() + 1000;
     assert!(
-        walked <= limit,
-        "{name}: {walked} bytes walked over, {limit} allowed"
+        visited <= limit,
+        "{name}: {visited} bytes visited, {limit} allowed"
     );
 }
 
@@ -55,8 +55,8 @@ fn exercise(name: &str, text: &str) {
     }
 }
 
-/// Exercises `part`, repeated to a length and between a start and an end.
-fn bomb(name: &str, [start, part, end]: [&str; 3], length: usize) {
+/// Runs `exercise` on `part` repeated up to `length`, between a start and an end.
+fn exercise_repeated(name: &str, [start, part, end]: [&str; 3], length: usize) {
     for length in [SHORT.min(length), length] {
         let text = format!("{start}{}{end}", part.repeat(length / part.len()));
         exercise(name, &text);
@@ -64,33 +64,33 @@ fn bomb(name: &str, [start, part, end]: [&str; 3], length: usize) {
 }
 
 #[test]
-fn a_million_combining_marks() {
+fn many_combining_marks() {
     let text = format!("e{}x", "\u{301}".repeat(1_000_000));
     assert_eq!(visible_width(&text), 2);
-    bomb("combining marks", ["e", "\u{301}", "x"], 2_000_000);
+    exercise_repeated("combining marks", ["e", "\u{301}", "x"], 2_000_000);
 }
 
 #[test]
-fn a_line_of_ten_megabytes() {
-    bomb("one word", ["", "x", ""], LONG);
+fn ten_megabyte_line() {
+    exercise_repeated("one word", ["", "x", ""], LONG);
 }
 
 #[test]
 fn unterminated_sequences() {
-    bomb("an OSC", ["a\x1b]0;", "x", ""], LONG);
-    bomb("a CSI", ["a\x1b[", "1;", ""], LONG);
-    bomb("many ESC", ["", "\x1b", ""], LONG / 8);
-    bomb("many OSC", ["", "\x1b]8;;x", ""], LONG / 4);
+    exercise_repeated("an OSC", ["a\x1b]0;", "x", ""], LONG);
+    exercise_repeated("a CSI", ["a\x1b[", "1;", ""], LONG);
+    exercise_repeated("many ESC", ["", "\x1b", ""], LONG / 8);
+    exercise_repeated("many OSC", ["", "\x1b]8;;x", ""], LONG / 4);
 }
 
 #[test]
 fn joined_emoji_and_flags() {
-    bomb("joined emoji", ["", "👩\u{200d}", ""], 1_400_000);
-    bomb("half flags", ["", "🇩", ""], 800_000);
+    exercise_repeated("joined emoji", ["", "👩\u{200d}", ""], 1_400_000);
+    exercise_repeated("half flags", ["", "🇩", ""], 800_000);
 }
 
 #[test]
 fn styles_without_end() {
-    bomb("styles", ["", "\x1b[1;31mx\x1b[4m ", ""], 1_300_000);
-    bomb("spaces", ["", " ", ""], LONG / 8);
+    exercise_repeated("styles", ["", "\x1b[1;31mx\x1b[4m ", ""], 1_300_000);
+    exercise_repeated("spaces", ["", " ", ""], LONG / 8);
 }
