@@ -1,17 +1,17 @@
-//! Overlays at every edge: the digits 1 to 9 show and hide one each, Escape closes the last one.
+//! Overlays at every edge: the digits 1 to 9 toggle one each, Escape closes the last one.
 //!
-//! Run with `cargo run -p pi-tui --example overlays [full]`; Ctrl+C leaves.
+//! Run with `cargo run -p pi-tui --example overlays [full]`; Ctrl+C exits.
 
 use std::collections::BTreeMap;
 
 use pi_tui::{
-    OverlayAnchor, PaddedBox, InputEvent, Key, KeyId, ExitBehavior, OverlayMargin, Markdown, MarkdownTheme, Modifiers,
-    OverlayId, OverlayOptions, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style, Text, Tui,
-    TuiOptions, OverlayWidth,
+    ExitBehavior, InputEvent, Key, KeyId, Markdown, MarkdownTheme, Modifiers, OverlayAnchor,
+    OverlayId, OverlayMargin, OverlayOptions, OverlayWidth, PaddedBox, Runner, RunnerEvent,
+    RunnerOptions, ScreenMode, Style, Text, Tui, TuiOptions,
 };
 
-/// Paragraphs to lay something over.
-fn ground() -> Markdown {
+/// Paragraphs for the background.
+fn background() -> Markdown {
     let lines: Vec<String> = (1..=40)
         .map(|number| format!("{number}\\. **lorem** ipsum `漢字` dolor sit amet, consectetur"))
         .collect();
@@ -38,13 +38,13 @@ pub(crate) const ANCHORS: [(char, OverlayAnchor); 9] = [
     ('9', OverlayAnchor::BottomRight),
 ];
 
-/// The UI before anything was pressed.
+/// Returns the initial UI.
 pub(crate) fn ui(mode: ScreenMode) -> Tui {
     let mut tui = Tui::new(TuiOptions {
         mode,
         ..TuiOptions::default()
     });
-    tui.transcript_mut().push(ground());
+    tui.transcript_mut().push(background());
     tui
 }
 

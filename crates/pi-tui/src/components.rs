@@ -4,7 +4,6 @@
 //! renderer composes them into frames; the keybindings define the meaning of keys.
 
 mod background;
-mod boxed;
 mod cancellable_loader;
 mod container;
 mod editor;
@@ -14,6 +13,7 @@ mod input;
 mod loader;
 mod markdown;
 mod mouse_region;
+mod padded_box;
 mod scroll_view;
 mod select_list;
 mod settings_list;
@@ -25,23 +25,23 @@ mod text;
 mod truncated_text;
 mod word;
 
-pub use boxed::PaddedBox;
 pub use cancellable_loader::{CancellableLoader, CancellationFlag};
 pub use container::Container;
 pub use editor::{Editor, EditorEvent, EditorOptions, EditorTheme};
-pub use image::{Image, ImageCellLimits, ImagePainter, EncodedImage, PaintedImage};
+pub use image::{EncodedImage, Image, ImageCellLimits, ImagePainter, PaintedImage};
 pub use input::{Input, InputFieldEvent, InputOptions};
-pub use loader::{LoaderIndicator, Loader, LoaderTheme};
+pub use loader::{Loader, LoaderIndicator, LoaderTheme};
 pub use markdown::{
     CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, MermaidRendering, SyntaxStyles,
     highlight_code, latex_to_unicode, mermaid_to_text,
 };
 pub use mouse_region::MouseRegion;
+pub use padded_box::PaddedBox;
 pub use scroll_view::{FollowMode, ScrollView, ScrollViewOptions, ScrollbarVisibility};
 pub use select_list::{SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme};
 pub use settings_list::{
     SettingControl, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
-    SubmenuOutcome, SubmenuHandle,
+    SubmenuHandle, SubmenuOutcome,
 };
 pub use spacer::Spacer;
 pub use stack::{Basis, HStack, StackItem, VStack};

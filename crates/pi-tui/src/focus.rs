@@ -1,8 +1,8 @@
 //! Keyboard focus: which component has it, and which one gets it back.
 //!
 //! An overlay that captures focus remembers the previous target. If another component takes focus
-//! from a visible overlay, the overlay gets focus back when that component is removed or gives up
-//! focus.
+//! from a visible overlay, the overlay gets focus back when that component is removed or
+//! releases focus.
 
 use std::collections::HashMap;
 
@@ -86,14 +86,19 @@ impl Focus {
     }
 
     /// Records that `overlay` was shown, and focuses it if it captures focus.
-    pub(crate) fn overlay_shown(&mut self, overlay: OverlayId, captures: bool, context: &FocusContext<'_>) {
+    pub(crate) fn overlay_shown(
+        &mut self,
+        overlay: OverlayId,
+        captures: bool,
+        context: &FocusContext<'_>,
+    ) {
         self.focused_before.entry(overlay).or_insert(self.current);
         if captures && context.is_visible(overlay) {
             self.set(Some(FocusTarget::Overlay(overlay)), context);
         }
     }
 
-    /// Records that `overlay` is no longer visible. If it had focus, focus moves on.
+    /// Records that `overlay` is no longer visible. If it had focus, the next component gets it.
     pub(crate) fn overlay_hidden(&mut self, overlay: OverlayId, context: &FocusContext<'_>) {
         self.drop_claim(overlay);
         if self.current == Some(FocusTarget::Overlay(overlay)) {
@@ -114,7 +119,12 @@ impl Focus {
     }
 
     /// Takes focus from `overlay` and gives it to `fallback`.
-    pub(crate) fn release(&mut self, overlay: OverlayId, fallback: FocusFallback, context: &FocusContext<'_>) {
+    pub(crate) fn release(
+        &mut self,
+        overlay: OverlayId,
+        fallback: FocusFallback,
+        context: &FocusContext<'_>,
+    ) {
         let has_focus = self.current == Some(FocusTarget::Overlay(overlay));
         let claim = self.claim.filter(|claim| claim.overlay == overlay);
         if !has_focus && claim.is_none() {
@@ -176,12 +186,16 @@ impl Focus {
     }
 
     /// Determines which component gets focus when a non-overlay component requests it.
-    fn resolve_target(&mut self, target: FocusTarget, context: &FocusContext<'_>) -> Option<FocusTarget> {
+    fn resolve_target(
+        &mut self,
+        target: FocusTarget,
+        context: &FocusContext<'_>,
+    ) -> Option<FocusTarget> {
         if let Some((overlay, resume)) = self.claim_blocked_by_current(context) {
-            let gone = self
+            let is_unmounted = self
                 .current
                 .is_some_and(|current| !(context.is_mounted)(current));
-            if gone || matches!(resume, ResumeTarget::Other(_)) {
+            if is_unmounted || matches!(resume, ResumeTarget::Other(_)) {
                 return self.resume(overlay, resume);
             }
             self.claim = Some(FocusClaim {
@@ -213,8 +227,13 @@ impl Focus {
         }
     }
 
-    fn claim_blocked_by_current(&self, context: &FocusContext<'_>) -> Option<(OverlayId, ResumeTarget)> {
-        let claim = self.claim.filter(|claim| context.is_visible(claim.overlay))?;
+    fn claim_blocked_by_current(
+        &self,
+        context: &FocusContext<'_>,
+    ) -> Option<(OverlayId, ResumeTarget)> {
+        let claim = self
+            .claim
+            .filter(|claim| context.is_visible(claim.overlay))?;
         let (blocker, resume) = claim.blocked?;
         (Some(blocker) == self.current).then_some((claim.overlay, resume))
     }

@@ -21,7 +21,7 @@ mod splitter;
 pub use key::{Key, KeyEvent, KeyEventKind, KeyboardMode, Modifiers};
 pub use key_id::{KeyId, KeyIdError};
 pub use keybindings::{
-    ActionDefinition, KeyConflict, InvalidKey, Keybindings, Platform, TUI_ACTIONS, UserKeybindings,
+    ActionDefinition, InvalidKey, KeyConflict, Keybindings, Platform, TUI_ACTIONS, UserKeybindings,
     action,
 };
 pub use mouse::{MouseButton, MouseEvent, MouseEventKind, MouseReport};

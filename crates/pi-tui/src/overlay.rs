@@ -11,7 +11,9 @@ mod layout;
 
 pub(crate) use compose::compose_line;
 
-pub use layout::{OverlayAnchor, CellRect, OverlayMargin, OverlayOptions, OverlayPosition, OverlayWidth};
+pub use layout::{
+    CellRect, OverlayAnchor, OverlayMargin, OverlayOptions, OverlayPosition, OverlayWidth,
+};
 
 /// Identifies an overlay. IDs are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,7 +109,12 @@ impl OverlayStack {
     }
 
     /// Returns the frontmost overlay that covers a cell.
-    pub(crate) fn at(&self, column: usize, row: usize, size: Size) -> Option<(OverlayId, CellRect)> {
+    pub(crate) fn at(
+        &self,
+        column: usize,
+        row: usize,
+        size: Size,
+    ) -> Option<(OverlayId, CellRect)> {
         self.entries
             .iter()
             .filter(|entry| entry.is_visible(size))

@@ -12,11 +12,11 @@ use crate::frame_requester::{FrameRequester, FrameScheduler};
 use crate::input::{InputDecoder, InputEvent, InputTiming, TerminalReply};
 use crate::render::{ExitBehavior, RenderError, ScreenMode};
 use crate::terminal::{
-    TerminalCapabilities, ColorScheme, KeyboardNegotiation, ENABLE_COLOR_SCHEME_REPORTS, PendingReplies,
-    ProcessTerminal, TerminalProgress, QUERY_BACKGROUND, QUERY_CELL_SIZE, DISABLE_COLOR_SCHEME_REPORTS,
-    TerminalEnvironment, TerminalEvent, clipboard_sequence, title_sequence,
+    ColorScheme, DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS, KeyboardNegotiation,
+    PendingReplies, ProcessTerminal, QUERY_BACKGROUND, QUERY_CELL_SIZE, TerminalCapabilities,
+    TerminalEnvironment, TerminalEvent, TerminalProgress, clipboard_sequence, title_sequence,
 };
-use crate::tui::{FrameUrgency, EventResponse, Tui};
+use crate::tui::{EventResponse, FrameUrgency, Tui};
 
 /// Event returned by [`Runner::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,8 +197,8 @@ impl Runner {
                 self.handle(event, now)?;
             }
         }
-        let need = self.tui.tick(now);
-        self.scheduler.request(need, now);
+        let urgency = self.tui.tick(now);
+        self.scheduler.request(urgency, now);
         let keep_alive = self.progress.tick(now);
         self.write(keep_alive)?;
         if self.scheduler.take(now) {
@@ -347,11 +347,11 @@ impl Runner {
             .capabilities
             .images
             .map_or("", |_| QUERY_CELL_SIZE);
-        let questions = format!(
+        let queries = format!(
             "{ENABLE_COLOR_SCHEME_REPORTS}{QUERY_BACKGROUND}{cell_size}{}",
             self.keyboard.start()
         );
-        self.write(&questions)?;
+        self.write(&queries)?;
         self.scheduler.request(FrameUrgency::Now, Instant::now());
         Ok(())
     }

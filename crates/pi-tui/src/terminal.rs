@@ -15,11 +15,11 @@ mod restore;
 mod title;
 
 pub use capabilities::{
-    TerminalCapabilities, CapabilityOverrides, TerminalEnvironment, probe_tmux_hyperlinks,
+    CapabilityOverrides, TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks,
 };
 pub use clipboard::clipboard_sequence;
 pub use color_scheme::{
-    ColorScheme, ENABLE_COLOR_SCHEME_REPORTS, QUERY_BACKGROUND, DISABLE_COLOR_SCHEME_REPORTS,
+    ColorScheme, DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS, QUERY_BACKGROUND,
 };
 pub use image_painter::ProtocolImagePainter;
 pub use image_protocol::{

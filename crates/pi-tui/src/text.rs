@@ -15,7 +15,7 @@ pub use ansi::{AnsiToken, AnsiTokens, StyleState, strip_ansi};
 pub(crate) use cjk::is_cjk;
 pub use normalize::expand_for_terminal;
 pub use sanitize::{Sanitizer, sanitize};
-pub use slice::{WideCharPolicy, LineSlice, split_around, cell_range_at, link_at, slice_columns};
+pub use slice::{LineSlice, WideCharPolicy, cell_range_at, link_at, slice_columns, split_around};
 pub use truncate::{TruncateOptions, pad_to_width, truncate_to_width};
 pub use width::{Graphemes, TAB_WIDTH, grapheme_width, graphemes, visible_width};
 pub use wrap::wrap_text;

@@ -6,12 +6,13 @@
 use std::time::Instant;
 
 use crate::component::{Component, InputContext, InputOutcome};
-use crate::focus::{Focus, FocusTarget, FocusContext};
+use crate::focus::{Focus, FocusContext, FocusTarget};
 use crate::input::{InputEvent, Keybindings, TerminalReply};
 use crate::line::Line;
 use crate::overlay::{OverlayId, OverlayStack};
 use crate::render::{
-    ComposeFn, ScreenContent, Document, ExitBehavior, MainScreen, RenderError, RenderOptions, ActiveScreen, ScreenMode,
+    ActiveScreen, ComposeFn, Document, ExitBehavior, MainScreen, RenderError, RenderOptions,
+    ScreenContent, ScreenMode,
 };
 use crate::terminal::{CellSize, Size};
 
@@ -22,7 +23,7 @@ mod overlays;
 mod scrolling;
 mod search_panel;
 
-pub use listener::{ListenerOutcome, ListenerId};
+pub use listener::{ListenerId, ListenerOutcome};
 
 #[derive(Clone, Debug, Default)]
 pub struct TuiOptions {
@@ -286,15 +287,19 @@ impl Tui {
                 flashes.compose(screen, size.columns);
             }
         };
-        let overlay: Option<ComposeFn<'_>> = if has_overlays { Some(&mut compose) } else { None };
+        let overlay: Option<ComposeFn<'_>> = if has_overlays {
+            Some(&mut compose)
+        } else {
+            None
+        };
         let output = self
             .screen
             .frame(&mut self.content, size, self.render, overlay);
         if let ActiveScreen::Full(screen) = &mut self.screen {
             // Keep the saved main screen in step with changes to the transcript.
-            let moves = screen.take_changes();
+            let changes = screen.take_changes();
             if let Some(saved_main_screen) = &mut self.saved_main_screen {
-                saved_main_screen.apply_changes(&moves);
+                saved_main_screen.apply_changes(&changes);
             }
         }
         output
@@ -418,7 +423,7 @@ impl Tui {
     /// Changes focus and notifies the components that gained or lost it.
     fn update_focus(&mut self, change: impl FnOnce(&mut Focus, &FocusContext<'_>)) {
         let (content, overlays) = (&self.content, &self.overlays);
-        let context = FocusContext {
+        let focus_context = FocusContext {
             overlays,
             size: self.size,
             is_mounted: &|target| match target {
@@ -427,7 +432,7 @@ impl Tui {
                 FocusTarget::Overlay(id) => overlays.get(id).is_some(),
             },
         };
-        change(&mut self.focus, &context);
+        change(&mut self.focus, &focus_context);
         let current = self.focus.current();
         if self.notified_focus == current {
             return;

@@ -35,7 +35,7 @@ impl fmt::Debug for CombinedCompletionProvider {
         formatter
             .debug_struct("CombinedCompletionProvider")
             .field("commands", &self.commands)
-            .field("places", &self.roots)
+            .field("roots", &self.roots)
             .finish_non_exhaustive()
     }
 }

@@ -119,17 +119,17 @@ pub(super) fn find_files(
     stop: &dyn Fn() -> bool,
 ) -> Vec<SelectItem> {
     let prefix = PathPrefix::parse(prefix);
-    let (shown_base, base, query) = split_scope(roots, prefix.path);
+    let (base_prefix, base, query) = split_scope(roots, prefix.path);
     let query = FileQuery::new(query);
     let mut matches = walk(&base, &query, Some(1), stop);
-    for found in walk(&base, &query, None, stop) {
-        if matches.iter().all(|known| known.path != found.path) {
-            matches.push(found);
+    for file in walk(&base, &query, None, stop) {
+        if matches.iter().all(|known| known.path != file.path) {
+            matches.push(file);
         }
     }
-    matches.retain(|found| found.score > 0);
+    matches.retain(|file| file.score > 0);
     matches.sort_by(|a, b| {
-        let depth = |found: &FileMatch| found.path.matches('/').count();
+        let depth = |file: &FileMatch| file.path.matches('/').count();
         b.score
             .cmp(&a.score)
             .then_with(|| depth(a).cmp(&depth(b)))
@@ -139,10 +139,10 @@ pub(super) fn find_files(
     matches.truncate(MAX_SHOWN);
     matches
         .into_iter()
-        .map(|found| {
-            let path = format!("{shown_base}{}", found.path);
-            let slash = if found.is_directory { "/" } else { "" };
-            let name = found.path.rsplit('/').next().unwrap_or_default();
+        .map(|file| {
+            let path = format!("{base_prefix}{}", file.path);
+            let slash = if file.is_directory { "/" } else { "" };
+            let name = file.path.rsplit('/').next().unwrap_or_default();
             SelectItem {
                 value: prefix.decorate(&format!("{path}{slash}")),
                 label: format!("{name}{slash}"),
@@ -215,7 +215,12 @@ impl FileQuery {
     }
 }
 
-fn walk(base: &Path, query: &FileQuery, depth: Option<usize>, stop: &dyn Fn() -> bool) -> Vec<FileMatch> {
+fn walk(
+    base: &Path,
+    query: &FileQuery,
+    depth: Option<usize>,
+    stop: &dyn Fn() -> bool,
+) -> Vec<FileMatch> {
     let mut matches = Vec::new();
     let mut walk = WalkBuilder::new(base);
     let real_base = base.canonicalize().unwrap_or_else(|_| base.to_owned());

@@ -35,9 +35,9 @@ pub(super) mod undo;
 use autocomplete::Autocomplete;
 use buffer::{Buffer, TextPosition};
 use cursor::StickyColumn;
-use history::History;
-use kill_ring::{Direction, KillRing};
-use layout::{Layout, VisualLine};
+use history::PromptHistory;
+use kill_ring::{EditDirection, KillRing};
+use layout::{EditorLayout, VisualLine};
 use undo::{LastAction, UndoStack};
 
 const DEFAULT_ROWS: usize = 24;
@@ -81,15 +81,15 @@ pub struct Editor {
     status: String,
     padding: usize,
     buffer: Buffer,
-    layout: Layout,
+    layout: EditorLayout,
     layout_width: usize,
     sticky: StickyColumn,
     last: LastAction,
     undo: UndoStack<Buffer>,
     kill_ring: KillRing,
     yanked_at: TextPosition,
-    history: History,
-    jump: Option<Direction>,
+    history: PromptHistory,
+    jump: Option<EditDirection>,
     autocomplete: Autocomplete,
     rows: usize,
     first_row: usize,
@@ -108,14 +108,14 @@ impl Editor {
             status: String::new(),
             padding: options.padding,
             buffer: Buffer::default(),
-            layout: Layout::default(),
+            layout: EditorLayout::default(),
             layout_width: DEFAULT_WIDTH,
             sticky: StickyColumn::default(),
             last: LastAction::default(),
             undo: UndoStack::default(),
             kill_ring: KillRing::default(),
             yanked_at: TextPosition::default(),
-            history: History::default(),
+            history: PromptHistory::default(),
             jump: None,
             autocomplete: Autocomplete::new(popup, options.max_completions.clamp(3, 20)),
             rows: DEFAULT_ROWS,
@@ -158,7 +158,7 @@ impl Editor {
             return;
         }
         self.autocomplete.cancel();
-        self.history.leave();
+        self.history.stop_browsing();
         self.interrupt();
         self.snapshot();
         self.buffer.insert(&paste::plain_text(text));
@@ -235,7 +235,7 @@ impl Editor {
     /// Runs the timers due by `now`.
     pub fn tick(&mut self, now: Instant) {
         self.autocomplete.tick(&self.buffer, now);
-        self.settle_completion();
+        self.apply_completion_reply();
     }
 
     /// Scrolls the cursor into view and returns the visual lines to show.
@@ -321,7 +321,7 @@ fn border_with_count(arrow: char, hidden: usize, width: usize) -> String {
 
 impl Component for Editor {
     fn render(&mut self, width: usize) -> Lines {
-        self.settle_completion();
+        self.apply_completion_reply();
         let padding = horizontal_padding(self.padding, width);
         let content = (width - padding * 2).max(1);
         // The cursor may be after the last column. Without padding, one column is reserved for it.
@@ -353,7 +353,7 @@ impl Component for Editor {
 
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
         self.rows = context.rows;
-        self.settle_completion();
+        self.apply_completion_reply();
         self.handle_event(event, context)
     }
 

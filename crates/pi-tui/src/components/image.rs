@@ -61,7 +61,7 @@ pub trait ImagePainter: Send + Sync {
 /// Shows an image, or its type and size as text.
 #[derive(Clone)]
 pub struct Image {
-    image: EncodedImage,
+    encoded: EncodedImage,
     limits: ImageCellLimits,
     painter: Option<Arc<dyn ImagePainter>>,
     fallback: Painter,
@@ -72,7 +72,7 @@ impl Image {
     /// Returns an image. Without a painter it is shown as text.
     pub fn new(image: EncodedImage, painter: Option<Arc<dyn ImagePainter>>) -> Self {
         Self {
-            image: with_dimensions(image),
+            encoded: with_dimensions(image),
             limits: ImageCellLimits::default(),
             painter,
             fallback: Painter::plain(),
@@ -97,7 +97,7 @@ impl Image {
 
     /// Replaces the image, for example after converting it to another type.
     pub fn set_source(&mut self, image: EncodedImage) {
-        self.image = with_dimensions(image);
+        self.encoded = with_dimensions(image);
         self.cache = None;
     }
 
@@ -107,7 +107,7 @@ impl Image {
             rows: self.limits.rows,
         };
         if let Some(painter) = &self.painter
-            && let Some(painted) = painter.paint(&self.image, limits)
+            && let Some(painted) = painter.paint(&self.encoded, limits)
         {
             return painted.lines.into();
         }
@@ -116,9 +116,9 @@ impl Image {
     }
 
     fn description(&self) -> String {
-        let name = self.image.file_name.as_deref().map(sanitize);
-        let mime_type = sanitize(&self.image.mime_type);
-        image_fallback(&mime_type, self.image.size, name.as_deref())
+        let name = self.encoded.file_name.as_deref().map(sanitize);
+        let mime_type = sanitize(&self.encoded.mime_type);
+        image_fallback(&mime_type, self.encoded.size, name.as_deref())
     }
 }
 
@@ -126,7 +126,7 @@ impl fmt::Debug for Image {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Image")
-            .field("source", &self.image.mime_type)
+            .field("source", &self.encoded.mime_type)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
 //! A single-line text field that scrolls horizontally around the cursor.
 
 use super::background::{clip, fit};
-use super::editor::kill_ring::{Direction, Kill, KillRing};
+use super::editor::kill_ring::{EditDirection, KillMode, KillRing};
 use super::editor::paste::plain_text;
 use super::editor::undo::{LastAction, UndoStack};
 use super::handler::Handler;
@@ -10,7 +10,9 @@ use crate::component::{CURSOR_MARKER, Component, InputContext, InputOutcome, Mou
 use crate::input::{InputEvent, KeyEvent, MouseButton, MouseEvent, MouseEventKind, action};
 use crate::line::Lines;
 use crate::style::Painter;
-use crate::text::{WideCharPolicy, grapheme_width, graphemes, pad_to_width, slice_columns, visible_width};
+use crate::text::{
+    WideCharPolicy, grapheme_width, graphemes, pad_to_width, slice_columns, visible_width,
+};
 
 #[derive(Clone, Debug)]
 pub struct InputOptions {
@@ -96,16 +98,16 @@ impl Input {
         removed
     }
 
-    fn kill(&mut self, start: usize, end: usize, direction: Direction) {
+    fn kill(&mut self, start: usize, end: usize, direction: EditDirection) {
         if start == end {
             return;
         }
         self.snapshot();
         let removed = self.remove(start, end);
         let kill = if self.last == LastAction::Killing {
-            Kill::Continued
+            KillMode::Continued
         } else {
-            Kill::New
+            KillMode::New
         };
         self.kill_ring.push(&removed, direction, kill);
         self.last = LastAction::Killing;
@@ -176,14 +178,14 @@ impl Input {
             self.delete(cursor, self.after());
         } else if means(action::EDITOR_DELETE_WORD_BACKWARD) {
             let start = word_start_before(&self.value, cursor, &[]);
-            self.kill(start, cursor, Direction::Backward);
+            self.kill(start, cursor, EditDirection::Backward);
         } else if means(action::EDITOR_DELETE_WORD_FORWARD) {
             let word_end = word_end_after(&self.value, cursor, &[]);
-            self.kill(cursor, word_end, Direction::Forward);
+            self.kill(cursor, word_end, EditDirection::Forward);
         } else if means(action::EDITOR_DELETE_TO_LINE_START) {
-            self.kill(0, cursor, Direction::Backward);
+            self.kill(0, cursor, EditDirection::Backward);
         } else if means(action::EDITOR_DELETE_TO_LINE_END) {
-            self.kill(cursor, end, Direction::Forward);
+            self.kill(cursor, end, EditDirection::Forward);
         } else if means(action::EDITOR_YANK) {
             self.yank();
         } else if means(action::EDITOR_YANK_POP) {
@@ -241,8 +243,8 @@ impl Input {
         let mut rest = graphemes(after);
         let at = rest.next().unwrap_or(" ");
         let left = room.saturating_sub(column - first + grapheme_width(at));
-        let behind = clip(after.get(at.len()..).unwrap_or_default(), left);
-        self.with_cursor(&before, at, &behind)
+        let after_cursor = clip(after.get(at.len()..).unwrap_or_default(), left);
+        self.with_cursor(&before, at, &after_cursor)
     }
 
     fn with_cursor(&self, before: &str, at: &str, after: &str) -> String {

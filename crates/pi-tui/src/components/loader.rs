@@ -101,16 +101,16 @@ impl Loader {
     }
 
     fn refresh(&mut self) {
-        let picture = match &self.custom {
+        let frame = match &self.custom {
             Some(custom) => custom.frames.get(self.frame).cloned().unwrap_or_default(),
             None => self
                 .theme
                 .indicator
                 .paint(FRAMES.get(self.frame).copied().unwrap_or_default()),
         };
-        let gap = if picture.is_empty() { "" } else { " " };
+        let gap = if frame.is_empty() { "" } else { " " };
         let message = self.theme.message.paint(&self.message);
-        self.text.set_text(format!("{picture}{gap}{message}"));
+        self.text.set_text(format!("{frame}{gap}{message}"));
         self.cache = None;
     }
 }

@@ -34,7 +34,7 @@ pub use mermaid::mermaid_to_text;
 
 use block::BlockRenderer;
 use code::HighlightCache;
-use stream::{Page, Stream};
+use stream::{MarkdownStream, PageLayout};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkdownTheme {
@@ -164,7 +164,7 @@ pub struct Markdown {
     sanitizer: Sanitizer,
     /// The transformed text as of the last render, if there is a transform.
     transformed: String,
-    stream: Stream,
+    stream: MarkdownStream,
     highlights: RefCell<HighlightCache>,
     rendered: Option<(usize, usize, Lines)>,
 }
@@ -184,7 +184,7 @@ impl Markdown {
             clean: String::new(),
             sanitizer: Sanitizer::new(),
             transformed: String::new(),
-            stream: Stream::default(),
+            stream: MarkdownStream::default(),
             highlights: RefCell::default(),
             rendered: None,
         };
@@ -280,7 +280,11 @@ impl Markdown {
         }
         let padding = horizontal_padding(self.padding_x, width);
         let margin = " ".repeat(padding);
-        let fill = self.background.as_ref().map(BackgroundFill::of).unwrap_or_default();
+        let fill = self
+            .background
+            .as_ref()
+            .map(BackgroundFill::of)
+            .unwrap_or_default();
         let frame = |line: &str| -> Line {
             if padding == 0 {
                 fill.line(line, width)
@@ -288,7 +292,7 @@ impl Markdown {
                 fill.line(&format!("{margin}{line}"), width)
             }
         };
-        let page = Page {
+        let page = PageLayout {
             renderer: BlockRenderer {
                 theme: &self.theme,
                 options: &self.options,
@@ -302,7 +306,7 @@ impl Markdown {
             Some(Transform(transform)) => {
                 let transformed = transform(&self.clean, page.width);
                 if !transformed.starts_with(&self.transformed) {
-                    self.stream = Stream::default();
+                    self.stream = MarkdownStream::default();
                 }
                 self.transformed = transformed;
                 self.stream.advance(&self.transformed, &page);
@@ -337,7 +341,7 @@ impl Component for Markdown {
     }
 
     fn invalidate(&mut self) {
-        self.stream = Stream::default();
+        self.stream = MarkdownStream::default();
         self.highlights.borrow_mut().clear();
         self.rendered = None;
     }

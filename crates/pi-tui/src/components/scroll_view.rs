@@ -88,7 +88,7 @@ impl ScrollView {
     /// Sets the rows of the viewport.
     pub fn set_height(&mut self, height: Option<usize>) {
         self.height = height;
-        self.settle();
+        self.clamp_top();
     }
 
     /// Returns the first visible row.
@@ -151,7 +151,7 @@ impl ScrollView {
         self.content_height.saturating_sub(height)
     }
 
-    fn settle(&mut self) {
+    fn clamp_top(&mut self) {
         if self.following {
             self.top = self.last_top();
         } else {
@@ -193,7 +193,7 @@ impl Component for ScrollView {
         let own_column = self.options.scrollbar == ScrollbarVisibility::Always && width > 1;
         let lines = self.child.render(width - usize::from(own_column));
         self.content_height = lines.len();
-        self.settle();
+        self.clamp_top();
         let Some(height) = self.height else {
             return lines;
         };
@@ -231,9 +231,9 @@ impl Component for ScrollView {
         let MouseEventKind::Wheel { lines } = event.kind else {
             return outcome;
         };
-        let wanted = isize::try_from(lines).unwrap_or(0);
-        let left_over = self.scroll_by(wanted, context.now);
-        if left_over == wanted && self.options.chain {
+        let delta = isize::try_from(lines).unwrap_or(0);
+        let remaining = self.scroll_by(delta, context.now);
+        if remaining == delta && self.options.chain {
             return MouseOutcome::default();
         }
         MouseOutcome::handled()

@@ -132,13 +132,13 @@ fn allocate(items: &mut [StackItem], available: Option<usize>, gap: usize) {
         if weights == 0 {
             return;
         }
-        let to_share = remaining;
+        let distributed = remaining;
         for item in &mut shown {
             let capacity = item.can_change(adjustment);
             if capacity == 0 || remaining == 0 {
                 continue;
             }
-            let part = (to_share.saturating_mul(item.weight(adjustment)) / weights).max(1);
+            let part = (distributed.saturating_mul(item.weight(adjustment)) / weights).max(1);
             let change = part.min(capacity).min(remaining);
             match adjustment {
                 FlexAdjustment::Grow => item.size += change,

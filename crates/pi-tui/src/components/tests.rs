@@ -7,7 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::component::{Component, InputContext};
-use crate::input::{InputEvent, KeyEvent, Keybindings, Paste, Platform, TUI_ACTIONS, UserKeybindings};
+use crate::input::{
+    InputEvent, KeyEvent, Keybindings, Paste, Platform, TUI_ACTIONS, UserKeybindings,
+};
 use crate::style::{Color, Style};
 use crate::text::{strip_ansi, visible_width};
 
@@ -126,11 +128,13 @@ fn truncated_text_is_one_line() {
 
 #[test]
 fn padded_box_pads_its_children() {
-    let mut boxed = PaddedBox::new().background(Style::plain().bg(Color::Indexed(4)));
-    boxed.children().push(Text::new("one two").padding(0, 0));
-    boxed.children().push(Spacer::new(1));
-    boxed.children().push(Text::new("three").padding(0, 0));
-    insta::assert_snapshot!(snapshot(&mut boxed, &[14, 7]), @r"
+    let mut padded_box = PaddedBox::new().background(Style::plain().bg(Color::Indexed(4)));
+    padded_box
+        .children()
+        .push(Text::new("one two").padding(0, 0));
+    padded_box.children().push(Spacer::new(1));
+    padded_box.children().push(Text::new("three").padding(0, 0));
+    insta::assert_snapshot!(snapshot(&mut padded_box, &[14, 7]), @r"
     14:
                   ⏐
      one two      ⏐
@@ -145,8 +149,8 @@ fn padded_box_pads_its_children() {
      three ⏐
            ⏐
     ");
-    let first = boxed.render(14);
-    assert!(boxed.render(14).ptr_eq(&first), "nothing changed");
+    let first = padded_box.render(14);
+    assert!(padded_box.render(14).ptr_eq(&first), "nothing changed");
 }
 
 #[test]
@@ -379,9 +383,9 @@ fn escape_cancels_a_loader_once() {
     let count = Arc::new(Mutex::new(0));
     let calls = Arc::clone(&count);
     loader.on_cancel(move || *calls.lock().unwrap() += 1);
-    let watched = loader.cancellation();
+    let flag = loader.cancellation();
     press(&mut loader, &["escape", "escape"]);
-    assert!(watched.is_canceled());
+    assert!(flag.is_canceled());
     assert_eq!(*count.lock().unwrap(), 1);
 }
 
@@ -396,10 +400,10 @@ proptest! {
     ) {
         let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
         editor.set_text(&text);
-        let moves = ["left", "up", "home", "alt+left", "backspace", "ctrl+w", "down", "ctrl+y"];
+        let edit_keys = ["left", "up", "home", "alt+left", "backspace", "ctrl+w", "down", "ctrl+y"];
         for key in keys {
             editor.render(width);
-            press(&mut editor, &[moves[key]]);
+            press(&mut editor, &[edit_keys[key]]);
         }
         let mut input = Input::new(InputOptions::default());
         input.set_value(&text);

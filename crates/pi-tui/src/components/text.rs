@@ -63,7 +63,11 @@ impl Text {
         if self.content.trim().is_empty() || width == 0 {
             return Lines::empty();
         }
-        let fill = self.background.as_ref().map(BackgroundFill::of).unwrap_or_default();
+        let fill = self
+            .background
+            .as_ref()
+            .map(BackgroundFill::of)
+            .unwrap_or_default();
         let padding = horizontal_padding(self.padding_x, width);
         let margin = " ".repeat(padding);
         let content_width = width - padding * 2;

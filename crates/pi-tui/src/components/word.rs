@@ -29,7 +29,9 @@ fn segments<'a>(
         .filter_map(move |(range, kind)| {
             while atoms.next_if(|atom| atom.end <= range.start).is_some() {}
             match atoms.peek() {
-                Some(atom) if atom.start == range.start => Some(((*atom).clone(), SegmentKind::Atom)),
+                Some(atom) if atom.start == range.start => {
+                    Some(((*atom).clone(), SegmentKind::Atom))
+                }
                 Some(atom) if atom.contains(&range.start) => None,
                 _ => Some((range, kind)),
             }
@@ -64,7 +66,8 @@ pub(crate) fn word_start_before(text: &str, cursor: usize, atoms: &[Range<usize>
     let mut landed = 0;
     let mut previous_kind = SegmentKind::Space;
     for (range, kind) in segments(before, atoms) {
-        let continues = kind == SegmentKind::Punctuation && previous_kind == SegmentKind::Punctuation;
+        let continues =
+            kind == SegmentKind::Punctuation && previous_kind == SegmentKind::Punctuation;
         if kind != SegmentKind::Space && !continues {
             landed = range.start;
         }

@@ -91,7 +91,10 @@ mod tests {
         let sequence = ControlSequence::parse(b"\x1b[?2026;2$y").unwrap();
         assert_eq!(sequence.marker, Some(b'?'));
         assert_eq!(sequence.parameters.numbers().collect::<Vec<_>>(), [2026, 2]);
-        assert_eq!((sequence.intermediates, sequence.final_byte), (&b"$"[..], b'y'));
+        assert_eq!(
+            (sequence.intermediates, sequence.final_byte),
+            (&b"$"[..], b'y')
+        );
 
         let sequence = ControlSequence::parse(b"\x1b[97:65:99;2:3u").unwrap();
         assert_eq!(sequence.parameters.part(0, 2), Some(99));

@@ -1,3 +1,4 @@
+//! Keys, modifiers and key events.
 
 use super::key_id::KeyId;
 use super::legacy;

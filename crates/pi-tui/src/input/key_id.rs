@@ -32,12 +32,12 @@ impl KeyId {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyIdError {
-    #[error("the key name is empty")]
+    #[error("empty key name")]
     Empty,
     /// A modifier is not one of ctrl, shift, alt and super.
-    #[error("`{0}` is no modifier: use ctrl, shift, alt or super")]
+    #[error("unknown modifier `{0}`; use ctrl, shift, alt or super")]
     UnknownModifier(String),
-    #[error("`{0}` is no key")]
+    #[error("unknown key `{0}`")]
     UnknownKey(String),
 }
 

@@ -118,19 +118,19 @@ impl UserKeybindings {
     /// Invalid key names are recorded in [`invalid`](Self::invalid). If all names are invalid, the
     /// defaults stay, so that a typo cannot make it impossible to exit the program.
     pub fn bind<'a>(&mut self, action: &str, names: impl IntoIterator<Item = &'a str>) {
-        let (mut keys, mut refused) = (Vec::new(), false);
+        let (mut keys, mut has_invalid) = (Vec::new(), false);
         for name in names {
             match name.parse() {
                 Ok(key) if keys.contains(&key) => {}
                 Ok(key) => keys.push(key),
                 Err(error) => {
-                    refused = true;
+                    has_invalid = true;
                     let (action, key) = (action.to_owned(), name.to_owned());
                     self.invalid.push(InvalidKey { action, key, error });
                 }
             }
         }
-        if !keys.is_empty() || !refused {
+        if !keys.is_empty() || !has_invalid {
             self.keys.insert(action.to_owned(), keys);
         }
     }
@@ -165,7 +165,11 @@ pub struct Keybindings {
 impl Keybindings {
     /// Resolves the keys of `definitions` on `platform`: the user's bindings where present,
     /// otherwise the defaults.
-    pub fn new(definitions: &[ActionDefinition], platform: Platform, user: &UserKeybindings) -> Self {
+    pub fn new(
+        definitions: &[ActionDefinition],
+        platform: Platform,
+        user: &UserKeybindings,
+    ) -> Self {
         let keys = definitions
             .iter()
             .map(|definition| {

@@ -5,7 +5,7 @@
 //! in a control sequence, as do tmux and WezTerm.
 
 use super::control::ControlSequence;
-use super::key::{Key, KeyEventKind, DecodedKey, Modifiers};
+use super::key::{DecodedKey, Key, KeyEventKind, Modifiers};
 use super::key_id::{KeyId, is_named_character};
 use super::legacy::{cursor_key, numbered_key};
 
@@ -124,8 +124,8 @@ fn character_key(report: &CharacterKey) -> DecodedKey {
         && modifiers.contains(Modifiers::SHIFT)
         && let Some(symbol) = shifted_symbol(report)
     {
-        decoded =
-            decoded.with_alias(KeyId::new(Key::Char(symbol)).with(modifiers.without(Modifiers::SHIFT)));
+        decoded = decoded
+            .with_alias(KeyId::new(Key::Char(symbol)).with(modifiers.without(Modifiers::SHIFT)));
     }
     if let Some(text) = typed_text(report) {
         decoded = decoded.with_text(text);

@@ -4,7 +4,7 @@
 //! sequence, which then matches all of them.
 
 use super::control::ControlSequence;
-use super::key::{Key, DecodedKey, KeyboardMode, Modifiers};
+use super::key::{DecodedKey, Key, KeyboardMode, Modifiers};
 use super::key_id::{KeyId, is_named_character};
 use super::kitty;
 

@@ -29,12 +29,12 @@ impl MouseReport {
             let code = u16::from(code.checked_sub(32)?);
             // X10 does not report which button was released.
             let released = code & 0b110_0011 == 3;
-            let place = |byte: &u8| usize::from(byte.saturating_sub(33));
+            let coordinate = |byte: &u8| usize::from(byte.saturating_sub(33));
             return Some(Self {
                 code,
                 released,
-                column: place(column),
-                row: place(row),
+                column: coordinate(column),
+                row: coordinate(row),
             });
         }
         let sequence = ControlSequence::parse(raw)?;
@@ -44,12 +44,12 @@ impl MouseReport {
             return None;
         };
         let parameters = sequence.parameters;
-        let place = |index| usize::try_from(parameters.get(index)?.saturating_sub(1)).ok();
+        let coordinate = |index| usize::try_from(parameters.get(index)?.saturating_sub(1)).ok();
         Some(Self {
             code: u16::try_from(parameters.get(0)?).ok()?,
             released: sequence.final_byte == b'm',
-            column: place(1)?,
-            row: place(2)?,
+            column: coordinate(1)?,
+            row: coordinate(2)?,
         })
     }
 
@@ -117,7 +117,9 @@ pub enum MouseEventKind {
         count: u8,
     },
     /// The wheel scrolled by this many lines; negative is up.
-    Wheel { lines: i32 },
+    Wheel {
+        lines: i32,
+    },
 }
 
 /// A mouse event as a component receives it.

@@ -25,9 +25,7 @@ pub enum TerminalReply {
     /// A color (`OSC 4`, `OSC 10` to `12`).
     Color { slot: ColorSlot, rgb: (u8, u8, u8) },
     /// The user's preference for dark or light (`CSI ? 997 ; n n`).
-    ColorScheme {
-        dark: bool,
-    },
+    ColorScheme { dark: bool },
     /// The size of a cell in pixels (`CSI 6 ; height ; width t`).
     CellSize { width: u16, height: u16 },
     /// The state of a private mode (`CSI ? mode ; state $ y`).
@@ -37,10 +35,7 @@ pub enum TerminalReply {
         state: u16,
     },
     /// The cursor position, from 1 (`CSI row ; column R`).
-    CursorPosition {
-        row: u16,
-        column: u16,
-    },
+    CursorPosition { row: u16, column: u16 },
     /// The terminal's name and version (`DCS > | … ST`).
     Version(String),
     /// A reply of the Kitty graphics protocol (`APC G … ST`), without introducer and terminator.
@@ -66,7 +61,7 @@ impl TerminalReply {
                 let graphics = string_body(raw)?.strip_prefix(b"G");
                 Some(graphics.map_or_else(
                     || Self::Other(raw.to_vec()),
-                    |answer| Self::KittyGraphics(String::from_utf8_lossy(answer).into_owned()),
+                    |reply| Self::KittyGraphics(String::from_utf8_lossy(reply).into_owned()),
                 ))
             }
             _ => None,

@@ -319,7 +319,7 @@ impl SequenceSplitter {
     fn flush(&mut self, pieces: &mut Vec<InputPiece>) {
         let mut sequence = std::mem::take(&mut self.pending);
         if std::mem::take(&mut self.has_leading_escape) {
-            if takes_alt_as_escape(&sequence) {
+            if may_have_alt_prefix(&sequence) {
                 sequence.insert(0, ESCAPE);
             } else {
                 pieces.push(InputPiece::Sequence(vec![ESCAPE]));
@@ -337,7 +337,7 @@ impl SequenceSplitter {
 ///
 /// WezTerm sends a bare ESC when Escape is pressed and a Kitty sequence when it is released. That
 /// sequence, a reply or a paste must not be interpreted as Alt.
-fn takes_alt_as_escape(sequence: &[u8]) -> bool {
+fn may_have_alt_prefix(sequence: &[u8]) -> bool {
     match sequence {
         [ESCAPE, b'O', .., 0x40..=0x7e] => true,
         [ESCAPE, b'[', parameters @ .., last] => {

@@ -4,7 +4,7 @@ use super::layout::CellRect;
 use crate::line::Line;
 use crate::render::RESET;
 use crate::terminal::ImageSpan;
-use crate::text::{WideCharPolicy, split_around, slice_columns};
+use crate::text::{WideCharPolicy, slice_columns, split_around};
 
 /// Returns `base` with `line` over the columns of `bounds`.
 ///

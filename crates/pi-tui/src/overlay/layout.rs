@@ -156,7 +156,13 @@ impl Axis {
     }
 
     /// Positions an item of `length` cells and keeps it within the margins.
-    fn place(&self, length: usize, position: Option<OverlayPosition>, side: AnchorSide, offset: isize) -> usize {
+    fn place(
+        &self,
+        length: usize,
+        position: Option<OverlayPosition>,
+        side: AnchorSide,
+        offset: isize,
+    ) -> usize {
         let free = self.available().saturating_sub(length);
         let start = match position {
             Some(OverlayPosition::Cell(cell)) => cell,

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::document::{LineChange, Document};
+use super::document::{Document, LineChange};
 use crate::focus::FocusTarget;
 use crate::line::Line;
 use crate::terminal::ImageSpan;
@@ -57,8 +57,8 @@ impl ScreenContent {
     pub(super) fn image_from_above(&self, top: usize, rows: usize) -> Option<String> {
         let above = self.lines(top.saturating_sub(MAX_IMAGE_ROWS)..top);
         above.iter().rev().zip(1..).find_map(|(line, hidden)| {
-            let reaches = ImageSpan::find(line)?.below >= hidden;
-            reaches.then(|| ImageSpan::crop(line, hidden, rows))?
+            let is_visible = ImageSpan::find(line)?.below >= hidden;
+            is_visible.then(|| ImageSpan::crop(line, hidden, rows))?
         })
     }
 
@@ -73,7 +73,10 @@ impl ScreenContent {
         Some((FocusTarget::Dock(id), above + first, count))
     }
 
-    fn below_transcript(&self, changes: Vec<LineChange>) -> impl Iterator<Item = LineChange> + use<> {
+    fn below_transcript(
+        &self,
+        changes: Vec<LineChange>,
+    ) -> impl Iterator<Item = LineChange> + use<> {
         let above = self.transcript.line_count();
         changes.into_iter().map(move |change| LineChange {
             start: change.start + above,

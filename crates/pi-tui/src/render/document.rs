@@ -298,8 +298,8 @@ impl Document {
         let mut changes = Vec::new();
         let (mut position, offset) = self.index.find(range.start);
         let mut covered = 0;
-        let wanted = range.len() + offset;
-        while covered < wanted && position < self.blocks.len() {
+        let target_lines = range.len() + offset;
+        while covered < target_lines && position < self.blocks.len() {
             changes.extend(self.refresh(position));
             covered += self
                 .blocks
@@ -351,7 +351,12 @@ impl Document {
         id
     }
 
-    fn block(&self, id: BlockId, component: Box<dyn Component>, liveness: Liveness) -> DocumentBlock {
+    fn block(
+        &self,
+        id: BlockId,
+        component: Box<dyn Component>,
+        liveness: Liveness,
+    ) -> DocumentBlock {
         DocumentBlock {
             id,
             component,

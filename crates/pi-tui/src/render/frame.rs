@@ -22,7 +22,7 @@ pub enum WidthPolicy {
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// A component rendered a line wider than the width it was given.
-    #[error("a line is {actual} columns wide on a screen of {width}: {line:?}")]
+    #[error("line is {actual} columns wide on a screen of {width}: {line:?}")]
     LineTooWide {
         /// Columns of the line.
         actual: usize,

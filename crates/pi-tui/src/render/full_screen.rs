@@ -6,7 +6,7 @@
 use super::content::ScreenContent;
 use super::diff::row_change;
 use super::document::LineChange;
-use super::frame::{RenderError, PreparedRow, WidthPolicy, prepare_rows};
+use super::frame::{PreparedRow, RenderError, WidthPolicy, prepare_rows};
 use super::image_cache::ImageCache;
 use super::screen::ComposeFn;
 use super::search::TranscriptSearch;
@@ -168,12 +168,16 @@ impl FullScreen {
         let dock_rows = dock_lines.min(size.rows);
         self.dock_top = dock_lines - dock_rows;
         let height = size.rows - dock_rows;
-        let changes =
-            content
-                .transcript
-                .refresh_tail(if self.viewport.follows_end() { height } else { 0 });
+        let changes = content
+            .transcript
+            .refresh_tail(if self.viewport.follows_end() {
+                height
+            } else {
+                0
+            });
         self.apply_changes(&changes);
-        self.viewport.set_dimensions(height, content.transcript.line_count());
+        self.viewport
+            .set_dimensions(height, content.transcript.line_count());
         let top = self.viewport.top();
         let changes = content.transcript.refresh_range(top..top + height);
         self.apply_changes(&changes);
@@ -268,12 +272,12 @@ impl FullScreen {
     }
 
     fn draw_scrollbar(&self, screen: &mut [Line], size: Size, policy: ScrollbarPolicy) {
-        let wanted = match policy {
+        let is_visible = match policy {
             ScrollbarPolicy::Auto => !self.viewport.follows_end(),
             ScrollbarPolicy::Always => true,
             ScrollbarPolicy::Hidden => false,
         };
-        let Some(thumb) = self.viewport.thumb().filter(|_| wanted) else {
+        let Some(thumb) = self.viewport.thumb().filter(|_| is_visible) else {
             return;
         };
         for (row, line) in screen.iter_mut().take(self.viewport.height()).enumerate() {
@@ -335,14 +339,14 @@ impl FullScreen {
 
     /// Draws the images, unless they are unchanged.
     fn draw_images(&mut self, placements: &[(usize, Line)], output: &mut SyncOutput) {
-        let Some(drawn) = self.images.update(placements) else {
+        let Some(update) = self.images.update(placements) else {
             return;
         };
         output.push(KITTY_HIDE_ALL);
-        for deletion in drawn.deletions {
+        for deletion in update.deletions {
             output.push(&deletion);
         }
-        for (row, image) in drawn.images {
+        for (row, image) in update.images {
             output.move_to(row, 0);
             output.push(&image);
         }

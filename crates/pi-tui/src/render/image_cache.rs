@@ -51,7 +51,7 @@ impl ImageCache {
             return None;
         }
         self.placements = placements.to_vec();
-        let mut drawn = ImageUpdate::default();
+        let mut update = ImageUpdate::default();
         for (row, line) in placements {
             let Some(id) = ImageSpan::find(line).and_then(|span| span.id) else {
                 continue;
@@ -72,10 +72,10 @@ impl ImageCache {
             let image = ImageSpan::place_uploaded(line)
                 .filter(|_| known)
                 .unwrap_or_else(|| line.as_str().to_owned());
-            drawn.images.push((*row, image));
+            update.images.push((*row, image));
         }
-        drawn.deletions = self.evict(drawn.images.len());
-        Some(drawn)
+        update.deletions = self.evict(update.images.len());
+        Some(update)
     }
 
     /// Deletes non-visible images beyond the limits, oldest first.
@@ -166,10 +166,10 @@ mod tests {
         };
         let mut cache = ImageCache::default();
         for id in 1..=3 {
-            let drawn = cache.update(&[(0, huge(id))]).unwrap();
-            assert_eq!(drawn.deletions, Vec::<String>::new());
+            let update = cache.update(&[(0, huge(id))]).unwrap();
+            assert_eq!(update.deletions, Vec::<String>::new());
         }
-        let drawn = cache.update(&[(0, huge(4))]).unwrap();
-        assert_eq!(drawn.deletions, [kitty_delete(1)]);
+        let update = cache.update(&[(0, huge(4))]).unwrap();
+        assert_eq!(update.deletions, [kitty_delete(1)]);
     }
 }

@@ -10,7 +10,7 @@
 use super::content::ScreenContent;
 use super::diff::row_change;
 use super::document::LineChange;
-use super::frame::{RenderError, PreparedRow, WidthPolicy, prepare_rows};
+use super::frame::{PreparedRow, RenderError, WidthPolicy, prepare_rows};
 use super::screen::ComposeFn;
 use super::sync_output::SyncOutput;
 use crate::line::Line;
@@ -123,13 +123,13 @@ impl MainScreen {
         self.apply_changes(&changes);
         let resized = self.resize(size);
         let start = self.start.take().or(resized).unwrap_or(FrameStart::InPlace);
-        let relaid = self.size.is_some_and(|old| old.columns != size.columns);
+        let width_changed = self.size.is_some_and(|old| old.columns != size.columns);
         let changes = content.refresh_tail(size.rows + self.pulled);
         self.apply_changes(&changes);
         let total = content.line_count();
         if start == FrameStart::Cleared {
             (self.first_live, self.pulled) = (0, 0);
-        } else if relaid {
+        } else if width_changed {
             // Line numbers change with the layout. Terminals that reflow push the excess out, so
             // everything above the new tail is considered to be in the scrollback.
             (self.first_live, self.pulled) = (total.saturating_sub(size.rows), 0);
@@ -185,9 +185,9 @@ impl MainScreen {
             return Some(FrameStart::RowsUp(self.cursor_row - pushed));
         }
         let taller = size.rows.saturating_sub(old.rows);
-        let pulled_out = taller.min(self.first_live);
-        self.first_live -= pulled_out;
-        self.pulled = self.pulled.saturating_sub(pulled_out);
+        let restored = taller.min(self.first_live);
+        self.first_live -= restored;
+        self.pulled = self.pulled.saturating_sub(restored);
         Some(FrameStart::Top)
     }
 
@@ -321,10 +321,10 @@ impl MainScreen {
             }
         }
         self.blank_from(rows.len(), claimed, output);
-        let kept_blank = claimed.saturating_sub(rows.len());
+        let blank_rows = claimed.saturating_sub(rows.len());
         self.rows = rows;
         self.rows
-            .extend(std::iter::repeat_n(PreparedRow::default(), kept_blank));
+            .extend(std::iter::repeat_n(PreparedRow::default(), blank_rows));
         let left = self.rows.len().saturating_sub(height);
         self.rows.drain(..left);
         self.cursor_row = self.cursor_row.saturating_sub(left);
@@ -348,12 +348,12 @@ impl MainScreen {
             (None, None) => false,
             _ => true,
         };
-        let touches = |index: usize, span: ImageSpan| {
+        let is_affected = |index: usize, span: ImageSpan| {
             (index.saturating_sub(span.above)..=index + span.below).any(changed)
         };
         for (index, row) in self.rows.iter().enumerate() {
             if let Some(span) = row.image
-                && touches(index, span)
+                && is_affected(index, span)
                 && let Some(id) = span.id
             {
                 output.push(&kitty_delete(id));
@@ -361,7 +361,7 @@ impl MainScreen {
         }
         rows.iter()
             .enumerate()
-            .filter(|(index, row)| row.image.is_some_and(|span| touches(*index, span)))
+            .filter(|(index, row)| row.image.is_some_and(|span| is_affected(*index, span)))
             .map(|(index, _)| index)
             .collect()
     }

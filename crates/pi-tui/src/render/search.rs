@@ -42,7 +42,7 @@ pub(crate) struct TranscriptSearch {
     /// Revision of the document that was searched.
     revision: Option<u64>,
     /// The segments of all matches, from top to bottom.
-    found: Vec<NumberedSegment>,
+    segments: Vec<NumberedSegment>,
     /// Index in `segments` where each match starts.
     matches: Vec<usize>,
     current: usize,
@@ -64,7 +64,7 @@ impl TranscriptSearch {
 
     /// Returns the first segment of the current match.
     pub(crate) fn current(&self) -> Option<&MatchSegment> {
-        Some(&self.found.get(*self.matches.get(self.current)?)?.segment)
+        Some(&self.segments.get(*self.matches.get(self.current)?)?.segment)
     }
 
     /// Searches for `query` and makes the first match at or below `line` current.
@@ -75,7 +75,7 @@ impl TranscriptSearch {
         self.revision = None;
         self.refresh(document);
         let below = self.matches.partition_point(|first| {
-            self.found
+            self.segments
                 .get(*first)
                 .is_some_and(|it| it.segment.line < line)
         });
@@ -90,38 +90,39 @@ impl TranscriptSearch {
             return false;
         }
         self.revision = Some(document.revision());
-        let kept = self.current().cloned();
-        let mut known = std::mem::take(&mut self.blocks);
-        self.found.clear();
+        let previous = self.current().cloned();
+        let mut old_blocks = std::mem::take(&mut self.blocks);
+        self.segments.clear();
         self.matches.clear();
         let mut first_line = 0;
         for (id, lines) in document.rendered() {
-            let block = known
+            let block = old_blocks
                 .remove(&id)
                 .filter(|block| block.lines.ptr_eq(lines))
                 .unwrap_or_else(|| BlockMatches {
                     lines: lines.clone(),
                     matches: find(&self.needle, lines),
                 });
-            for cells_to_segments in &block.matches {
+            for segments in &block.matches {
                 let number = self.matches.len();
-                self.matches.push(self.found.len());
-                self.found.extend(cells_to_segments.iter().map(|segment| NumberedSegment {
-                    segment: MatchSegment {
-                        line: first_line + segment.line,
-                        columns: segment.columns.clone(),
-                    },
-                    number,
-                }));
+                self.matches.push(self.segments.len());
+                self.segments
+                    .extend(segments.iter().map(|segment| NumberedSegment {
+                        segment: MatchSegment {
+                            line: first_line + segment.line,
+                            columns: segment.columns.clone(),
+                        },
+                        number,
+                    }));
             }
             first_line += lines.len();
             self.blocks.insert(id, block);
         }
-        let kept = kept.and_then(|kept| {
-            let found = self.found.iter().find(|found| found.segment == kept)?;
-            Some(found.number)
+        let current = previous.and_then(|previous| {
+            let segment = self.segments.iter().find(|it| it.segment == previous)?;
+            Some(segment.number)
         });
-        self.current = kept
+        self.current = current
             .unwrap_or(self.current)
             .min(self.matches.len().saturating_sub(1));
         true
@@ -141,10 +142,10 @@ impl TranscriptSearch {
         &self,
         line: usize,
     ) -> impl DoubleEndedIterator<Item = (Range<usize>, bool)> {
-        let start = self.found.partition_point(|it| it.segment.line < line);
-        let end = self.found.partition_point(|it| it.segment.line <= line);
-        let found = self.found.get(start..end).unwrap_or_default();
-        found
+        let start = self.segments.partition_point(|it| it.segment.line < line);
+        let end = self.segments.partition_point(|it| it.segment.line <= line);
+        let segments = self.segments.get(start..end).unwrap_or_default();
+        segments
             .iter()
             .map(|it| (it.segment.columns.clone(), it.number == self.current))
     }
@@ -174,7 +175,7 @@ fn find(needle: &str, lines: &[Line]) -> Vec<Vec<MatchSegment>> {
             let last = cells.partition_point(|cell| cell.end < start + found.len());
             cells_to_segments(cells.get(first..=last).unwrap_or_default())
         })
-        .filter(|cells_to_segments| !cells_to_segments.is_empty())
+        .filter(|segments| !segments.is_empty())
         .collect()
 }
 
@@ -214,17 +215,17 @@ fn push_space(text: &mut String, cells: &mut Vec<SearchCell>) {
 
 /// Joins cells into column ranges per line, including spaces between them.
 fn cells_to_segments(cells: &[SearchCell]) -> Vec<MatchSegment> {
-    let mut cells_to_segments: Vec<MatchSegment> = Vec::new();
+    let mut segments: Vec<MatchSegment> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.width > 0) {
-        match cells_to_segments.last_mut() {
+        match segments.last_mut() {
             Some(last) if last.line == cell.line => last.columns.end = cell.column + cell.width,
-            Some(_) | None => cells_to_segments.push(MatchSegment {
+            Some(_) | None => segments.push(MatchSegment {
                 line: cell.line,
                 columns: cell.column..cell.column + cell.width,
             }),
         }
     }
-    cells_to_segments
+    segments
 }
 
 /// Normalizes a query: lowercase, words separated by one space.
@@ -259,8 +260,8 @@ mod tests {
     }
 
     fn match_positions(search: &TranscriptSearch) -> Vec<(usize, Range<usize>)> {
-        let found = search.found.iter();
-        found
+        let segments = search.segments.iter();
+        segments
             .map(|it| (it.segment.line, it.segment.columns.clone()))
             .collect()
     }
@@ -282,10 +283,13 @@ mod tests {
     #[test]
     fn matches_span_line_breaks_and_whitespace() {
         let document = document(&["one  two\n  three", "four"]);
-        let found = search(" two three ", &document, 0);
-        assert_eq!(found.count(), 1);
-        assert_eq!(match_positions(&found), [(0, 5..8), (1, 2..7)]);
-        assert_eq!(match_positions(&search("one two", &document, 0)), [(0, 0..8)]);
+        let results = search(" two three ", &document, 0);
+        assert_eq!(results.count(), 1);
+        assert_eq!(match_positions(&results), [(0, 5..8), (1, 2..7)]);
+        assert_eq!(
+            match_positions(&search("one two", &document, 0)),
+            [(0, 0..8)]
+        );
         assert_eq!(search("three four", &document, 0).count(), 0);
     }
 

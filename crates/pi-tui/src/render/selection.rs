@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::document::LineChange;
-use crate::text::{WideCharPolicy, cell_range_at, graphemes, slice_columns, strip_ansi, visible_width};
+use crate::text::{
+    WideCharPolicy, cell_range_at, graphemes, slice_columns, strip_ansi, visible_width,
+};
 
 /// A cell by line and column. Line numbers run through transcript and dock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,8 +43,12 @@ pub(crate) struct MouseSelection {
 }
 
 impl MouseSelection {
-    pub(crate) fn start(place: CellPosition, line: &str, granularity: SelectionGranularity) -> Self {
-        let range = granularity_range(place, line, granularity);
+    pub(crate) fn start(
+        position: CellPosition,
+        line: &str,
+        granularity: SelectionGranularity,
+    ) -> Self {
+        let range = granularity_range(position, line, granularity);
         Self {
             granularity,
             anchor: range,
@@ -51,20 +57,20 @@ impl MouseSelection {
         }
     }
 
-    pub(crate) fn extend(&mut self, place: CellPosition, line: &str) {
-        self.head = granularity_range(place, line, self.granularity);
+    pub(crate) fn extend(&mut self, position: CellPosition, line: &str) {
+        self.head = granularity_range(position, line, self.granularity);
         self.extended |= self.head != self.anchor;
     }
 
     pub(super) fn apply_changes(&mut self, changes: &[LineChange]) {
         for change in changes {
-            for place in [
+            for position in [
                 &mut self.anchor.0,
                 &mut self.anchor.1,
                 &mut self.head.0,
                 &mut self.head.1,
             ] {
-                place.line = change.shift(place.line);
+                position.line = change.shift(position.line);
             }
         }
     }
@@ -114,13 +120,19 @@ impl MouseSelection {
     }
 }
 
-fn granularity_range(place: CellPosition, line: &str, granularity: SelectionGranularity) -> (CellPosition, CellPosition) {
+fn granularity_range(
+    position: CellPosition,
+    line: &str,
+    granularity: SelectionGranularity,
+) -> (CellPosition, CellPosition) {
     let columns = match granularity {
-        SelectionGranularity::Cell => cell_range_at(line, place.column).unwrap_or(place.column..place.column + 1),
-        SelectionGranularity::Word => word_at(line, place.column),
+        SelectionGranularity::Cell => {
+            cell_range_at(line, position.column).unwrap_or(position.column..position.column + 1)
+        }
+        SelectionGranularity::Word => word_at(line, position.column),
         SelectionGranularity::Line => 0..visible_width(line),
     };
-    let at = |column| CellPosition { column, ..place };
+    let at = |column| CellPosition { column, ..position };
     (at(columns.start), at(columns.end))
 }
 
@@ -178,10 +190,14 @@ mod tests {
 
     const LINES: [&str; 3] = ["one \x1b[1mtwo\x1b[0m three", "漢字 src/a-b.rs", "last  "];
 
-    fn selected(granularity: SelectionGranularity, from: (usize, usize), to: (usize, usize)) -> String {
-        let place = |(line, column)| CellPosition { line, column };
-        let mut selection = MouseSelection::start(place(from), LINES[from.0], granularity);
-        selection.extend(place(to), LINES[to.0]);
+    fn selected(
+        granularity: SelectionGranularity,
+        from: (usize, usize),
+        to: (usize, usize),
+    ) -> String {
+        let position = |(line, column)| CellPosition { line, column };
+        let mut selection = MouseSelection::start(position(from), LINES[from.0], granularity);
+        selection.extend(position(to), LINES[to.0]);
         let range = selection.lines();
         selection.text(range.map(|line| (line, LINES[line])))
     }
@@ -192,7 +208,12 @@ mod tests {
             (SelectionGranularity::Cell, (0, 4), (0, 6), "two"),
             (SelectionGranularity::Cell, (0, 6), (0, 4), "two"),
             (SelectionGranularity::Cell, (0, 8), (1, 1), "three\n漢"),
-            (SelectionGranularity::Cell, (2, 0), (1, 3), "字 src/a-b.rs\nl"),
+            (
+                SelectionGranularity::Cell,
+                (2, 0),
+                (1, 3),
+                "字 src/a-b.rs\nl",
+            ),
             (SelectionGranularity::Word, (1, 7), (1, 7), "src/a-b.rs"),
             (SelectionGranularity::Word, (0, 5), (0, 9), "two three"),
             (SelectionGranularity::Line, (2, 3), (2, 3), "last"),
@@ -208,7 +229,11 @@ mod tests {
 
     #[test]
     fn a_press_selects_nothing() {
-        let selection = MouseSelection::start(CellPosition { line: 0, column: 2 }, LINES[0], SelectionGranularity::Cell);
+        let selection = MouseSelection::start(
+            CellPosition { line: 0, column: 2 },
+            LINES[0],
+            SelectionGranularity::Cell,
+        );
         assert!(selection.is_empty());
         assert_eq!(selection.columns(0, LINES[0]), None);
     }

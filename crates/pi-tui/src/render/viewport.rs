@@ -42,7 +42,6 @@ impl Viewport {
         self.total.saturating_sub(self.height)
     }
 
-    /// Updates the dimensions.
     pub(super) fn set_dimensions(&mut self, height: usize, total: usize) {
         (self.height, self.total) = (height, total);
         if self.follows_end {

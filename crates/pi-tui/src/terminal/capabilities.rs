@@ -229,12 +229,12 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     /// Images, 24-bit colors, links.
-    type DetectedTuple = (Option<ImageProtocol>, bool, bool);
+    type Detected = (Option<ImageProtocol>, bool, bool);
 
     /// Variables, whether tmux forwards links, and the expected capabilities.
-    type Case<'a> = (&'a [(&'a str, &'a str)], bool, DetectedTuple);
+    type Case<'a> = (&'a [(&'a str, &'a str)], bool, Detected);
 
-    fn detected(variables: &[(&str, &str)], tmux: bool) -> DetectedTuple {
+    fn detected(variables: &[(&str, &str)], tmux: bool) -> Detected {
         let lookup = |name: &str| {
             variables
                 .iter()
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_win_over_the_environment() {
+    fn settings_override_the_environment() {
         let lookup = |name: &str| (name == "PI_HYPERLINKS").then(|| "1".to_owned());
         let settings = CapabilityOverrides {
             hyperlinks: Some(false),

@@ -1,7 +1,7 @@
 //! Paints the image component with the terminal's image protocol.
 
 use super::{CellSize, ImageCells, ImageProtocol, image_dimensions, image_lines, next_image_id};
-use crate::components::{ImageCellLimits, ImagePainter, EncodedImage, PaintedImage};
+use crate::components::{EncodedImage, ImageCellLimits, ImagePainter, PaintedImage};
 use crate::line::Line;
 
 /// Paints images with a protocol. Each painted image gets its own ID.

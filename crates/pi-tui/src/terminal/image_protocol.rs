@@ -76,21 +76,21 @@ impl ImageCells {
         );
         let (cell_width, cell_height) =
             (u64::from(cell.width.max(1)), u64::from(cell.height.max(1)));
-        let room_across = max_columns.saturating_mul(cell_width);
+        let max_width_px = max_columns.saturating_mul(cell_width);
         let rows_at_full_width = height
-            .saturating_mul(room_across)
+            .saturating_mul(max_width_px)
             .div_ceil(width.saturating_mul(cell_height))
             .max(1);
         let Some(max_rows) = max_rows.map(|rows| as_u64(rows).max(1)) else {
             return Self::new(max_columns, rows_at_full_width);
         };
-        let room_down = max_rows.saturating_mul(cell_height);
+        let max_height_px = max_rows.saturating_mul(cell_height);
         // Compares the two scale factors without dividing.
-        if room_across.saturating_mul(height) <= room_down.saturating_mul(width) {
+        if max_width_px.saturating_mul(height) <= max_height_px.saturating_mul(width) {
             Self::new(max_columns, rows_at_full_width.min(max_rows))
         } else {
             let columns = width
-                .saturating_mul(room_down)
+                .saturating_mul(max_height_px)
                 .div_ceil(height.saturating_mul(cell_width));
             Self::new(columns.clamp(1, max_columns), max_rows)
         }

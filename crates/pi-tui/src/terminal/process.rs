@@ -60,7 +60,7 @@ impl ProcessTerminal {
 
     fn enter(&mut self) -> io::Result<()> {
         raw_mode::enable()?;
-        restore::arm(self.modes);
+        restore::register(self.modes);
         self.write(BRACKETED_PASTE)?;
         self.reader = Some(InputReader::start()?);
         Ok(())
@@ -70,7 +70,7 @@ impl ProcessTerminal {
     pub fn set_modes(&mut self, modes: TerminalModes) {
         self.modes = modes;
         if self.reader.is_some() {
-            restore::arm(modes);
+            restore::register(modes);
         }
     }
 

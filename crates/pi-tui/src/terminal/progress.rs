@@ -29,7 +29,7 @@ impl TerminalProgress {
         }
     }
 
-    /// Returns when [`tick`](Self::tick) is due, if at all.
+    /// Returns when [`tick`](Self::tick) is due, if the indicator is active.
     pub fn deadline(&self) -> Option<Instant> {
         self.next
     }

@@ -46,7 +46,7 @@ static PANIC_HOOK: Once = Once::new();
 
 /// Records the modes to disable, and installs a panic hook that disables them before the panic is
 /// reported.
-pub(super) fn arm(modes: TerminalModes) {
+pub(super) fn register(modes: TerminalModes) {
     *ACTIVE_MODES.lock().unwrap_or_else(PoisonError::into_inner) = Some(modes);
     PANIC_HOOK.call_once(|| {
         let report = std::panic::take_hook();
@@ -59,7 +59,11 @@ pub(super) fn arm(modes: TerminalModes) {
 
 /// Disables all recorded modes, once. Returns whether any were recorded.
 pub(super) fn restore() -> bool {
-    let Some(modes) = ACTIVE_MODES.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some(modes) = ACTIVE_MODES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take()
+    else {
         return false;
     };
     let mut stdout = std::io::stdout().lock();

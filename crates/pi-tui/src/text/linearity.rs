@@ -44,7 +44,9 @@ fn exercise(name: &str, text: &str) {
     check("truncate", &|| {
         drop(truncate_to_width(text, 80, TruncateOptions::default()));
     });
-    check("slice", &|| drop(slice_columns(text, 10..90, WideCharPolicy::Drop)));
+    check("slice", &|| {
+        drop(slice_columns(text, 10..90, WideCharPolicy::Drop));
+    });
     check("cells", &|| {
         assert!(cell_range_at(text, 1000).is_none_or(|cells| cells.len() <= 2));
     });

@@ -135,9 +135,9 @@ impl Sanitizer {
                 let end = safe_prefix_len(rest);
                 #[cfg(test)]
                 super::linearity::count(end);
-                let (harmless, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
-                out.push_str(harmless);
-                if !harmless.is_empty() {
+                let (safe, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
+                out.push_str(safe);
+                if !safe.is_empty() {
                     self.last_invisible = None;
                 }
                 rest = following;
@@ -199,7 +199,9 @@ impl Sanitizer {
             '\r' => self.state = SanitizerState::CarriageReturn,
             '\x1b' => self.state = SanitizerState::Escape,
             '\u{9b}' => self.state = SanitizerState::Control,
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => self.state = SanitizerState::String,
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => {
+                self.state = SanitizerState::String;
+            }
             '\u{85}' | '\u{2028}' | '\u{2029}' => self.push_visible('\n', out),
             BLACK_FLAG => {
                 self.push_visible(character, out);
@@ -210,7 +212,7 @@ impl Sanitizer {
                 self.push_invisible(selector, InvisibleKind::Selector, out);
             }
             deceptive if is_deceptive(deceptive) => push_escaped(deceptive, out),
-            harmless if is_safe(harmless) => self.push_visible(harmless, out),
+            safe if is_safe(safe) => self.push_visible(safe, out),
             _ => {}
         }
     }

@@ -143,10 +143,34 @@ mod tests {
                 "\x1b[31med\x1b[0m pl",
                 5,
             ),
-            ("\x1b[31mred\x1b[0m plain", 4..6, WideCharPolicy::Drop, "pl", 2),
-            ("\x1b[31m\x1b[1mred", 1..2, WideCharPolicy::Drop, "\x1b[1;31me", 1),
-            ("ab\x1b_pi:c\x07cd", 2..4, WideCharPolicy::Drop, "\x1b_pi:c\x07cd", 2),
-            ("e\u{301}e\u{301}", 1..2, WideCharPolicy::Drop, "e\u{301}", 1),
+            (
+                "\x1b[31mred\x1b[0m plain",
+                4..6,
+                WideCharPolicy::Drop,
+                "pl",
+                2,
+            ),
+            (
+                "\x1b[31m\x1b[1mred",
+                1..2,
+                WideCharPolicy::Drop,
+                "\x1b[1;31me",
+                1,
+            ),
+            (
+                "ab\x1b_pi:c\x07cd",
+                2..4,
+                WideCharPolicy::Drop,
+                "\x1b_pi:c\x07cd",
+                2,
+            ),
+            (
+                "e\u{301}e\u{301}",
+                1..2,
+                WideCharPolicy::Drop,
+                "e\u{301}",
+                1,
+            ),
         ];
         for (line, columns, edge, text, width) in cases {
             let expected = LineSlice {

@@ -87,8 +87,8 @@ impl<'a> Iterator for Graphemes<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let mut characters = self.rest.chars();
         let first = characters.next()?;
-        let stands_alone = |character: char| standalone_width(character).is_some();
-        let length = if stands_alone(first) && characters.next().is_none_or(stands_alone) {
+        let is_standalone = |character: char| standalone_width(character).is_some();
+        let length = if is_standalone(first) && characters.next().is_none_or(is_standalone) {
             first.len_utf8()
         } else {
             // Cluster boundaries do not depend on earlier text, so each search may start fresh.
@@ -176,9 +176,9 @@ fn is_khmer_coeng(character: char) -> bool {
 /// Terminals follow the tables of `wcwidth`, where a spacing mark is an ordinary character; the
 /// `unicode-width` crate follows `Grapheme_Extend`, which includes some of them.
 fn has_own_cell(character: char) -> bool {
-    let place = SPACING_MARKS.partition_point(|(_, last)| *last < character);
+    let index = SPACING_MARKS.partition_point(|(_, last)| *last < character);
     SPACING_MARKS
-        .get(place)
+        .get(index)
         .is_some_and(|(first, _)| *first <= character)
 }
 
@@ -301,7 +301,11 @@ mod tests {
     fn shortcut_agrees_with_the_slow_path() {
         for character in (char::MIN..=char::MAX).filter(|one| standalone_width(*one).is_some()) {
             let text = character.to_string();
-            assert_eq!(standalone_width(character), Some(text.width()), "{character:?}");
+            assert_eq!(
+                standalone_width(character),
+                Some(text.width()),
+                "{character:?}"
+            );
             for (before, after) in [("a", "漢"), ("漢", "a"), ("я", "─")] {
                 let text = format!("{before}{character}{after}");
                 let clusters = unicode_segmentation::UnicodeSegmentation::graphemes(&*text, true);

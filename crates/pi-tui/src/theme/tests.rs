@@ -123,8 +123,8 @@ fn invalid_documents_are_rejected() {
     assert_eq!(message(&json!([])), "theme is not a JSON object");
     assert!(message(&json!({"colors": 1})).contains("colors: must be an object"));
     assert!(message(&json!({})).contains("name: missing or not a string"));
-    let mut circle = theme();
-    circle["vars"] = json!({"self": "self"});
-    circle["colors"]["text"] = json!("self");
-    assert!(message(&circle).contains("circle"));
+    let mut circular = theme();
+    circular["vars"] = json!({"self": "self"});
+    circular["colors"]["text"] = json!("self");
+    assert!(message(&circular).contains("circular"));
 }

@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::{FrameUrgency, EventResponse, Tui, component_of, flash};
+use super::{EventResponse, FrameUrgency, Tui, component_of, flash};
 use crate::component::{InputContext, MouseOutcome};
 use crate::focus::FocusTarget;
 use crate::input::{FocusChange, Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport};
 use crate::line::Line;
 use crate::overlay::CellRect;
-use crate::render::{ScreenContent, SelectionGranularity, CellPosition, ActiveScreen, MouseSelection};
+use crate::render::{
+    ActiveScreen, CellPosition, MouseSelection, ScreenContent, SelectionGranularity,
+};
 use crate::terminal::clipboard_sequence;
 use crate::text::link_at;
 
@@ -65,7 +67,7 @@ impl Gesture {
 }
 
 impl Tui {
-    /// Returns when [`tick`](Self::tick) is due, if at all.
+    /// Returns when [`tick`](Self::tick) is due, or `None` if nothing is scheduled.
     pub fn deadline(&self) -> Option<Instant> {
         let scroll = self.gesture.auto_scroll.map(|(due, _)| due);
         scroll.into_iter().chain(self.flashes.deadline()).min()
@@ -74,7 +76,7 @@ impl Tui {
     /// Runs time-based updates: scrolls while a drag is beyond an edge, and removes expired
     /// messages.
     pub fn tick(&mut self, now: Instant) -> FrameUrgency {
-        let mut need = if self.flashes.expire(now) {
+        let mut urgency = if self.flashes.expire(now) {
             FrameUrgency::Soon
         } else {
             FrameUrgency::None
@@ -83,9 +85,9 @@ impl Tui {
             && due <= now
         {
             self.drag_selection(report, now);
-            need = FrameUrgency::Soon;
+            urgency = FrameUrgency::Soon;
         }
-        need
+        urgency
     }
 
     pub(super) fn handle_window_focus(&mut self, change: FocusChange) -> EventResponse {
@@ -231,23 +233,25 @@ impl Tui {
         now: Instant,
     ) -> EventResponse {
         let outcome = self.send_mouse(target, bounds, kind, report, now);
-        let mut need = frame_urgency(outcome, kind);
+        let mut urgency = frame_urgency(outcome, kind);
         let cell = (report.column, report.row);
         if kind == MouseEventKind::Release && self.gesture.pressed == Some(cell) {
             let count = self.gesture.click(cell, now);
             let click = MouseEventKind::Click { count };
             let outcome = self.send_mouse(target, bounds, click, report, now);
-            need = need.max(frame_urgency(outcome, click));
+            urgency = urgency.max(frame_urgency(outcome, click));
         }
-        EventResponse::consumed(need)
+        EventResponse::consumed(urgency)
     }
 
     fn start_selection(&mut self, report: MouseReport, now: Instant) {
-        let grain = SelectionGranularity::for_clicks(self.gesture.click((report.column, report.row), now));
+        let granularity =
+            SelectionGranularity::for_clicks(self.gesture.click((report.column, report.row), now));
         self.gesture.drag = Some(ActiveDrag::Selecting);
         if let ActiveScreen::Full(screen) = &mut self.screen {
-            let (place, line) = position_at(&self.content, screen.line_at(report.row), report.column);
-            screen.selection = Some(MouseSelection::start(place, &line, grain));
+            let (position, line) =
+                position_at(&self.content, screen.line_at(report.row), report.column);
+            screen.selection = Some(MouseSelection::start(position, &line, granularity));
         }
     }
 
@@ -290,9 +294,10 @@ impl Tui {
         };
         screen.viewport.scroll_by(scroll);
         self.gesture.auto_scroll = (scroll != 0).then_some((now + AUTO_SCROLL, report));
-        let (place, line) = position_at(&self.content, screen.line_at(report.row), report.column);
+        let (position, line) =
+            position_at(&self.content, screen.line_at(report.row), report.column);
         if let Some(selection) = &mut screen.selection {
-            selection.extend(place, &line);
+            selection.extend(position, &line);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Tui;
 use crate::component::Component;
-use crate::focus::{FocusTarget, FocusFallback};
+use crate::focus::{FocusFallback, FocusTarget};
 use crate::overlay::{CellRect, OverlayId, OverlayOptions};
 
 impl Tui {

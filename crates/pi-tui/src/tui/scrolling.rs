@@ -1,6 +1,6 @@
 //! Keys handled by the screen in full-screen mode: scrolling, jumping between prompts, searching.
 
-use super::{FrameUrgency, EventResponse, Tui};
+use super::{EventResponse, FrameUrgency, Tui};
 use crate::focus::FocusTarget;
 use crate::input::{InputEvent, MouseReport, action};
 use crate::overlay::{OverlayAnchor, OverlayMargin, OverlayOptions, OverlayWidth};

@@ -121,7 +121,10 @@ impl SearchPanel {
                 text
             }
         };
-        let (previous, next) = (paint(SearchButton::Previous, previous), paint(SearchButton::Next, next));
+        let (previous, next) = (
+            paint(SearchButton::Previous, previous),
+            paint(SearchButton::Next, next),
+        );
         format!("└{} {previous}{gap}{next} ─┘", "─".repeat(rule))
     }
 }

@@ -1,7 +1,7 @@
-//! The text being edited: lines, the cursor, and the pastes its markers stand for.
+//! The text being edited: lines, the cursor, and the pastes its markers refer to.
 //!
-//! Lines are shared, so that an undo step costs no copy of the text and layout can tell unchanged
-//! lines by address. Offsets are bytes, always at the start of an atom.
+//! Lines are shared, so that an undo step does not copy the text and layout can detect unchanged
+//! lines by address. Offsets are in bytes and always at the start of an atom.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::paste::{Pastes, marker_id, plain_text, renumber};
 
-/// A place between two characters.
+/// A position between two characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TextPosition {
     pub(crate) line: usize,
     pub(crate) offset: usize,
 }
 
-/// Where the cursor goes when the whole text is replaced.
+/// Where the cursor goes when the text is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placement {
+pub(crate) enum CursorPlacement {
     Start,
     End,
 }
 
-/// Text with a cursor; a clone is an undo step.
+/// Text with a cursor. A clone is an undo step.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     lines: Vec<Arc<str>>,
@@ -55,11 +55,11 @@ impl Buffer {
         matches!(self.lines.as_slice(), [only] if only.is_empty())
     }
 
-    pub(crate) fn set_text(&mut self, text: &str, placement: Placement) {
+    pub(crate) fn set_text(&mut self, text: &str, placement: CursorPlacement) {
         self.lines = plain_text(text).split('\n').map(Arc::from).collect();
         self.cursor = match placement {
-            Placement::Start => TextPosition::default(),
-            Placement::End => self.end(),
+            CursorPlacement::Start => TextPosition::default(),
+            CursorPlacement::End => self.end(),
         };
     }
 
@@ -90,7 +90,7 @@ impl Buffer {
         self.cursor.line + 1 >= self.lines.len()
     }
 
-    /// Returns the markers of a line, which movement and deletion take as one character.
+    /// Returns the markers of a line, which movement and deletion treat as one character.
     pub(crate) fn markers(&self, line: usize) -> Vec<Range<usize>> {
         self.pastes.markers(self.line_at(line))
     }
@@ -117,7 +117,7 @@ impl Buffer {
         offset + length.map_or(0, str::len)
     }
 
-    /// Inserts plain text, which may have several lines, and moves the cursor behind it.
+    /// Inserts plain text, possibly several lines, and moves the cursor after it.
     pub(crate) fn insert(&mut self, text: &str) {
         let before = self.before_cursor();
         let after = self.after_cursor();
@@ -146,7 +146,7 @@ impl Buffer {
         self.lines.splice(at..=at, inserted);
     }
 
-    /// Removes a part of the cursor's line and puts the cursor there; returns what was removed.
+    /// Removes a range of the cursor's line and moves the cursor there. Returns the removed text.
     pub(crate) fn remove(&mut self, range: Range<usize>) -> String {
         let line = self.line();
         let removed = line.get(range.clone()).unwrap_or_default().to_owned();
@@ -158,7 +158,7 @@ impl Buffer {
         removed
     }
 
-    /// Joins the cursor's line with the next one; the cursor stays.
+    /// Joins the cursor's line with the next one; the cursor does not move.
     pub(crate) fn join_next(&mut self) {
         let next = self.cursor.line + 1;
         if next < self.lines.len() {
@@ -168,7 +168,7 @@ impl Buffer {
         }
     }
 
-    /// Joins the cursor's line with the one before; the cursor stands between them.
+    /// Joins the cursor's line with the previous one; the cursor ends up between them.
     pub(crate) fn join_previous(&mut self) {
         if let Some(previous) = self.cursor.line.checked_sub(1) {
             self.cursor = TextPosition {
@@ -188,8 +188,8 @@ impl Buffer {
         self.cursor = start;
     }
 
-    /// Removes the atom before the cursor. A removed marker takes its paste along, unless another
-    /// copy of it is left, and later markers move up in number.
+    /// Removes the atom before the cursor. Removing a marker also removes its paste, unless another
+    /// copy of the marker is left, and renumbers later markers.
     pub(crate) fn remove_atom_before(&mut self) {
         let start = self.atom_start();
         let removed = self.remove(start..self.cursor.offset);
@@ -211,7 +211,7 @@ impl Buffer {
         self.cursor.offset = before;
     }
 
-    /// Replaces the cursor's line, and moves the cursor within it.
+    /// Replaces the cursor's line and moves the cursor within it.
     pub(crate) fn rewrite_line(&mut self, line: String, offset: usize) {
         self.cursor.offset = line.floor_char_boundary(offset);
         self.replace_line(self.cursor.line, line.into());

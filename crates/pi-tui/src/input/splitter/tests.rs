@@ -166,11 +166,7 @@ fn the_environment_sets_the_escape_timeout() {
         25
     );
     for invalid in ["", "0", "-3", "NaN", "inf", "soon"] {
-        assert_eq!(
-            escape(&[("PI_TUI_ESC_TIMEOUT", invalid)]),
-            10,
-            "{invalid}"
-        );
+        assert_eq!(escape(&[("PI_TUI_ESC_TIMEOUT", invalid)]), 10, "{invalid}");
     }
     assert_eq!(escape(&[("PI_TUI_ESC_TIMEOUT", "1e15")]), 10_000);
 }

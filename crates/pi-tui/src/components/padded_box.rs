@@ -83,7 +83,11 @@ impl Component for PaddedBox {
             .children
             .render_children(width.saturating_sub(padding * 2));
         // A painter may depend on the theme, so compare its sequences, not its identity.
-        let fill = self.background.as_ref().map(BackgroundFill::of).unwrap_or_default();
+        let fill = self
+            .background
+            .as_ref()
+            .map(BackgroundFill::of)
+            .unwrap_or_default();
         if let Some(lines) = &self.lines
             && !changed
             && fill == self.fill
