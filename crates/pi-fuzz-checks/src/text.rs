@@ -1,7 +1,7 @@
 //! Foreign text: the first byte is a width.
 
 use pi_tui::{
-    Edge, Truncation, expand_for_terminal, sanitize, slice_columns, strip_ansi, truncate_to_width,
+    WideCharPolicy, TruncateOptions, expand_for_terminal, sanitize, slice_columns, strip_ansi, truncate_to_width,
     visible_width, wrap_text,
 };
 use pretty_assertions::assert_eq;
@@ -16,8 +16,8 @@ pub fn text(data: &[u8]) {
     for line in wrap_text(&text, width) {
         assert!(visible_width(&line) <= width, "{line:?}");
     }
-    assert!(visible_width(&truncate_to_width(&text, width, Truncation::default())) <= width);
-    assert!(slice_columns(&text, 3..3 + width, Edge::Drop).width <= width);
+    assert!(visible_width(&truncate_to_width(&text, width, TruncateOptions::default())) <= width);
+    assert!(slice_columns(&text, 3..3 + width, WideCharPolicy::Drop).width <= width);
     let clean = sanitize(&text);
     assert!(
         clean

@@ -220,7 +220,7 @@ impl App {
     #[cfg(unix)]
     async fn stop_until_continued(&mut self) -> Result<(), InteractiveError> {
         self.screen.runner().suspend().await?;
-        self.screen.runner().tui().repaint();
+        self.screen.runner().tui_mut().repaint();
         Ok(())
     }
 

@@ -18,8 +18,8 @@ use pi_ai::Env;
 use pi_config::AgentDir;
 use pi_runtime::{HostError, KitPart, TerminalKit, WideEdge};
 use pi_tui::{
-    Edge, FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind,
-    KeyId, Keybindings, KeyboardMode, Platform, Truncation, best_first,
+    WideCharPolicy, FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind,
+    KeyId, Keybindings, KeyboardMode, Platform, TruncateOptions, sort_by_score,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -122,7 +122,7 @@ impl TerminalKit for ExtensionKit {
     }
 
     fn truncate(&self, text: &str, width: usize, ellipsis: &str) -> String {
-        pi_tui::truncate_to_width(text, width, Truncation { ellipsis }).into_owned()
+        pi_tui::truncate_to_width(text, width, TruncateOptions { ellipsis }).into_owned()
     }
 
     fn wrap(&self, text: &str, width: usize) -> Vec<String> {
@@ -131,8 +131,8 @@ impl TerminalKit for ExtensionKit {
 
     fn slice(&self, line: &str, columns: Range<usize>, edge: WideEdge) -> String {
         let edge = match edge {
-            WideEdge::Keep => Edge::Keep,
-            WideEdge::Drop => Edge::Drop,
+            WideEdge::Keep => WideCharPolicy::Keep,
+            WideEdge::Drop => WideCharPolicy::Drop,
         };
         // Extensions expect a character that the left edge cuts to be left out, with its space.
         let first = pi_tui::cell_range_at(line, columns.start);
@@ -244,7 +244,7 @@ fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
 /// Returns the places of the texts that fit a query, best first.
 fn rank(query: &FuzzyQuery, texts: &[String]) -> Vec<usize> {
     let scored = texts.iter().enumerate();
-    best_first(scored.filter_map(|(place, text)| Some((query.score(text)?, place))))
+    sort_by_score(scored.filter_map(|(place, text)| Some((query.score(text)?, place))))
 }
 
 fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {

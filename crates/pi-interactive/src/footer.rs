@@ -1,7 +1,7 @@
 //! The lines below the editor: where we are, what it cost, which model answers.
 
 use pi_session::{ContextUsage, TokenTotals};
-use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width, visible_width};
+use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width, visible_width};
 
 use crate::blocks::clean_line;
 use crate::foreign_text::styled_line;
@@ -15,7 +15,7 @@ const LEAST_MODEL: usize = 12;
 const NEARLY_FULL: f64 = 70.0;
 /// Percent of the context above which it is as good as full.
 const FULL: f64 = 90.0;
-const ELLIPSIS: Truncation<'static> = Truncation { ellipsis: "..." };
+const ELLIPSIS: TruncateOptions<'static> = TruncateOptions { ellipsis: "..." };
 
 /// What the footer says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -242,7 +242,7 @@ impl ModelText {
             let model = truncate_to_width(model, room - visible_width(level), ELLIPSIS);
             return format!("{model}{level}");
         }
-        truncate_to_width(&unnamed, room, Truncation { ellipsis: "" }).into_owned()
+        truncate_to_width(&unnamed, room, TruncateOptions { ellipsis: "" }).into_owned()
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn with_arguments(
     command: String,
 ) -> CommandCompletion {
     let runtime = Handle::current();
-    completion.arguments_later(move |typed, reply| {
+    completion.arguments_async(move |typed, reply| {
         let (link, command, typed) = (link.clone(), command.clone(), typed.to_owned());
         runtime.spawn(async move {
             let items = link.complete_command(&command, &typed).await;

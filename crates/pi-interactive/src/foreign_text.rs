@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use pi_tui::{
-    AnsiToken, AnsiTokens, CURSOR_MARKER, TAB_WIDTH, Truncation, sanitize, truncate_to_width,
+    AnsiToken, AnsiTokens, CURSOR_MARKER, TAB_WIDTH, TruncateOptions, sanitize, truncate_to_width,
     visible_width,
 };
 
@@ -85,7 +85,7 @@ pub(crate) fn fitted_line(text: &str, width: usize) -> (String, bool) {
     if visible_width(&line) <= width {
         return (line.into_owned(), false);
     }
-    let cut = truncate_to_width(&line, width, Truncation { ellipsis: "" });
+    let cut = truncate_to_width(&line, width, TruncateOptions { ellipsis: "" });
     (cut.into_owned(), true)
 }
 

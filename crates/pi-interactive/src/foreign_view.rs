@@ -6,7 +6,7 @@
 use pi_runtime::{ComponentId, Drawn};
 use pi_tui::{
     Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers, MouseButton,
-    MouseEvent, MouseEventKind, MouseOutcome, Truncation, truncate_to_width,
+    MouseEvent, MouseEventKind, MouseOutcome, TruncateOptions, truncate_to_width,
 };
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ impl Component for ForeignView {
             return self.lines.clone();
         }
         let cut =
-            |line: &Line| truncate_to_width(line, width, Truncation { ellipsis: "" }).into_owned();
+            |line: &Line| truncate_to_width(line, width, TruncateOptions { ellipsis: "" }).into_owned();
         self.lines.iter().map(cut).collect()
     }
 

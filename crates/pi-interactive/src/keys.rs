@@ -2,7 +2,7 @@
 //!
 //! Some share a key on purpose: a dialog's actions count only while it is open.
 
-use pi_tui::{ActionDefinition, Keybindings, Platform, TUI_ACTIONS, UserBindings};
+use pi_tui::{ActionDefinition, Keybindings, Platform, TUI_ACTIONS, UserKeybindings};
 
 /// Interrupt the work under way.
 pub(crate) const INTERRUPT: &str = "app.interrupt";
@@ -256,7 +256,7 @@ const fn define(
 }
 
 /// Resolves the keys of every action, the library's and the application's.
-pub(crate) fn keybindings(platform: Platform, user: &UserBindings) -> Keybindings {
+pub(crate) fn keybindings(platform: Platform, user: &UserKeybindings) -> Keybindings {
     let definitions: Vec<ActionDefinition> =
         TUI_ACTIONS.iter().chain(APP_ACTIONS).copied().collect();
     Keybindings::new(&definitions, platform, user)
@@ -295,7 +295,7 @@ mod tests {
 
     /// Presses keys by their names, with the keys of an action replaced by F9.
     fn press(area: &mut EditorArea, action: &str, keys: &[&str]) {
-        let mut user = UserBindings::default();
+        let mut user = UserKeybindings::default();
         user.bind(action, ["f9"]);
         let keybindings = keybindings(Platform::Linux, &user);
         let context = InputContext {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pi_ai::Env;
 use pi_config::{AgentDir, ProjectAccess, RunSettings, Settings, SettingsStore};
-use pi_tui::{FocusTarget, Leave, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
+use pi_tui::{FocusTarget, ExitBehavior, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 
 use crate::dialog::Dialog;
 use crate::intent::Intent;
@@ -93,7 +93,7 @@ pub(crate) async fn show<Given>(
         if runner.next().await? == RunnerEvent::Terminated {
             break None;
         }
-        let dialog = runner.tui().dock_mut().get_mut(id);
+        let dialog = runner.tui_mut().dock_mut().get_mut(id);
         let frame =
             dialog.and_then(|dialog| (dialog as &mut dyn Any).downcast_mut::<DialogFrame>());
         let Some(DialogFrame(dialog)) = frame else {
@@ -104,7 +104,7 @@ pub(crate) async fn show<Given>(
             break answered;
         }
     };
-    runner.tui().dock_mut().clear();
-    runner.stop(Leave::AsItWas)?;
+    runner.tui_mut().dock_mut().clear();
+    runner.stop(ExitBehavior::RestoreScreen)?;
     Ok(answer)
 }

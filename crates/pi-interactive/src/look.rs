@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_tui::{Capabilities, ColorToken, Keybindings, Mermaid, Painter, Style, Theme};
+use pi_tui::{TerminalCapabilities, ColorToken, Keybindings, MermaidRendering, Painter, Style, Theme};
 
 use crate::picture_desk::PictureDesk;
 
@@ -17,7 +17,7 @@ pub(crate) struct Appearance {
     /// Which keys mean what, for hints.
     pub(crate) keys: Arc<Keybindings>,
     /// What the terminal can show.
-    pub(crate) capabilities: Capabilities,
+    pub(crate) capabilities: TerminalCapabilities,
     /// Pixels of a cell.
     pub(crate) cell_size: pi_tui::CellSize,
     /// Whether thinking is reduced to a label.
@@ -29,7 +29,7 @@ pub(crate) struct Appearance {
     /// What lines of code begin with.
     pub(crate) code_indent: String,
     /// When diagrams are drawn.
-    pub(crate) mermaid: Mermaid,
+    pub(crate) mermaid: MermaidRendering,
     /// Whether remarks about what caching and summaries cost show.
     pub(crate) show_cost_notices: bool,
     pub(crate) show_images: bool,
@@ -150,17 +150,17 @@ impl Appearance {
     /// Returns an appearance for tests.
     pub(crate) fn for_tests() -> Self {
         use crate::keys;
-        use pi_tui::{CellSize, ColorMode, Platform, UserBindings};
+        use pi_tui::{CellSize, ColorMode, Platform, UserKeybindings};
         Self {
             theme: Arc::new(crate::theme_choice::built_in("dark", ColorMode::TrueColor).unwrap()),
-            keys: Arc::new(keys::keybindings(Platform::Linux, &UserBindings::default())),
-            capabilities: Capabilities::default(),
+            keys: Arc::new(keys::keybindings(Platform::Linux, &UserKeybindings::default())),
+            capabilities: TerminalCapabilities::default(),
             cell_size: CellSize::default(),
             hide_thinking: false,
             thinking_label: None,
             output_padding: 1,
             code_indent: "  ".to_owned(),
-            mermaid: Mermaid::default(),
+            mermaid: MermaidRendering::default(),
             show_cost_notices: false,
             show_images: true,
             image_width: 60,

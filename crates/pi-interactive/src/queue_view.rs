@@ -1,7 +1,7 @@
 //! What waits to be said: steering and follow-ups, above the editor.
 
 use pi_runtime::QueuedTexts;
-use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
+use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 
 use crate::blocks::clean_line;
 use crate::keys;
@@ -53,7 +53,7 @@ impl Component for QueueView {
         lines
             .into_iter()
             .map(|line| {
-                let line = truncate_to_width(&line, width, Truncation::default());
+                let line = truncate_to_width(&line, width, TruncateOptions::default());
                 appearance.paint(ColorToken::Dim, &line)
             })
             .collect()

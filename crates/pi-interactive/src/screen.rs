@@ -88,12 +88,12 @@ impl Screen {
 
     /// Returns the UI, to look at it.
     pub(crate) fn peek(&self) -> &Tui {
-        self.runner.peek()
+        self.runner.tui()
     }
 
     /// Returns the transcript's blocks; a frame follows.
     pub(crate) fn document(&mut self) -> &mut Document {
-        self.runner.tui().transcript_mut()
+        self.runner.tui_mut().transcript_mut()
     }
 
     /// Changes the prompt.
@@ -153,7 +153,7 @@ impl Screen {
         id: BlockId,
         change: impl FnOnce(&mut T) -> R,
     ) -> R {
-        let component = self.runner.tui().dock_mut().get_mut(id);
+        let component = self.runner.tui_mut().dock_mut().get_mut(id);
         let part = component.and_then(|component| (component as &mut dyn Any).downcast_mut::<T>());
         part.map(change).unwrap_or_default()
     }
@@ -162,7 +162,7 @@ impl Screen {
     pub(crate) fn open_dialog(&mut self, mut dialog: Box<dyn Dialog>) {
         self.close_dialog();
         dialog.set_rows(self.peek().size().rows);
-        let tui = self.runner.tui();
+        let tui = self.runner.tui_mut();
         let before = self.places.editor;
         let frame = Box::new(DialogFrame(dialog));
         let id = tui
@@ -177,7 +177,7 @@ impl Screen {
         let Some(id) = self.dialog.take() else {
             return;
         };
-        self.runner.tui().dock_mut().remove(id);
+        self.runner.tui_mut().dock_mut().remove(id);
         self.settle_front();
     }
 

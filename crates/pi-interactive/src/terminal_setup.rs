@@ -9,9 +9,9 @@ use pi_config::{
     TuiMode, read_keybindings,
 };
 use pi_tui::{
-    Capabilities, CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol,
-    Keybindings, Mermaid, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
-    TerminalEnvironment, Theme, TuiOptions, UserBindings,
+    TerminalCapabilities, CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol,
+    Keybindings, MermaidRendering, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
+    TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
 };
 
 use crate::keys::{self, APP_ACTIONS};
@@ -33,7 +33,7 @@ pub(crate) fn read_keys(agent_dir: &AgentDir, env: &Env) -> (Keybindings, Vec<Co
         .map(|definition| definition.id)
         .collect();
     let read = read_keybindings(&file, &known);
-    let mut user = UserBindings::default();
+    let mut user = UserKeybindings::default();
     for (action, names) in &read.keys {
         user.bind(action, names.iter().map(String::as_str));
     }
@@ -54,9 +54,9 @@ pub(crate) fn read_keys(agent_dir: &AgentDir, env: &Env) -> (Keybindings, Vec<Co
 }
 
 /// Returns what the terminal can show; links inside tmux are found out later.
-pub(crate) fn capabilities(settings: &Settings, env: &Env) -> Capabilities {
+pub(crate) fn capabilities(settings: &Settings, env: &Env) -> TerminalCapabilities {
     let lookup = |name: &str| env.var(name);
-    Capabilities::resolve(
+    TerminalCapabilities::resolve(
         TerminalEnvironment::new(&lookup),
         overrides(settings),
         || false,
@@ -91,7 +91,7 @@ fn image_protocol(setting: pi_config::ImageProtocol) -> Option<Option<ImageProto
 }
 
 /// Returns how many colors themes are resolved for.
-pub(crate) fn color_mode(capabilities: Capabilities, env: &Env) -> ColorMode {
+pub(crate) fn color_mode(capabilities: TerminalCapabilities, env: &Env) -> ColorMode {
     // https://no-color.org: any value but an empty one.
     let unwanted = env.var(NO_COLOR).is_some_and(|value| !value.is_empty());
     if unwanted || env.var("TERM").as_deref() == Some("dumb") {
@@ -164,7 +164,7 @@ pub(crate) fn appearance(
     settings: &Settings,
     theme: Theme,
     keys: Keybindings,
-    capabilities: Capabilities,
+    capabilities: TerminalCapabilities,
     cwd: PathBuf,
     home: Option<PathBuf>,
 ) -> Appearance {
@@ -177,7 +177,7 @@ pub(crate) fn appearance(
         thinking_label: None,
         output_padding: 1,
         code_indent: String::new(),
-        mermaid: Mermaid::default(),
+        mermaid: MermaidRendering::default(),
         show_cost_notices: false,
         show_images: true,
         image_width: 60,
@@ -198,9 +198,9 @@ impl Appearance {
             .code_block_indent()
             .clone_into(&mut self.code_indent);
         self.mermaid = match settings.mermaid_mode() {
-            MermaidMode::Off => Mermaid::Off,
-            MermaidMode::Final => Mermaid::Final,
-            MermaidMode::Streaming => Mermaid::Streaming,
+            MermaidMode::Off => MermaidRendering::Off,
+            MermaidMode::Final => MermaidRendering::Final,
+            MermaidMode::Streaming => MermaidRendering::Streaming,
         };
         self.show_cost_notices = settings.show_cache_miss_notices();
         self.show_images = settings.show_images();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pi_agent::AgentEvent;
 use pi_ai::{AgentMessage, AssistantMessageEvent, StreamPhase};
 use pi_runtime::SessionEvent;
-use pi_tui::{ColorToken, Component, Lines, Truncation, truncate_to_width};
+use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 
 use crate::blocks::clean_line;
 use crate::foreign_text::styled_line;
@@ -317,7 +317,7 @@ impl Component for Working {
         };
         let text = appearance.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
         let line = format!(" {picture}{text}");
-        let line = truncate_to_width(&line, width, Truncation { ellipsis: "…" });
+        let line = truncate_to_width(&line, width, TruncateOptions { ellipsis: "…" });
         [String::new(), line.into_owned()].into_iter().collect()
     }
 }

@@ -1,21 +1,22 @@
-//! Benchmarks of what runs while somebody types or an answer arrives.
+//! Benchmarks of work done while the user types or a response streams in.
 
 use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
 use pi_tui::{
     Color, Component, Editor, EditorOptions, EditorTheme, InputContext, InputEvent, KeyEvent,
-    Keybindings, Markdown, MarkdownTheme, Platform, Style, SyntaxStyles, TUI_ACTIONS, UserBindings,
+    Keybindings, Markdown, MarkdownTheme, Platform, Style, SyntaxStyles, TUI_ACTIONS,
+    UserKeybindings,
 };
 
 fn main() {
     divan::main();
 }
 
-/// Returns an answer of about `lines` lines: prose, lists, tables and code.
-fn answer(lines: usize) -> String {
+/// Returns a Markdown response of about `lines` lines: prose, lists, tables and code.
+fn response(lines: usize) -> String {
     let section = "## Section\n\nSome *prose* with `code` and a [link](https://example.com), which goes on \
-for a while so that it has to be wrapped.\n\n- one\n- two\n  - three\n\n```rust\nfn main() {\n    let answer = 42;\n    \
+for a while so that it has to be wrapped.\n\n- one\n- two\n  - three\n\n```rust\nfn main() {\n    let response = 42;\n    \
 // a comment\n    println!(\"{answer}\");\n}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n";
     section.repeat(lines / section.lines().count() + 1)
 }
@@ -37,11 +38,11 @@ const TAILS: &[(&str, &str)] = &[
     ("list", "- item\n- another "),
 ];
 
-/// One more piece of a 2,000-line answer, painted.
+/// Appends one piece to a 2,000-line response and renders it.
 #[divan::bench(args = 0..TAILS.len())]
-fn append_to_a_streaming_answer(bencher: Bencher<'_, '_>, tail: usize) {
+fn append_to_a_streaming_response(bencher: Bencher<'_, '_>, tail: usize) {
     let (_, tail) = TAILS.get(tail).copied().unwrap_or_default();
-    let mut markdown = Markdown::new(&answer(2000), theme());
+    let mut markdown = Markdown::new(&response(2000), theme());
     markdown.append(tail);
     markdown.render(100);
     let mut count = 0;
@@ -52,17 +53,17 @@ fn append_to_a_streaming_answer(bencher: Bencher<'_, '_>, tail: usize) {
     });
 }
 
-/// A whole 2,000-line answer.
+/// Renders a 2,000-line response.
 #[divan::bench]
-fn render_a_long_answer(bencher: Bencher<'_, '_>) {
-    let text = answer(2000);
+fn render_a_long_response(bencher: Bencher<'_, '_>) {
+    let text = response(2000);
     bencher.bench(|| Markdown::new(&text, theme()).render(100));
 }
 
-/// One key, painted, in a prompt of this many lines.
+/// Handles and renders one key in a prompt of this many lines.
 #[divan::bench(args = [1, 100, 1000])]
-fn a_key_in_the_editor(bencher: Bencher<'_, '_>, lines: usize) {
-    let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default());
+fn key_in_the_editor(bencher: Bencher<'_, '_>, lines: usize) {
+    let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default());
     let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
     editor.set_text(&vec!["a line of the prompt that is somewhat long"; lines].join("\n"));
     editor.render(100);

@@ -1,4 +1,4 @@
-//! What a frame costs when little of much changed.
+//! Benchmarks of frames in which little of a large transcript changes.
 
 use std::any::Any;
 use std::time::Instant;
@@ -19,12 +19,12 @@ const SIZE: Size = Size {
 };
 
 /// Lines, one of which changes.
-struct Block {
+struct BenchBlock {
     lines: Vec<Line>,
     cached: Option<Lines>,
 }
 
-impl Block {
+impl BenchBlock {
     fn new(first: usize, count: usize) -> Self {
         Self {
             lines: (first..first + count)
@@ -39,7 +39,7 @@ impl Block {
     }
 }
 
-impl Component for Block {
+impl Component for BenchBlock {
     fn render(&mut self, _width: usize) -> Lines {
         self.cached
             .get_or_insert_with(|| Lines::from(self.lines.clone()))
@@ -56,10 +56,10 @@ fn transcript(mode: ScreenMode, lines: usize) -> (Tui, BlockId) {
     tui.set_size(SIZE);
     tui.start();
     for first in (0..lines).step_by(10) {
-        tui.transcript_mut().push(Block::new(first, 10));
+        tui.transcript_mut().push(BenchBlock::new(first, 10));
     }
-    let changing = tui.transcript_mut().push(Block::new(lines, 10));
-    tui.dock_mut().push_live(Block::new(0, 4));
+    let changing = tui.transcript_mut().push(BenchBlock::new(lines, 10));
+    tui.dock_mut().push_live(BenchBlock::new(0, 4));
     divan::black_box(tui.frame().unwrap_or_default());
     (tui, changing)
 }
@@ -70,7 +70,7 @@ fn one_changed_line(bencher: Bencher<'_, '_>, mode: ScreenMode, lines: usize) {
     bencher.bench_local(|| {
         count += 1;
         if let Some(component) = tui.transcript_mut().get_mut(changing)
-            && let Some(block) = (component as &mut dyn Any).downcast_mut::<Block>()
+            && let Some(block) = (component as &mut dyn Any).downcast_mut::<BenchBlock>()
         {
             block.lines[5] = Line::from(format!("\x1b[36mchanged {count}\x1b[39m: some words"));
             block.cached = None;
@@ -102,7 +102,7 @@ fn idle_frame(bencher: Bencher<'_, '_>, lines: usize) {
 }
 
 #[divan::bench(args = [100, 10_000, 100_000])]
-fn key_nobody_takes(bencher: Bencher<'_, '_>, lines: usize) {
+fn unhandled_key(bencher: Bencher<'_, '_>, lines: usize) {
     let (mut tui, _) = transcript(ScreenMode::Main, lines);
     let event = InputEvent::Key(KeyEvent::typed('x'));
     bencher.bench_local(|| tui.handle(&event, Instant::now()));

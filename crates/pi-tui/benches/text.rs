@@ -1,18 +1,18 @@
-//! Text and input at speed: `cargo bench -p pi-tui --bench text`.
+//! Benchmarks of text functions and input decoding: `cargo bench -p pi-tui --bench text`.
 
 use std::time::Instant;
 
 use divan::{Bencher, black_box, counter::BytesCount};
 use pi_tui::{
-    FuzzyQuery, InputDecoder, InputTiming, KeyboardMode, Truncation, sanitize, truncate_to_width,
-    visible_width, wrap_text,
+    FuzzyQuery, InputDecoder, InputTiming, KeyboardMode, TruncateOptions, sanitize,
+    truncate_to_width, visible_width, wrap_text,
 };
 
 fn main() {
     divan::main();
 }
 
-/// A megabyte of each kind of text.
+/// Returns a megabyte of each kind of text.
 fn sample(kind: &str) -> String {
     let piece = match kind {
         "ascii" => "The quick brown fox jumps over the lazy dog. ",
@@ -59,7 +59,7 @@ fn width_of_a_line() -> usize {
 #[divan::bench]
 fn truncate_a_long_line(bencher: Bencher<'_, '_>) {
     let text = sample("styled");
-    bencher.bench(|| truncate_to_width(black_box(&text), 100, Truncation::default()).len());
+    bencher.bench(|| truncate_to_width(black_box(&text), 100, TruncateOptions::default()).len());
 }
 
 #[divan::bench]

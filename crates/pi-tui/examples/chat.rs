@@ -1,27 +1,29 @@
-//! A chat on the main screen: answers stream in, finished lines go into the terminal's scrollback.
+//! A chat on the main screen: responses stream in, and finished lines move to the terminal's
+//! scrollback.
 //!
-//! Run with `cargo run -p pi-tui --example chat [full]`. Enter sends, Ctrl+T changes the kind of
-//! screen, Ctrl+Z suspends, Ctrl+C leaves.
+//! Run with `cargo run -p pi-tui --example chat [full]`. Enter sends, Ctrl+T switches the screen
+//! mode, Ctrl+Z suspends, Ctrl+C exits.
 
 use std::any::Any;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use pi_tui::{
-    BlockId, Color, Component, Editor, EditorEvent, EditorOptions, EditorTheme, FocusTarget,
-    InputEvent, InputOutcome, Key, KeyEvent, KeyId, Keybindings, Leave, Line, Lines, Liveness,
-    Markdown, MarkdownTheme, Modifiers, Platform, Runner, RunnerEvent, RunnerOptions, ScreenMode,
-    Style, SyntaxStyles, TUI_ACTIONS, Truncation, Tui, TuiOptions, UserBindings, truncate_to_width,
+    BlockId, Color, Component, Editor, EditorEvent, EditorOptions, EditorTheme, ExitBehavior,
+    FocusTarget, InputEvent, InputOutcome, Key, KeyEvent, KeyId, Keybindings, Line, Lines,
+    Liveness, Markdown, MarkdownTheme, Modifiers, Platform, Runner, RunnerEvent, RunnerOptions,
+    ScreenMode, Style, SyntaxStyles, TUI_ACTIONS, TruncateOptions, Tui, TuiOptions,
+    UserKeybindings, truncate_to_width,
 };
 
 /// A message with a name above it.
-struct Message {
+struct ChatMessage {
     name: String,
     text: Markdown,
     cached: Option<(Lines, Lines)>,
 }
 
-impl Message {
+impl ChatMessage {
     fn new(name: &str, color: Color, text: &str) -> Self {
         Self {
             name: Style::plain().bold().fg(color).apply(name),
@@ -31,15 +33,15 @@ impl Message {
     }
 }
 
-impl Component for Message {
+impl Component for ChatMessage {
     fn render(&mut self, width: usize) -> Lines {
         let text = self.text.render(width);
         if let Some((shown, lines)) = &self.cached
-            && shown.same(&text)
+            && shown.ptr_eq(&text)
         {
             return lines.clone();
         }
-        let name = truncate_to_width(&self.name, width, Truncation::default());
+        let name = truncate_to_width(&self.name, width, TruncateOptions::default());
         let lines: Lines = std::iter::once(Line::from(name))
             .chain(text.iter().cloned())
             .chain([Line::default()])
@@ -70,30 +72,30 @@ fn theme() -> MarkdownTheme {
     }
 }
 
-const ANSWER: &str = "Every *word* of this answer arrives by itself.\n\n\
-- Lines that have left the screen are in the scrollback of the terminal, **written once**;\n\
-- only the rows below are painted again.\n\n\
+const RESPONSE: &str = "Every *word* of this response streams in separately.\n\n\
+- Lines that have left the screen are in the terminal's scrollback, **written once**;\n\
+- only the rows below are repainted.\n\n\
 ```rust\nfn main() {\n    println!(\"hello\");\n}\n```\n";
 
-/// The UI before anything was typed, its prompt, and what is sent with it.
+/// Returns the initial UI, its prompt, and a receiver of submitted texts.
 pub(crate) fn ui(mode: ScreenMode) -> (Tui, BlockId, Receiver<String>) {
     let mut tui = Tui::new(TuiOptions {
         mode,
-        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
+        keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default()),
         wheel_lines: 3,
         copy_on_select: true,
         ..TuiOptions::default()
     });
-    let hello = "Type something and press `Enter`.";
+    let greeting = "Type something and press `Enter`.";
     tui.transcript_mut()
-        .push(Message::new("pi", Color::Indexed(6), hello));
+        .push(ChatMessage::new("pi", Color::Indexed(6), greeting));
     let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
     editor.set_border(Style::plain().fg(Color::Indexed(4)));
     editor.set_status("chat");
     let (sender, sent) = mpsc::channel();
     editor.on_event(move |event| {
         if let EditorEvent::Submitted(text) = event {
-            // The program may be leaving, and then needs no more messages.
+            // The receiver may already be dropped on exit.
             drop(sender.send(text));
         }
     });
@@ -115,20 +117,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (tui, _, sent) = ui(mode);
     let mut runner = Runner::start(tui, RunnerOptions::default())?;
     runner.set_title("chat")?;
-    let mut answer: Option<Answer> = None;
+    let mut response: Option<StreamingResponse> = None;
     loop {
         let next_word = tokio::time::sleep(Duration::from_millis(40));
         let event = tokio::select! {
             event = runner.next() => event?,
-            () = next_word, if answer.is_some() => {
-                if stream_word(runner.tui(), &mut answer) {
+            () = next_word, if response.is_some() => {
+                if stream_word(runner.tui_mut(), &mut response) {
                     runner.set_progress(false)?;
                 }
                 continue;
             }
         };
         if let Ok(text) = sent.try_recv() {
-            answer = Some(send(runner.tui(), &text));
+            response = Some(send(runner.tui_mut(), &text));
             runner.set_progress(true)?;
         }
         match event {
@@ -145,7 +147,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     runner.suspend().await?;
                 }
                 if is_key(&key, 't') {
-                    let mode = match runner.peek().mode() {
+                    let mode = match runner.tui().mode() {
                         ScreenMode::Main => ScreenMode::Full,
                         ScreenMode::Full => ScreenMode::Main,
                     };
@@ -158,33 +160,36 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             | RunnerEvent::Resized => {}
         }
     }
-    runner.stop(Leave::WithTranscript)?;
+    runner.stop(ExitBehavior::PrintTranscript)?;
     Ok(())
 }
 
-/// An answer and the words still to come.
-pub(crate) type Answer = (BlockId, std::str::SplitInclusive<'static, char>);
+/// A response block and its remaining words.
+pub(crate) type StreamingResponse = (BlockId, std::str::SplitInclusive<'static, char>);
 
-/// Sends a message and starts the answer to it.
-pub(crate) fn send(tui: &mut Tui, text: &str) -> Answer {
+/// Adds a message and starts the response to it.
+pub(crate) fn send(tui: &mut Tui, text: &str) -> StreamingResponse {
     let transcript = tui.transcript_mut();
-    transcript.push(Message::new("you", Color::Indexed(3), text));
-    let answer = Message::new("pi", Color::Indexed(6), "");
-    (transcript.push_live(answer), ANSWER.split_inclusive(' '))
+    transcript.push(ChatMessage::new("you", Color::Indexed(3), text));
+    let response = ChatMessage::new("pi", Color::Indexed(6), "");
+    (
+        transcript.push_live(response),
+        RESPONSE.split_inclusive(' '),
+    )
 }
 
-/// Adds a word to the answer; returns whether that was the last.
-pub(crate) fn stream_word(tui: &mut Tui, answers: &mut Option<Answer>) -> bool {
-    let Some((id, words)) = answers else {
+/// Appends a word to the response. Returns whether it was the last.
+pub(crate) fn stream_word(tui: &mut Tui, response: &mut Option<StreamingResponse>) -> bool {
+    let Some((id, words)) = response else {
         return false;
     };
     let Some(word) = words.next() else {
         tui.transcript_mut().set_liveness(*id, Liveness::Settled);
-        *answers = None;
+        *response = None;
         return true;
     };
     if let Some(component) = tui.transcript_mut().get_mut(*id)
-        && let Some(message) = (component as &mut dyn Any).downcast_mut::<Message>()
+        && let Some(message) = (component as &mut dyn Any).downcast_mut::<ChatMessage>()
     {
         message.text.append(word);
     }

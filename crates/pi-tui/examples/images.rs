@@ -1,50 +1,51 @@
-//! A PNG in the terminal, or the words that stand for it.
+//! A PNG in the terminal, or its text fallback.
 //!
-//! Run with `cargo run -p pi-tui --example images FILE.png`; any key leaves. `PI_IMAGE_PROTOCOL`
-//! (kitty, iterm2, none) chooses how.
+//! Run with `cargo run -p pi-tui --example images FILE.png`; any key exits. `PI_IMAGE_PROTOCOL`
+//! (kitty, iterm2, none) selects the protocol.
 
 use std::sync::Arc;
 
 use base64::Engine as _;
 use pi_tui::{
-    Capabilities, CapabilityOverrides, CellSize, Image, ImageLimits, ImagePainter, ImageSource,
-    InputEvent, Leave, Markdown, MarkdownTheme, ProtocolPainter, Runner, RunnerEvent,
-    RunnerOptions, TerminalEnvironment, Text, Tui, TuiOptions, probe_tmux_hyperlinks,
+    CapabilityOverrides, CellSize, EncodedImage, ExitBehavior, Image, ImageCellLimits,
+    ImagePainter, InputEvent, Markdown, MarkdownTheme, ProtocolImagePainter, Runner, RunnerEvent,
+    RunnerOptions, TerminalCapabilities, TerminalEnvironment, Text, Tui, TuiOptions,
+    probe_tmux_hyperlinks,
 };
 
-/// A PNG of eight by eight pixels in two colors.
+/// An 8×8 PNG in two colors.
 pub(crate) const SAMPLE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAIAQMAAAD+wSzIAAAABlBMVEXrbzQAAADMsXGJAAAAGElEQVR4nGNgAAEFBgYHBgYBBgYFBgYAAAjQAQmGG4XpAAAAAElFTkSuQmCC";
 
-/// The UI around a picture.
-pub(crate) fn ui(name: &str, data: &str, capabilities: Capabilities) -> Tui {
+/// Returns the UI around an image.
+pub(crate) fn ui(name: &str, data: &str, capabilities: TerminalCapabilities) -> Tui {
     let painter = capabilities.images.map(|protocol| {
-        let painter = ProtocolPainter::new(protocol, CellSize::default());
+        let painter = ProtocolImagePainter::new(protocol, CellSize::default());
         Arc::new(painter) as Arc<dyn ImagePainter>
     });
-    let source = ImageSource {
+    let source = EncodedImage {
         base64: data.into(),
         mime_type: "image/png".to_owned(),
         size: None,
         file_name: Some(name.to_owned()),
     };
-    let picture = Image::new(source, painter).limits(ImageLimits {
+    let image = Image::new(source, painter).limits(ImageCellLimits {
         columns: 40,
         rows: Some(10),
     });
-    let caption = "An **image**, or what stands for one:";
+    let caption = "An **image**, or its text fallback:";
     let mut tui = Tui::new(TuiOptions::default());
     tui.transcript_mut()
         .push(Markdown::new(caption, MarkdownTheme::default()));
-    tui.transcript_mut().push(picture);
+    tui.transcript_mut().push(image);
     tui.dock_mut()
-        .push(Text::new("Any key leaves.").padding(0, 0));
+        .push(Text::new("Press any key to exit.").padding(0, 0));
     tui
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let variable = |name: &str| std::env::var(name).ok();
-    let capabilities = Capabilities::resolve(
+    let capabilities = TerminalCapabilities::resolve(
         TerminalEnvironment::new(&variable),
         CapabilityOverrides::default(),
         probe_tmux_hyperlinks,
@@ -75,6 +76,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => {}
         }
     }
-    runner.stop(Leave::AsItWas)?;
+    runner.stop(ExitBehavior::RestoreScreen)?;
     Ok(())
 }

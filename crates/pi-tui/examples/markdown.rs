@@ -1,6 +1,6 @@
-//! Shows a Markdown file, or a sample, as components draw it.
+//! Renders a Markdown file, or a sample.
 //!
-//! `cargo run -p pi-tui --example markdown -- README.md`; `COLUMNS` sets the width.
+//! Run with `cargo run -p pi-tui --example markdown -- README.md`; `COLUMNS` sets the width.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ a bare https://example.com/address. Formulas: $E = mc^2$ and \(\sum_{i=1}^{n} x_
 > > another one inside.
 
 ```rust
-/// Greets somebody.
+/// Greets a person.
 fn greet(name: &str) -> String {
     format!("Hello, {name}! {}", 42)
 }
@@ -29,7 +29,7 @@ fn greet(name: &str) -> String {
 
 | Language | Typing | Notes |
 |----------|--------|-------|
-| Rust | static | the borrow checker reads along, which takes some getting used to |
+| Rust | static | the borrow checker takes some getting used to, but it catches bugs |
 | 日本語 | – | wide characters keep the columns |
 
 ---
@@ -66,7 +66,7 @@ fn theme() -> MarkdownTheme {
             variable: color(7),
             string: color(2),
             number: color(3),
-            kind: color(6),
+            type_name: color(6),
             operator: color(7),
             punctuation: color(8),
         },
@@ -75,7 +75,6 @@ fn theme() -> MarkdownTheme {
     }
 }
 
-/// The document as it is shown.
 pub(crate) fn document(text: &str) -> Markdown {
     Markdown::new(text, theme()).padding(1, 1)
 }

@@ -1,17 +1,17 @@
-//! Overlays at every edge: the digits 1 to 9 show and hide one each, Escape closes the last one.
+//! Overlays at every edge: the digits 1 to 9 toggle one each, Escape closes the last one.
 //!
-//! Run with `cargo run -p pi-tui --example overlays [full]`; Ctrl+C leaves.
+//! Run with `cargo run -p pi-tui --example overlays [full]`; Ctrl+C exits.
 
 use std::collections::BTreeMap;
 
 use pi_tui::{
-    Anchor, Boxed, InputEvent, Key, KeyId, Leave, Margin, Markdown, MarkdownTheme, Modifiers,
-    OverlayId, OverlayOptions, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style, Text, Tui,
-    TuiOptions, Width,
+    ExitBehavior, InputEvent, Key, KeyId, Markdown, MarkdownTheme, Modifiers, OverlayAnchor,
+    OverlayId, OverlayMargin, OverlayOptions, OverlayWidth, PaddedBox, Runner, RunnerEvent,
+    RunnerOptions, ScreenMode, Style, Text, Tui, TuiOptions,
 };
 
-/// Paragraphs to lay something over.
-fn ground() -> Markdown {
+/// Paragraphs for the background.
+fn background() -> Markdown {
     let lines: Vec<String> = (1..=40)
         .map(|number| format!("{number}\\. **lorem** ipsum `漢字` dolor sit amet, consectetur"))
         .collect();
@@ -20,40 +20,40 @@ fn ground() -> Markdown {
 }
 
 /// A card with a name on it.
-fn card(name: &str) -> Boxed {
-    let mut card = Boxed::new().background(Style::plain().inverse());
+fn card(name: &str) -> PaddedBox {
+    let mut card = PaddedBox::new().background(Style::plain().inverse());
     card.children().push(Text::new(name).padding(0, 0));
     card
 }
 
-pub(crate) const ANCHORS: [(char, Anchor); 9] = [
-    ('1', Anchor::TopLeft),
-    ('2', Anchor::TopCenter),
-    ('3', Anchor::TopRight),
-    ('4', Anchor::LeftCenter),
-    ('5', Anchor::Center),
-    ('6', Anchor::RightCenter),
-    ('7', Anchor::BottomLeft),
-    ('8', Anchor::BottomCenter),
-    ('9', Anchor::BottomRight),
+pub(crate) const ANCHORS: [(char, OverlayAnchor); 9] = [
+    ('1', OverlayAnchor::TopLeft),
+    ('2', OverlayAnchor::TopCenter),
+    ('3', OverlayAnchor::TopRight),
+    ('4', OverlayAnchor::LeftCenter),
+    ('5', OverlayAnchor::Center),
+    ('6', OverlayAnchor::RightCenter),
+    ('7', OverlayAnchor::BottomLeft),
+    ('8', OverlayAnchor::BottomCenter),
+    ('9', OverlayAnchor::BottomRight),
 ];
 
-/// The UI before anything was pressed.
+/// Returns the initial UI.
 pub(crate) fn ui(mode: ScreenMode) -> Tui {
     let mut tui = Tui::new(TuiOptions {
         mode,
         ..TuiOptions::default()
     });
-    tui.transcript_mut().push(ground());
+    tui.transcript_mut().push(background());
     tui
 }
 
 /// Shows a card at an anchor.
-pub(crate) fn show(tui: &mut Tui, anchor: Anchor) -> OverlayId {
+pub(crate) fn show(tui: &mut Tui, anchor: OverlayAnchor) -> OverlayId {
     let options = OverlayOptions {
-        width: Width::Percent(30.0),
+        width: OverlayWidth::Percent(30.0),
         anchor,
-        margin: Margin::all(1),
+        margin: OverlayMargin::all(1),
         ..OverlayOptions::default()
     };
     tui.show_overlay(card(&format!("{anchor:?}")), options)
@@ -78,7 +78,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if key.is(KeyId::new(Key::Char('c')).with(Modifiers::CTRL)) {
                     break;
                 }
-                let tui = runner.tui();
+                let tui = runner.tui_mut();
                 if key.is(KeyId::new(Key::Escape)) {
                     tui.remove_last_overlay();
                 }
@@ -100,6 +100,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             | RunnerEvent::Resized => {}
         }
     }
-    runner.stop(Leave::AsItWas)?;
+    runner.stop(ExitBehavior::RestoreScreen)?;
     Ok(())
 }

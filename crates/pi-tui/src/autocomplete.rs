@@ -1,7 +1,7 @@
-//! Completion while typing: what may be completed, by whom, and how an answer gets back.
+//! Completion while typing: providers, requests and how replies reach the editor.
 //!
-//! A provider answers at once or later, from any thread, through a [`CompletionReply`]. An answer that
-//! comes after the next question is dropped. The popup belongs to the editor.
+//! A provider replies immediately or later, from any thread, through a [`CompletionReply`]. A reply
+//! to an outdated request is dropped. The popup belongs to the editor.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,27 +16,26 @@ mod paths;
 pub(crate) mod prefix;
 mod separator;
 
-pub use combined::CombinedProvider;
+pub use combined::CombinedCompletionProvider;
 pub use command::CommandCompletion;
 
-/// Why completions are wanted.
+/// What triggered a completion request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionTrigger {
-    /// Something was typed that may be completed.
+    /// Typing text that may be completed.
     Typing,
-    /// The user asked for a path, with Tab.
+    /// Tab, to complete a path.
     Path,
 }
 
-/// A question to a [`CompletionProvider`].
+/// A request to a [`CompletionProvider`].
 #[derive(Clone, Debug)]
 pub struct CompletionRequest {
-    /// The whole text, by line.
+    /// The complete text, by line.
     pub lines: Vec<Arc<str>>,
     pub line: usize,
-    /// The cursor's byte offset in its line.
+    /// Byte offset of the cursor in its line.
     pub offset: usize,
-    /// Why completions are wanted.
     pub trigger: CompletionTrigger,
 }
 
@@ -50,40 +49,41 @@ impl CompletionRequest {
     }
 }
 
-/// An answer: what fits, and the text it would replace.
+/// The matching items and the text they replace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suggestions {
-    /// What fits, best first.
+    /// Matching items, best first.
     pub items: Vec<SelectItem>,
     /// The text before the cursor that an item replaces.
     pub prefix: String,
 }
 
-/// A line after a completion.
+/// A line after a completion was inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletedLine {
     pub line: String,
-    /// The cursor's byte offset in it.
+    /// Byte offset of the cursor in the line.
     pub offset: usize,
 }
 
-/// Knows what can be completed.
+/// Source of completions.
 pub trait CompletionProvider: Send + Sync {
-    /// Answers a question, now or later. Long work belongs on another thread and watches
-    /// [`CompletionReply::is_stale`].
+    /// Replies to a request, now or later. Long-running work belongs on another thread and should
+    /// poll [`CompletionReply::is_stale`].
     fn suggest(&self, request: CompletionRequest, reply: CompletionReply);
 
-    /// Returns characters that start a completion at the start of a token, besides `@` and `#`.
+    /// Returns additional characters, besides `@` and `#`, that trigger completion at the start of
+    /// a token.
     fn trigger_characters(&self) -> Vec<char> {
         Vec::new()
     }
 
-    /// Returns whether Tab shall complete a path here.
+    /// Whether Tab completes a path here.
     fn completes_path(&self, request: &CompletionRequest) -> bool {
         prefix::allows_path(request.before_cursor())
     }
 
-    /// Returns the line with `item` in place of `prefix`, which ends at `offset`.
+    /// Replaces `prefix`, which ends at `offset`, with `item` and returns the new line.
     fn complete(
         &self,
         line: &str,
@@ -95,32 +95,32 @@ pub trait CompletionProvider: Send + Sync {
     }
 }
 
-/// Asks a provider outside of an editor and waits for its answer.
-pub async fn suggestions(
+/// Requests completions outside an editor and waits for the reply.
+pub async fn request_suggestions(
     provider: &dyn CompletionProvider,
     request: CompletionRequest,
 ) -> Suggestions {
-    let questions = Questions::default();
-    let answered = Arc::new(tokio::sync::Notify::new());
-    let notify = Arc::clone(&answered);
-    questions.on_answer(move || notify.notify_one());
-    provider.suggest(request, questions.ask());
+    let requests = CompletionRequests::default();
+    let sent = Arc::new(tokio::sync::Notify::new());
+    let notify = Arc::clone(&sent);
+    requests.on_reply(move || notify.notify_one());
+    provider.suggest(request, requests.start());
     loop {
-        if let Some(answer) = questions.answer() {
-            return answer;
+        if let Some(reply) = requests.reply() {
+            return reply;
         }
-        answered.notified().await;
+        sent.notified().await;
     }
 }
 
 type Notify = Arc<dyn Fn() + Send + Sync>;
 
-/// The place an answer is left at.
+/// Shared slot through which a provider delivers a reply.
 #[derive(Default)]
-struct Desk {
+struct ReplySlot {
     current: AtomicU64,
-    /// The answer to the current question. Its lock also guards the change to the next one.
-    answer: Mutex<Option<Suggestions>>,
+    /// Reply to the current request. Its lock also guards switching to the next request.
+    reply: Mutex<Option<Suggestions>>,
     notify: Mutex<Option<Notify>>,
 }
 
@@ -128,35 +128,35 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands an answer to the editor. Dropped without one, it says that nothing fits.
+/// Delivers a reply to the editor. Dropping it without a reply sends empty suggestions.
 pub struct CompletionReply {
-    desk: Arc<Desk>,
+    slot: Arc<ReplySlot>,
     id: u64,
-    answered: bool,
+    sent: bool,
 }
 
 impl CompletionReply {
-    /// Returns whether nobody waits for this answer any more.
+    /// Whether the request has been superseded.
     pub fn is_stale(&self) -> bool {
-        self.desk.current.load(Ordering::Acquire) != self.id
+        self.slot.current.load(Ordering::Acquire) != self.id
     }
 
-    /// Gives the answer.
     pub fn send(mut self, suggestions: Suggestions) {
-        self.answer(suggestions);
+        self.reply(suggestions);
     }
 
-    fn answer(&mut self, suggestions: Suggestions) {
-        self.answered = true;
+    fn reply(&mut self, suggestions: Suggestions) {
+        self.sent = true;
         {
-            // Held while looking, lest a late answer take the place of the one to the next question.
-            let mut answer = locked(&self.desk.answer);
+            // Hold the lock while comparing IDs, so that a late reply cannot replace the reply to a
+            // newer request.
+            let mut reply = locked(&self.slot.reply);
             if self.is_stale() {
                 return;
             }
-            *answer = Some(suggestions);
+            *reply = Some(suggestions);
         }
-        let notify = locked(&self.desk.notify).clone();
+        let notify = locked(&self.slot.notify).clone();
         if let Some(notify) = notify {
             notify();
         }
@@ -165,8 +165,8 @@ impl CompletionReply {
 
 impl Drop for CompletionReply {
     fn drop(&mut self) {
-        if !self.answered {
-            self.answer(Suggestions::default());
+        if !self.sent {
+            self.reply(Suggestions::default());
         }
     }
 }
@@ -180,41 +180,41 @@ impl fmt::Debug for CompletionReply {
     }
 }
 
-/// The asking side: one question is open at a time.
+/// The requesting side: at most one request is current.
 #[derive(Clone, Default)]
-pub(crate) struct Questions {
-    desk: Arc<Desk>,
+pub(crate) struct CompletionRequests {
+    slot: Arc<ReplySlot>,
 }
 
-impl Questions {
-    /// Calls `notify` from the answering thread, so that a frame can be requested.
-    pub(crate) fn on_answer(&self, notify: impl Fn() + Send + Sync + 'static) {
-        *locked(&self.desk.notify) = Some(Arc::new(notify));
+impl CompletionRequests {
+    /// Registers a callback that runs on the replying thread, for example to request a frame.
+    pub(crate) fn on_reply(&self, notify: impl Fn() + Send + Sync + 'static) {
+        *locked(&self.slot.notify) = Some(Arc::new(notify));
     }
 
-    /// Opens a question; an older one is stale from here on.
-    pub(crate) fn ask(&self) -> CompletionReply {
+    /// Starts a request and makes any older one stale.
+    pub(crate) fn start(&self) -> CompletionReply {
         CompletionReply {
-            id: self.withdraw(),
-            desk: Arc::clone(&self.desk),
-            answered: false,
+            id: self.cancel(),
+            slot: Arc::clone(&self.slot),
+            sent: false,
         }
     }
 
-    /// Makes the open question stale and returns the number of the next one.
-    pub(crate) fn withdraw(&self) -> u64 {
-        let mut answer = locked(&self.desk.answer);
-        *answer = None;
-        self.desk.current.fetch_add(1, Ordering::AcqRel) + 1
+    /// Makes the current request stale and returns the next request ID.
+    pub(crate) fn cancel(&self) -> u64 {
+        let mut reply = locked(&self.slot.reply);
+        *reply = None;
+        self.slot.current.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Returns the answer to the open question, once; nothing that fits is an empty answer.
-    pub(crate) fn answer(&self) -> Option<Suggestions> {
-        locked(&self.desk.answer).take()
+    /// Takes the reply to the current request, if it has arrived.
+    pub(crate) fn reply(&self) -> Option<Suggestions> {
+        locked(&self.slot.reply).take()
     }
 }
 
-impl fmt::Debug for Questions {
+impl fmt::Debug for CompletionRequests {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Questions")
     }
@@ -225,32 +225,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn late_answers_are_dropped() {
-        let questions = Questions::default();
-        let first = questions.ask();
-        let second = questions.ask();
+    fn late_replies_are_dropped() {
+        let requests = CompletionRequests::default();
+        let first = requests.start();
+        let second = requests.start();
         assert!(first.is_stale());
         second.send(Suggestions::default());
         first.send(Suggestions {
             prefix: "late".to_owned(),
             ..Suggestions::default()
         });
-        assert_eq!(questions.answer(), Some(Suggestions::default()));
-        assert_eq!(questions.answer(), None);
+        assert_eq!(requests.reply(), Some(Suggestions::default()));
+        assert_eq!(requests.reply(), None);
     }
 
     #[test]
-    fn a_withdrawn_question_has_no_answer() {
-        let questions = Questions::default();
-        questions.ask().send(Suggestions::default());
-        questions.withdraw();
-        assert_eq!(questions.answer(), None);
+    fn a_canceled_request_has_no_reply() {
+        let requests = CompletionRequests::default();
+        requests.start().send(Suggestions::default());
+        requests.cancel();
+        assert_eq!(requests.reply(), None);
     }
 
     #[test]
-    fn a_forgotten_question_is_answered_with_nothing() {
-        let questions = Questions::default();
-        drop(questions.ask());
-        assert_eq!(questions.answer(), Some(Suggestions::default()));
+    fn dropping_a_reply_sends_empty_suggestions() {
+        let requests = CompletionRequests::default();
+        drop(requests.start());
+        assert_eq!(requests.reply(), Some(Suggestions::default()));
     }
 }

@@ -1,7 +1,8 @@
-//! The contract between the TUI and everything it shows.
+//! The interface between the TUI and everything it shows.
 //!
-//! A component turns a width into lines and may take input. Composing, focus bookkeeping and
-//! painting belong to the renderer; key meaning belongs to [`Keybindings`](crate::Keybindings).
+//! A component renders lines for a given width and may handle input. Composition, focus and
+//! painting belong to the renderer; the meaning of keys belongs to
+//! [`Keybindings`](crate::Keybindings).
 
 use std::any::Any;
 use std::time::Instant;
@@ -9,21 +10,21 @@ use std::time::Instant;
 use crate::input::{InputEvent, Keybindings, MouseEvent};
 use crate::line::Lines;
 
-/// Marks the cell of the text cursor inside a rendered line.
+/// Marks the text cursor's cell inside a rendered line.
 ///
-/// A focused component writes it in front of the cursor's cell. The renderer removes it and puts the
-/// hardware cursor there, so that input methods open their window at the right place. It is an APC
-/// string, which terminals ignore, should one ever slip through.
+/// A focused component writes it before the cursor's cell. The renderer removes it and places the
+/// hardware cursor there, so that input methods open their window in the right position. It is an
+/// APC string, which terminals ignore if one slips through.
 pub const CURSOR_MARKER: &str = "\x1b_pi:c\x07";
 
-/// Something that can be shown, and perhaps typed into.
+/// Something that can be shown and optionally accept input.
 ///
-/// `Any` is a supertrait so that an owner can get its concrete component back:
-/// `(component as &mut dyn Any).downcast_mut::<Editor>()`.
+/// `Any` is a supertrait so that an owner can recover the concrete type: `(component as &mut dyn
+/// Any).downcast_mut::<Editor>()`.
 pub trait Component: Any + Send {
-    /// Renders the component; no line may be wider than `width` columns.
+    /// Renders the component. No line may be wider than `width` columns.
     ///
-    /// Called every frame. Cache the result and return a clone while nothing changed.
+    /// Called every frame. Cache the result and return a clone while nothing has changed.
     fn render(&mut self, width: usize) -> Lines;
 
     /// Handles a key, a paste or an unrecognized sequence while focused.
@@ -36,50 +37,48 @@ pub trait Component: Any + Send {
         MouseOutcome::default()
     }
 
-    /// Drops cached lines, because the theme or another outside influence changed.
+    /// Drops cached lines, for example because the theme changed.
     fn invalidate(&mut self) {}
 
-    /// Tells the component that it gained or lost keyboard focus.
+    /// Called when the component gains or loses keyboard focus.
     ///
-    /// While focused it emits [`CURSOR_MARKER`] if it shows a cursor.
+    /// While focused, a component with a cursor emits [`CURSOR_MARKER`].
     fn set_focused(&mut self, _focused: bool) {}
 
-    /// Returns whether key releases shall be delivered too; most components want presses only.
+    /// Whether to deliver key releases as well as presses.
     fn wants_key_release(&self) -> bool {
         false
     }
 }
 
-/// What a component may consult while it handles input.
+/// Context for handling input.
 #[derive(Clone, Copy, Debug)]
 pub struct InputContext<'a> {
-    /// Which keys mean what.
     pub keybindings: &'a Keybindings,
     /// When the event was read.
     pub now: Instant,
-    /// Rows of the terminal, for components whose height follows it.
+    /// Rows of the terminal, for components whose height depends on it.
     pub rows: usize,
 }
 
-/// Whether a component took an input event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputOutcome {
-    /// The event was used; nobody else gets it and a frame is due.
+    /// The event was handled; it is not passed on, and a frame is due.
     Consumed,
-    /// The event means nothing here; the owner may use it.
+    /// The event has no meaning here; the owner may handle it.
     Ignored,
 }
 
-/// What a component asks for after a mouse event.
+/// How a component responds to a mouse event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MouseOutcome {
-    /// Stops propagation and the renderer's own reaction (selection, scrolling).
+    /// Stops propagation and the renderer's default handling (selection, scrolling).
     pub handled: bool,
-    /// Sends the following drag and release events here, wherever the pointer goes. Implies `handled`.
+    /// Sends subsequent drag and release events here, wherever the pointer goes. Implies `handled`.
     pub capture: bool,
     /// Gives keyboard focus to this component. Implies `handled`.
     pub focus: bool,
-    /// Requests or suppresses a frame; by default presses, clicks, drags and wheel turns redraw.
+    /// Requests or suppresses a frame. By default presses, clicks, drags and wheel events redraw.
     pub render: Option<bool>,
 }
 
@@ -92,8 +91,8 @@ impl MouseOutcome {
         }
     }
 
-    /// Returns whether the event goes no further.
-    pub fn stops(self) -> bool {
+    /// Whether the event stops propagating.
+    pub fn stops_propagation(self) -> bool {
         self.handled || self.capture || self.focus
     }
 }

@@ -1,10 +1,9 @@
-//! The components: what can be put on the screen.
+//! The components that can be shown on the screen.
 //!
-//! Each turns a width into lines and, where it makes sense, keys into events for its owner. Composing
-//! them into frames is the renderer's; what keys mean is the keybindings'.
+//! Each renders lines for a width and, where applicable, turns keys into events for its owner. The
+//! renderer composes them into frames; the keybindings define the meaning of keys.
 
 mod background;
-mod boxed;
 mod cancellable_loader;
 mod container;
 mod editor;
@@ -14,6 +13,7 @@ mod input;
 mod loader;
 mod markdown;
 mod mouse_region;
+mod padded_box;
 mod scroll_view;
 mod select_list;
 mod settings_list;
@@ -25,23 +25,23 @@ mod text;
 mod truncated_text;
 mod word;
 
-pub use boxed::Boxed;
-pub use cancellable_loader::{CancellableLoader, Cancellation};
+pub use cancellable_loader::{CancellableLoader, CancellationFlag};
 pub use container::Container;
 pub use editor::{Editor, EditorEvent, EditorOptions, EditorTheme};
-pub use image::{Image, ImageLimits, ImagePainter, ImageSource, PaintedImage};
+pub use image::{EncodedImage, Image, ImageCellLimits, ImagePainter, PaintedImage};
 pub use input::{Input, InputFieldEvent, InputOptions};
-pub use loader::{Indicator, Loader, LoaderTheme};
+pub use loader::{Loader, LoaderIndicator, LoaderTheme};
 pub use markdown::{
-    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, Mermaid, SyntaxStyles,
+    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, MermaidRendering, SyntaxStyles,
     highlight_code, latex_to_unicode, mermaid_to_text,
 };
 pub use mouse_region::MouseRegion;
-pub use scroll_view::{Follow, ScrollView, ScrollViewOptions, Scrollbar};
+pub use padded_box::PaddedBox;
+pub use scroll_view::{FollowMode, ScrollView, ScrollViewOptions, ScrollbarVisibility};
 pub use select_list::{SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme};
 pub use settings_list::{
-    SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
-    SubmenuOutcome, SubmenuReply,
+    SettingControl, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
+    SubmenuHandle, SubmenuOutcome,
 };
 pub use spacer::Spacer;
 pub use stack::{Basis, HStack, StackItem, VStack};

@@ -1,7 +1,8 @@
-//! Who has the keyboard, and who gets it back.
+//! Keyboard focus: which component has it, and which one gets it back.
 //!
-//! An overlay that captures focus remembers who had it. When something else takes the keyboard from a
-//! visible overlay for a while, the overlay gets it back once that something is gone or lets go.
+//! An overlay that captures focus remembers the previous target. If another component takes focus
+//! from a visible overlay, the overlay gets focus back when that component is removed or
+//! releases focus.
 
 use std::collections::HashMap;
 
@@ -9,60 +10,58 @@ use crate::overlay::{OverlayId, OverlayStack};
 use crate::render::BlockId;
 use crate::terminal::Size;
 
-/// Something that can have the keyboard.
+/// A component that can receive keyboard focus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FocusTarget {
-    /// A block of the transcript.
     Transcript(BlockId),
-    /// A block of the dock.
     Dock(BlockId),
     Overlay(OverlayId),
 }
 
-/// Who gets the keyboard from an overlay that lets go of it.
+/// Which component receives focus when an overlay releases it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Heir {
-    /// The overlay in front, or whoever had it before.
+pub enum FocusFallback {
+    /// The frontmost capturing overlay, or else the previously focused component.
     #[default]
-    Usual,
+    Automatic,
     Target(Option<FocusTarget>),
 }
 
-/// Who gets the keyboard when the one that took it from an overlay lets go.
+/// Which component receives focus when the one that took it from an overlay releases it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Resume {
+enum ResumeTarget {
     Overlay,
     Other(Option<FocusTarget>),
 }
 
-/// The overlay with a claim on the keyboard.
+/// A visible overlay that is entitled to focus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Claim {
+struct FocusClaim {
     overlay: OverlayId,
-    /// Who has the keyboard in its stead, and what follows.
-    blocked: Option<(FocusTarget, Resume)>,
+    /// The component that currently has focus instead, and where focus goes afterwards.
+    blocked: Option<(FocusTarget, ResumeTarget)>,
 }
 
-/// What the rules need to know about the screen.
-pub(crate) struct Stage<'a> {
+/// Screen state that the focus rules depend on.
+pub(crate) struct FocusContext<'a> {
     pub(crate) overlays: &'a OverlayStack,
     pub(crate) size: Size,
     pub(crate) is_mounted: &'a dyn Fn(FocusTarget) -> bool,
 }
 
-impl Stage<'_> {
-    fn shows(&self, overlay: OverlayId) -> bool {
+impl FocusContext<'_> {
+    fn is_visible(&self, overlay: OverlayId) -> bool {
         self.overlays.is_visible(overlay, self.size)
     }
 }
 
-/// The focus and its history.
+/// The current focus and the focus history of overlays.
 #[derive(Debug, Default)]
 pub(crate) struct Focus {
     current: Option<FocusTarget>,
-    claim: Option<Claim>,
-    /// Who had the keyboard when an overlay was shown.
-    before: HashMap<OverlayId, Option<FocusTarget>>,
+    claim: Option<FocusClaim>,
+    /// The component that had focus when each overlay was shown.
+    focused_before: HashMap<OverlayId, Option<FocusTarget>>,
 }
 
 impl Focus {
@@ -70,12 +69,12 @@ impl Focus {
         self.current
     }
 
-    /// Gives the keyboard to `target`, or takes it away.
-    pub(crate) fn set(&mut self, target: Option<FocusTarget>, stage: &Stage<'_>) {
+    /// Moves focus to `target`, or clears it.
+    pub(crate) fn set(&mut self, target: Option<FocusTarget>, context: &FocusContext<'_>) {
         let next = match target {
             Some(FocusTarget::Overlay(_)) => target,
-            Some(other) => self.pass_to(other, stage),
-            None => match self.claim_blocked_by_current(stage) {
+            Some(other) => self.resolve_target(other, context),
+            None => match self.claim_blocked_by_current(context) {
                 Some((overlay, resume)) => self.resume(overlay, resume),
                 None => {
                     self.claim = None;
@@ -83,147 +82,166 @@ impl Focus {
                 }
             },
         };
-        self.take(next, stage);
+        self.assign(next, context);
     }
 
-    /// Notes that `overlay` was shown, and gives it the keyboard if it captures.
-    pub(crate) fn overlay_shown(&mut self, overlay: OverlayId, captures: bool, stage: &Stage<'_>) {
-        self.before.entry(overlay).or_insert(self.current);
-        if captures && stage.shows(overlay) {
-            self.set(Some(FocusTarget::Overlay(overlay)), stage);
+    /// Records that `overlay` was shown, and focuses it if it captures focus.
+    pub(crate) fn overlay_shown(
+        &mut self,
+        overlay: OverlayId,
+        captures: bool,
+        context: &FocusContext<'_>,
+    ) {
+        self.focused_before.entry(overlay).or_insert(self.current);
+        if captures && context.is_visible(overlay) {
+            self.set(Some(FocusTarget::Overlay(overlay)), context);
         }
     }
 
-    /// Notes that `overlay` is out of sight; if it had the keyboard, the next one gets it.
-    pub(crate) fn overlay_hidden(&mut self, overlay: OverlayId, stage: &Stage<'_>) {
+    /// Records that `overlay` is no longer visible. If it had focus, the next component gets it.
+    pub(crate) fn overlay_hidden(&mut self, overlay: OverlayId, context: &FocusContext<'_>) {
         self.drop_claim(overlay);
         if self.current == Some(FocusTarget::Overlay(overlay)) {
-            let next = self.after(overlay, stage);
-            self.set(next, stage);
+            let next = self.next_after(overlay, context);
+            self.set(next, context);
         }
     }
 
-    /// Forgets `overlay`, which is gone.
-    pub(crate) fn overlay_removed(&mut self, overlay: OverlayId, stage: &Stage<'_>) {
-        self.overlay_hidden(overlay, stage);
-        let inherited = self.before.remove(&overlay).flatten();
-        for before in self.before.values_mut() {
-            if *before == Some(FocusTarget::Overlay(overlay)) {
-                *before = inherited;
+    /// Forgets a removed overlay.
+    pub(crate) fn overlay_removed(&mut self, overlay: OverlayId, context: &FocusContext<'_>) {
+        self.overlay_hidden(overlay, context);
+        let inherited = self.focused_before.remove(&overlay).flatten();
+        for focused_before in self.focused_before.values_mut() {
+            if *focused_before == Some(FocusTarget::Overlay(overlay)) {
+                *focused_before = inherited;
             }
         }
     }
 
-    /// Takes the keyboard from `overlay` and gives it to its heir.
-    pub(crate) fn release(&mut self, overlay: OverlayId, heir: Heir, stage: &Stage<'_>) {
-        let has_it = self.current == Some(FocusTarget::Overlay(overlay));
+    /// Takes focus from `overlay` and gives it to `fallback`.
+    pub(crate) fn release(
+        &mut self,
+        overlay: OverlayId,
+        fallback: FocusFallback,
+        context: &FocusContext<'_>,
+    ) {
+        let has_focus = self.current == Some(FocusTarget::Overlay(overlay));
         let claim = self.claim.filter(|claim| claim.overlay == overlay);
-        if !has_it && claim.is_none() {
+        if !has_focus && claim.is_none() {
             return;
         }
-        if let Some(Claim {
-            blocked: Some((by, _)),
+        if let Some(FocusClaim {
+            blocked: Some((blocker, _)),
             ..
         }) = claim
-            && self.current == Some(by)
+            && self.current == Some(blocker)
         {
-            self.claim = match heir {
-                Heir::Usual => None,
-                Heir::Target(target) => Some(Claim {
+            self.claim = match fallback {
+                FocusFallback::Automatic => None,
+                FocusFallback::Target(target) => Some(FocusClaim {
                     overlay,
-                    blocked: Some((by, Resume::Other(target))),
+                    blocked: Some((blocker, ResumeTarget::Other(target))),
                 }),
             };
             return;
         }
         self.drop_claim(overlay);
-        match heir {
-            Heir::Target(target) => self.set(target, stage),
-            Heir::Usual if has_it => {
-                let next = self.after(overlay, stage);
-                self.set(next, stage);
+        match fallback {
+            FocusFallback::Target(target) => self.set(target, context),
+            FocusFallback::Automatic if has_focus => {
+                let next = self.next_after(overlay, context);
+                self.set(next, context);
             }
-            Heir::Usual => {}
+            FocusFallback::Automatic => {}
         }
     }
 
-    /// Settles who gets the next key: visibility may have changed since the last one.
-    pub(crate) fn settle(&mut self, stage: &Stage<'_>) {
+    /// Recomputes focus before the next key, since visibility may have changed.
+    pub(crate) fn resolve(&mut self, context: &FocusContext<'_>) {
         if let Some(FocusTarget::Overlay(overlay)) = self.current
-            && !stage.shows(overlay)
+            && !context.is_visible(overlay)
         {
-            let next = self.after(overlay, stage);
-            self.take(next, stage);
+            let next = self.next_after(overlay, context);
+            self.assign(next, context);
         }
         if let Some(target) = self.current
-            && !(stage.is_mounted)(target)
+            && !(context.is_mounted)(target)
         {
-            self.set(None, stage);
+            self.set(None, context);
         }
         if matches!(self.current, Some(FocusTarget::Overlay(_))) {
             return;
         }
-        let Some(claim) = self.claim.filter(|claim| stage.shows(claim.overlay)) else {
+        let Some(claim) = self.claim.filter(|claim| context.is_visible(claim.overlay)) else {
             return;
         };
         match claim.blocked {
-            None => self.set(Some(FocusTarget::Overlay(claim.overlay)), stage),
-            Some((by, resume)) if Some(by) != self.current => {
+            None => self.set(Some(FocusTarget::Overlay(claim.overlay)), context),
+            Some((blocker, resume)) if Some(blocker) != self.current => {
                 let next = self.resume(claim.overlay, resume);
-                self.take(next, stage);
+                self.assign(next, context);
             }
             Some(_) => {}
         }
     }
 
-    /// Works out who gets the keyboard when something that is no overlay asks for it.
-    fn pass_to(&mut self, target: FocusTarget, stage: &Stage<'_>) -> Option<FocusTarget> {
-        if let Some((overlay, resume)) = self.claim_blocked_by_current(stage) {
-            let gone = self
+    /// Determines which component gets focus when a non-overlay component requests it.
+    fn resolve_target(
+        &mut self,
+        target: FocusTarget,
+        context: &FocusContext<'_>,
+    ) -> Option<FocusTarget> {
+        if let Some((overlay, resume)) = self.claim_blocked_by_current(context) {
+            let is_unmounted = self
                 .current
-                .is_some_and(|current| !(stage.is_mounted)(current));
-            if gone || matches!(resume, Resume::Other(_)) {
+                .is_some_and(|current| !(context.is_mounted)(current));
+            if is_unmounted || matches!(resume, ResumeTarget::Other(_)) {
                 return self.resume(overlay, resume);
             }
-            self.claim = Some(Claim {
+            self.claim = Some(FocusClaim {
                 overlay,
                 blocked: Some((target, resume)),
             });
         } else if let Some(FocusTarget::Overlay(overlay)) = self.current
-            && stage.shows(overlay)
+            && context.is_visible(overlay)
             && self.claim.is_some_and(|claim| claim.overlay == overlay)
-            && !self.came_before(target, overlay)
+            && !self.was_focused_before(target, overlay)
         {
-            self.claim = Some(Claim {
+            self.claim = Some(FocusClaim {
                 overlay,
-                blocked: Some((target, Resume::Overlay)),
+                blocked: Some((target, ResumeTarget::Overlay)),
             });
         }
         Some(target)
     }
 
-    fn take(&mut self, target: Option<FocusTarget>, stage: &Stage<'_>) {
+    fn assign(&mut self, target: Option<FocusTarget>, context: &FocusContext<'_>) {
         self.current = target;
         if let Some(FocusTarget::Overlay(overlay)) = target
-            && stage.shows(overlay)
+            && context.is_visible(overlay)
         {
-            self.claim = Some(Claim {
+            self.claim = Some(FocusClaim {
                 overlay,
                 blocked: None,
             });
         }
     }
 
-    fn claim_blocked_by_current(&self, stage: &Stage<'_>) -> Option<(OverlayId, Resume)> {
-        let claim = self.claim.filter(|claim| stage.shows(claim.overlay))?;
-        let (by, resume) = claim.blocked?;
-        (Some(by) == self.current).then_some((claim.overlay, resume))
+    fn claim_blocked_by_current(
+        &self,
+        context: &FocusContext<'_>,
+    ) -> Option<(OverlayId, ResumeTarget)> {
+        let claim = self
+            .claim
+            .filter(|claim| context.is_visible(claim.overlay))?;
+        let (blocker, resume) = claim.blocked?;
+        (Some(blocker) == self.current).then_some((claim.overlay, resume))
     }
 
-    fn resume(&mut self, overlay: OverlayId, resume: Resume) -> Option<FocusTarget> {
+    fn resume(&mut self, overlay: OverlayId, resume: ResumeTarget) -> Option<FocusTarget> {
         match resume {
-            Resume::Overlay => Some(FocusTarget::Overlay(overlay)),
-            Resume::Other(target) => {
+            ResumeTarget::Overlay => Some(FocusTarget::Overlay(overlay)),
+            ResumeTarget::Other(target) => {
                 self.claim = None;
                 target
             }
@@ -234,23 +252,23 @@ impl Focus {
         self.claim = self.claim.filter(|claim| claim.overlay != overlay);
     }
 
-    /// Returns who gets the keyboard after `overlay`.
-    fn after(&self, overlay: OverlayId, stage: &Stage<'_>) -> Option<FocusTarget> {
-        stage
+    /// Returns the component that receives focus after `overlay`.
+    fn next_after(&self, overlay: OverlayId, context: &FocusContext<'_>) -> Option<FocusTarget> {
+        context
             .overlays
-            .front_capturing(stage.size)
+            .front_capturing(context.size)
             .filter(|front| *front != overlay)
             .map(FocusTarget::Overlay)
-            .or_else(|| self.before.get(&overlay).copied().flatten())
+            .or_else(|| self.focused_before.get(&overlay).copied().flatten())
     }
 
-    /// Returns whether `target` had the keyboard before `overlay`, directly or through others.
-    fn came_before(&self, target: FocusTarget, overlay: OverlayId) -> bool {
+    /// Whether `target` had focus before `overlay`, directly or through other overlays.
+    fn was_focused_before(&self, target: FocusTarget, overlay: OverlayId) -> bool {
         let mut overlay = overlay;
-        for _ in 0..=self.before.len() {
-            match self.before.get(&overlay).copied().flatten() {
-                Some(before) if before == target => return true,
-                Some(FocusTarget::Overlay(before)) => overlay = before,
+        for _ in 0..=self.focused_before.len() {
+            match self.focused_before.get(&overlay).copied().flatten() {
+                Some(focused_before) if focused_before == target => return true,
+                Some(FocusTarget::Overlay(focused_before)) => overlay = focused_before,
                 Some(_) | None => return false,
             }
         }

@@ -1,16 +1,15 @@
-//! When to paint: requests are gathered to at most about sixty frames a second.
+//! Frame scheduling: coalesces requests into at most about 60 frames per second.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::tui::FrameNeed;
+use crate::tui::FrameUrgency;
 
-/// The shortest time between two frames nobody waits for.
+/// Minimum time between two frames that are not urgent.
 pub const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 
-/// Decides when the next frame is due.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FrameScheduler {
     last: Option<Instant>,
@@ -18,22 +17,22 @@ pub struct FrameScheduler {
 }
 
 impl FrameScheduler {
-    /// Asks for a frame; several requests make one frame.
-    pub fn request(&mut self, need: FrameNeed, now: Instant) {
-        let due = match need {
-            FrameNeed::None => return,
-            FrameNeed::Soon => self.last.map_or(now, |last| now.max(last + FRAME_INTERVAL)),
-            FrameNeed::Now => now,
+    /// Requests a frame. Multiple requests are coalesced into one frame.
+    pub fn request(&mut self, urgency: FrameUrgency, now: Instant) {
+        let due = match urgency {
+            FrameUrgency::None => return,
+            FrameUrgency::Soon => self.last.map_or(now, |last| now.max(last + FRAME_INTERVAL)),
+            FrameUrgency::Now => now,
         };
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 
-    /// Returns when a frame is due, if one was asked for.
+    /// Returns when a frame is due, if one was requested.
     pub fn deadline(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Returns whether to paint at `now`, and counts it as painted.
+    /// Whether to paint at `now`; if so, records the frame as painted.
     pub fn take(&mut self, now: Instant) -> bool {
         if self.due.is_none_or(|due| due > now) {
             return false;
@@ -44,19 +43,19 @@ impl FrameScheduler {
     }
 }
 
-/// Asks for frames from anywhere; clones ask for the same screen.
+/// Requests frames from any task. Clones share the same screen.
 #[derive(Clone, Debug, Default)]
 pub struct FrameRequester {
     notify: Arc<Notify>,
 }
 
 impl FrameRequester {
-    /// Asks for a frame; the content changed.
+    /// Requests a frame because the content changed.
     pub fn request(&self) {
         self.notify.notify_one();
     }
 
-    /// Waits until somebody asked.
+    /// Waits until a frame is requested.
     pub async fn requested(&self) {
         self.notify.notified().await;
     }
@@ -67,29 +66,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_gathered_and_frames_kept_apart() {
+    fn requests_are_coalesced_and_frames_are_spaced() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         let mut scheduler = FrameScheduler::default();
         assert!(!scheduler.take(at(0)));
-        scheduler.request(FrameNeed::Soon, at(0));
-        scheduler.request(FrameNeed::Soon, at(0));
+        scheduler.request(FrameUrgency::Soon, at(0));
+        scheduler.request(FrameUrgency::Soon, at(0));
         assert!(scheduler.take(at(0)));
         assert!(!scheduler.take(at(0)));
-        scheduler.request(FrameNeed::Soon, at(3));
+        scheduler.request(FrameUrgency::Soon, at(3));
         assert_eq!(scheduler.deadline(), Some(at(16)));
         assert!(!scheduler.take(at(15)));
         assert!(scheduler.take(at(16)));
     }
 
     #[test]
-    fn a_typed_key_does_not_wait() {
+    fn urgent_frames_are_immediate() {
         let start = Instant::now();
         let mut scheduler = FrameScheduler::default();
-        scheduler.request(FrameNeed::Soon, start);
+        scheduler.request(FrameUrgency::Soon, start);
         assert!(scheduler.take(start));
-        scheduler.request(FrameNeed::Soon, start);
-        scheduler.request(FrameNeed::Now, start);
+        scheduler.request(FrameUrgency::Soon, start);
+        scheduler.request(FrameUrgency::Now, start);
         assert!(scheduler.take(start));
     }
 
@@ -100,7 +99,7 @@ mod tests {
         let frames = (0..1000)
             .filter(|millisecond| {
                 let now = start + Duration::from_millis(*millisecond);
-                scheduler.request(FrameNeed::Soon, now);
+                scheduler.request(FrameUrgency::Soon, now);
                 scheduler.take(now)
             })
             .count();

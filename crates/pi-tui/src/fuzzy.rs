@@ -1,51 +1,53 @@
-//! Fuzzy matching for pickers and completion: all characters of the query, in order.
+//! Fuzzy matching for pickers and completion: the text must contain all characters of the query in
+//! order.
 //!
-//! Lower scores are better. The numbers are a contract: they decide the order users know.
+//! Lower scores are better. The constants are part of the contract: they determine the order users
+//! see.
 
-/// Each further character of an unbroken run is worth this much more than the one before.
+/// Per matched character of a consecutive run, multiplied by the length of the run so far.
 const CONSECUTIVE: f64 = -5.0;
-/// Each character skipped between two matches.
+/// For each character skipped between two matches.
 const GAP: f64 = 2.0;
-/// A match at the start of a word.
+/// For a match at the start of a word.
 const BOUNDARY: f64 = -10.0;
-/// A match one character later in the text.
+/// For each character position a match is further into the text.
 const POSITION: f64 = 0.1;
-/// Query and text are equal.
+/// When query and text are equal.
 const EXACT: f64 = -100.0;
-/// Letters and digits of the query had to change places (`5gpt` for `gpt5`).
+/// When letters and digits of the query had to be swapped (`5gpt` for `gpt5`).
 const SWAPPED: f64 = 5.0;
 
-/// Returns how well `query` matches `text`, lower being better; `None` if it does not.
+/// Returns how well `query` matches `text` (lower is better), or `None` if it does not match.
 ///
-/// Case does not matter. A query of letters followed by digits, or the reverse, may match the other way
-/// round.
+/// Matching is case-insensitive. A query of letters followed by digits, or the reverse, may also
+/// match the other way around.
 pub fn fuzzy_score(query: &str, text: &str) -> Option<f64> {
     score_token(&query.to_lowercase(), &text.to_lowercase())
 }
 
-/// Returns the items that match every word of `query`, best first, ties in their old order.
+/// Returns the items that match every word of `query`, best match first. The sort is stable.
 ///
-/// Words are separated by spaces and slashes. An empty query returns all items as they are.
+/// Words are separated by spaces and slashes. An empty query returns all items unchanged.
 pub fn fuzzy_filter<T>(items: Vec<T>, query: &str, text_of: impl Fn(&T) -> &str) -> Vec<T> {
     let query = FuzzyQuery::new(query);
     if query.is_empty() {
         return items;
     }
-    best_first(
+    sort_by_score(
         items
             .into_iter()
             .filter_map(|item| Some((query.score(text_of(&item))?, item))),
     )
 }
 
-/// Returns scored items without their scores, best first, ties in their old order.
-pub fn best_first<T>(scored: impl IntoIterator<Item = (f64, T)>) -> Vec<T> {
+/// Sorts scored items, best first, and drops their scores. The sort is stable.
+pub fn sort_by_score<T>(scored: impl IntoIterator<Item = (f64, T)>) -> Vec<T> {
     let mut scored: Vec<(f64, T)> = scored.into_iter().collect();
     scored.sort_by(|(first, _), (second, _)| first.total_cmp(second));
     scored.into_iter().map(|(_, item)| item).collect()
 }
 
-/// A query of several words, ready to be held against many texts.
+/// A query of one or more words, prepared for matching against many texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuzzyQuery {
     tokens: Vec<String>,
@@ -62,12 +64,12 @@ impl FuzzyQuery {
         Self { tokens }
     }
 
-    /// Returns whether the query has no words and so matches everything alike.
+    /// Whether the query has no words and therefore matches everything equally.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// Returns the sum of the words' scores; `None` if one does not match.
+    /// Returns the sum of the word scores, or `None` if a word does not match.
     pub fn score(&self, text: &str) -> Option<f64> {
         let text = text.to_lowercase();
         self.tokens
@@ -76,7 +78,7 @@ impl FuzzyQuery {
     }
 }
 
-/// Scores a lower-case token, with letters and digits swapped if need be.
+/// Scores a lowercase token, swapping letters and digits if necessary.
 fn score_token(token: &str, text: &str) -> Option<f64> {
     score_in_order(token, text)
         .or_else(|| Some(score_in_order(&swap_letters_and_digits(token)?, text)? + SWAPPED))
@@ -102,15 +104,15 @@ fn swap_letters_and_digits(token: &str) -> Option<String> {
 }
 
 fn score_in_order(query: &str, text: &str) -> Option<f64> {
-    let mut wanted = query.chars().peekable();
+    let mut remaining = query.chars().peekable();
     let mut score = 0.0;
     let mut run = 0.0;
-    // Where the next character would continue a run; the start of the text does, too.
+    // Where the next character would continue a run. The start of the text counts as a run.
     let mut continues_at = 0_u32;
     let mut any_match = false;
     let mut previous = None;
     for (position, character) in (0_u32..).zip(text.chars()) {
-        let Some(next) = wanted.peek() else { break };
+        let Some(next) = remaining.peek() else { break };
         if *next == character {
             if position == continues_at {
                 run += 1.0;
@@ -127,11 +129,11 @@ fn score_in_order(query: &str, text: &str) -> Option<f64> {
             score += f64::from(position) * POSITION;
             continues_at = position + 1;
             any_match = true;
-            wanted.next();
+            remaining.next();
         }
         previous = Some(character);
     }
-    if wanted.peek().is_some() {
+    if remaining.peek().is_some() {
         return None;
     }
     if any_match && query == text {

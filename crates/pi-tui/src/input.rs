@@ -1,7 +1,7 @@
-//! From terminal bytes to input events.
+//! Decodes terminal bytes into input events.
 //!
-//! [`InputDecoder`] splits the byte stream into sequences, tells keys, pastes, mouse reports and
-//! terminal replies apart, and hands each on with its raw bytes. It performs no I/O and reads no
+//! [`InputDecoder`] splits the byte stream into sequences, distinguishes keys, pastes, mouse
+//! reports and terminal replies, and emits each with its raw bytes. It performs no I/O and reads no
 //! clock: the caller passes bytes and instants.
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ mod splitter;
 pub use key::{Key, KeyEvent, KeyEventKind, KeyboardMode, Modifiers};
 pub use key_id::{KeyId, KeyIdError};
 pub use keybindings::{
-    ActionDefinition, Conflict, InvalidKey, Keybindings, Platform, TUI_ACTIONS, UserBindings,
+    ActionDefinition, InvalidKey, KeyConflict, Keybindings, Platform, TUI_ACTIONS, UserKeybindings,
     action,
 };
 pub use mouse::{MouseButton, MouseEvent, MouseEventKind, MouseReport};
@@ -29,38 +29,34 @@ pub use paste::Paste;
 pub use reply::{ColorSlot, TerminalReply};
 pub use splitter::InputTiming;
 
-use splitter::{Piece, Splitter};
+use splitter::{InputPiece, SequenceSplitter};
 
 #[cfg(test)]
 mod tests;
 
-/// One thing that arrived from the terminal.
+/// An event received from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputEvent {
-    /// A key was pressed, repeated or released.
     Key(KeyEvent),
-    /// Text was pasted, as one unit.
     Paste(Paste),
-    /// The mouse moved, clicked or turned its wheel.
     Mouse(MouseReport),
-    /// The terminal window gained or lost focus.
     Focus(FocusChange),
-    /// The terminal answered a question of ours.
+    /// The terminal replied to a query.
     Reply(TerminalReply),
     /// A sequence without a known meaning.
     Unknown(Vec<u8>),
 }
 
 impl InputEvent {
-    /// Returns whether the event is a key going up, which only few components want.
+    /// Whether the event is a key release, which few components want.
     pub fn is_key_release(&self) -> bool {
         matches!(self, Self::Key(key) if key.is_release())
     }
 
-    /// Returns the bytes the event stands for, as foreign components expect them.
+    /// Returns the bytes of the event, as extension components expect them.
     ///
-    /// Keys and unknown sequences return what the terminal sent; a paste is put back between its
-    /// markers and a mouse report is written in SGR form. Replies return nothing.
+    /// Keys and unknown sequences return the bytes the terminal sent. A paste is wrapped in its
+    /// markers again, and a mouse report is encoded in SGR form. Replies return nothing.
     pub fn raw(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Key(key) => Cow::Borrowed(key.raw()),
@@ -74,12 +70,9 @@ impl InputEvent {
     }
 }
 
-/// Which way the focus of the terminal window changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FocusChange {
-    /// The window is the active one.
     Gained,
-    /// Another window is active.
     Lost,
 }
 
@@ -94,56 +87,54 @@ pub enum FocusChange {
 /// let events = decoder.push(b"\x1b[1;5D", now);
 /// assert!(matches!(&events[..], [InputEvent::Key(key)] if key.is("ctrl+left".parse().unwrap())));
 ///
-/// // A lone ESC is the Escape key once nothing followed it in time.
+/// // A lone ESC becomes the Escape key when the timeout expires.
 /// assert!(decoder.push(b"\x1b", now).is_empty());
 /// let events = decoder.expire(decoder.deadline().unwrap());
 /// assert!(matches!(&events[..], [InputEvent::Key(key)] if key.is("escape".parse().unwrap())));
 /// ```
 #[derive(Clone, Debug)]
 pub struct InputDecoder {
-    splitter: Splitter,
+    splitter: SequenceSplitter,
     mode: KeyboardMode,
-    /// A character that was just reported in Kitty form. Some terminals send it once more as text.
+    /// A character just reported in Kitty form. Some terminals send it again as text.
     just_reported: Option<char>,
 }
 
 impl InputDecoder {
-    /// Starts with nothing pending.
     pub fn new(timing: InputTiming, mode: KeyboardMode) -> Self {
         Self {
-            splitter: Splitter::new(timing),
+            splitter: SequenceSplitter::new(timing),
             mode,
             just_reported: None,
         }
     }
 
-    /// Changes how ambiguous keys are read, once the terminal said what it speaks.
+    /// Changes how ambiguous keys are decoded, once the terminal has reported its protocol.
     pub fn set_mode(&mut self, mode: KeyboardMode) {
         self.mode = mode;
     }
 
-    /// Returns how ambiguous keys are read.
     pub fn mode(&self) -> KeyboardMode {
         self.mode
     }
 
-    /// Says whether a question was asked that is not answered yet.
+    /// Sets whether a terminal reply is pending.
     ///
-    /// Meanwhile the beginning `ESC [` waits as long for its rest as a reply would.
+    /// While one is, `ESC [` waits for its continuation as long as a reply would.
     pub fn set_awaiting_reply(&mut self, awaiting: bool) {
-        self.splitter.awaits_reply = awaiting;
+        self.splitter.awaiting_reply = awaiting;
     }
 
     /// Takes the bytes read at `now` and returns the events they complete.
     ///
-    /// An overdue [`deadline`](Self::deadline) is not applied here: after a busy stretch the rest of a
-    /// sequence may be among these bytes. Read first, then call [`expire`](Self::expire).
+    /// An overdue [`deadline`](Self::deadline) is not applied here: if the program was busy, these
+    /// bytes may contain the rest of a sequence. Read first, then call [`expire`](Self::expire).
     pub fn push(&mut self, bytes: &[u8], now: Instant) -> Vec<InputEvent> {
         let mut pieces = Vec::new();
         self.splitter.push(bytes, now, &mut pieces);
         pieces
             .into_iter()
-            .filter_map(|piece| self.read(piece))
+            .filter_map(|piece| self.decode_piece(piece))
             .collect()
     }
 
@@ -152,7 +143,7 @@ impl InputDecoder {
         self.splitter.deadline()
     }
 
-    /// Gives up waiting at `now`: a lone ESC becomes the Escape key, a fragment an unknown sequence.
+    /// Stops waiting at `now`: a lone ESC becomes the Escape key, a fragment an unknown sequence.
     ///
     /// Does nothing before the [`deadline`](Self::deadline).
     pub fn expire(&mut self, now: Instant) -> Vec<InputEvent> {
@@ -160,20 +151,20 @@ impl InputDecoder {
         self.splitter.expire(now, &mut pieces);
         pieces
             .into_iter()
-            .filter_map(|piece| self.read(piece))
+            .filter_map(|piece| self.decode_piece(piece))
             .collect()
     }
 
-    /// Returns the event of a piece; `None` for the repetition of a character just reported.
-    fn read(&mut self, piece: Piece) -> Option<InputEvent> {
+    /// Decodes a piece. Returns `None` for the repetition of a character that was just reported.
+    fn decode_piece(&mut self, piece: InputPiece) -> Option<InputEvent> {
         let just_reported = self.just_reported.take();
         let event = match piece {
-            Piece::Paste(bytes) => {
+            InputPiece::Paste(bytes) => {
                 let text = String::from_utf8(bytes)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 InputEvent::Paste(Paste { text })
             }
-            Piece::Sequence(raw) => self.interpret(raw),
+            InputPiece::Sequence(raw) => self.decode(raw),
         };
         if let InputEvent::Key(key) = &event {
             let is_sequence = key.raw().first() == Some(&0x1b);
@@ -187,7 +178,7 @@ impl InputDecoder {
         Some(event)
     }
 
-    fn interpret(&self, raw: Vec<u8>) -> InputEvent {
+    fn decode(&self, raw: Vec<u8>) -> InputEvent {
         match raw.as_slice() {
             b"\x1b[I" => return InputEvent::Focus(FocusChange::Gained),
             b"\x1b[O" => return InputEvent::Focus(FocusChange::Lost),
@@ -205,7 +196,7 @@ impl InputDecoder {
     }
 }
 
-/// Returns whether a sequence is a Kitty report without modifiers and event kind: `CSI … u`.
+/// Whether a sequence is a Kitty report without modifiers and event kind: `CSI … u`.
 fn is_bare_report(raw: &[u8]) -> bool {
     matches!(raw, [0x1b, b'[', body @ .., b'u'] if !body.contains(&b';'))
 }

@@ -1,8 +1,8 @@
-//! A terminal UI library: keys, text measured in columns, a line renderer, components.
+//! Terminal UI library: key decoding, text measured in columns, a line renderer and components.
 //!
-//! It draws into the normal screen and its scrollback, or full-screen; it knows no model and no
-//! agent. Text functions, the key decoder and themes take data and return data; terminal I/O sits
-//! at the rim.
+//! It draws into the main screen and its scrollback, or full-screen, and knows nothing about models
+//! or agents. Text functions, the key decoder and themes perform no I/O; that is confined to
+//! [`ProcessTerminal`] and [`Runner`].
 //!
 //! ```
 //! use pi_tui::{visible_width, wrap_text};
@@ -30,51 +30,56 @@ mod theme;
 mod tui;
 
 pub use autocomplete::{
-    CombinedProvider, CommandCompletion, CompletedLine, CompletionProvider, CompletionReply,
-    CompletionRequest, CompletionTrigger, Suggestions, suggestions,
+    CombinedCompletionProvider, CommandCompletion, CompletedLine, CompletionProvider,
+    CompletionReply, CompletionRequest, CompletionTrigger, Suggestions, request_suggestions,
 };
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
 pub use components::{
-    Basis, Boxed, CancellableLoader, Cancellation, CodeHighlighter, Container, Editor, EditorEvent,
-    EditorOptions, EditorTheme, Follow, HStack, Image, ImageLimits, ImagePainter, ImageSource,
-    Indicator, Input, InputFieldEvent, InputOptions, Loader, LoaderTheme, Markdown,
-    MarkdownOptions, MarkdownTheme, Mermaid, MouseRegion, PaintedImage, ScrollView,
-    ScrollViewOptions, Scrollbar, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
-    SettingChoices, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
-    Spacer, StackItem, SubmenuOutcome, SubmenuReply, SyntaxStyles, Text, TruncatedText, VStack,
-    highlight_code, latex_to_unicode, mermaid_to_text,
+    Basis, CancellableLoader, CancellationFlag, CodeHighlighter, Container, Editor, EditorEvent,
+    EditorOptions, EditorTheme, EncodedImage, FollowMode, HStack, Image, ImageCellLimits,
+    ImagePainter, Input, InputFieldEvent, InputOptions, Loader, LoaderIndicator, LoaderTheme,
+    Markdown, MarkdownOptions, MarkdownTheme, MermaidRendering, MouseRegion, PaddedBox,
+    PaintedImage, ScrollView, ScrollViewOptions, ScrollbarVisibility, SelectEvent, SelectItem,
+    SelectLayout, SelectList, SelectTheme, SettingControl, SettingItem, SettingsEvent,
+    SettingsList, SettingsSearch, SettingsTheme, Spacer, StackItem, SubmenuHandle, SubmenuOutcome,
+    SyntaxStyles, Text, TruncatedText, VStack, highlight_code, latex_to_unicode, mermaid_to_text,
 };
-pub use focus::{FocusTarget, Heir};
+pub use focus::{FocusFallback, FocusTarget};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};
-pub use fuzzy::{FuzzyQuery, best_first, fuzzy_filter, fuzzy_score};
+pub use fuzzy::{FuzzyQuery, fuzzy_filter, fuzzy_score, sort_by_score};
 pub use input::{
-    ActionDefinition, ColorSlot, Conflict, FocusChange, InputDecoder, InputEvent, InputTiming,
-    InvalidKey, Key, KeyEvent, KeyEventKind, KeyId, KeyIdError, Keybindings, KeyboardMode,
+    ActionDefinition, ColorSlot, FocusChange, InputDecoder, InputEvent, InputTiming, InvalidKey,
+    Key, KeyConflict, KeyEvent, KeyEventKind, KeyId, KeyIdError, Keybindings, KeyboardMode,
     Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport, Paste, Platform, TUI_ACTIONS,
-    TerminalReply, UserBindings, action,
+    TerminalReply, UserKeybindings, action,
 };
 pub use line::{Line, Lines};
-pub use overlay::{Anchor, Bounds, Margin, OverlayId, OverlayOptions, Position, Width};
+pub use overlay::{
+    CellRect, OverlayAnchor, OverlayId, OverlayMargin, OverlayOptions, OverlayPosition,
+    OverlayWidth,
+};
 pub use render::{
-    BlockId, Document, Leave, Liveness, MouseTracking, RenderError, RenderOptions, ScreenMode,
-    ScrollbarPolicy, ShrinkPolicy, WidthPolicy,
+    BlockId, Document, ExitBehavior, Liveness, MouseTracking, RenderError, RenderOptions,
+    ScreenMode, ScrollbarPolicy, ShrinkPolicy, WidthPolicy,
 };
 pub use runner::{Runner, RunnerError, RunnerEvent, RunnerOptions};
 pub use style::{Color, Painter, Style};
 pub use terminal::{
-    Capabilities, CapabilityOverrides, CellSize, ColorScheme, ImageCells, ImageDimensions,
-    ImageProtocol, ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation,
-    NOTIFY_COLOR_SCHEME, PendingReplies, ProcessTerminal, Progress, ProtocolPainter,
-    QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME, Size, TerminalEnvironment,
-    TerminalEvent, TerminalModes, copy_to_clipboard, image_dimensions, image_fallback, image_lines,
-    iterm2_image, kitty_delete, kitty_image, next_image_id, probe_tmux_hyperlinks, title_sequence,
+    CapabilityOverrides, CellSize, ColorScheme, DISABLE_COLOR_SCHEME_REPORTS,
+    ENABLE_COLOR_SCHEME_REPORTS, ImageCells, ImageDimensions, ImageProtocol, ImageSpan,
+    KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation, PendingReplies, ProcessTerminal,
+    ProtocolImagePainter, QUERY_BACKGROUND, QUERY_CELL_SIZE, Size, TerminalCapabilities,
+    TerminalEnvironment, TerminalEvent, TerminalModes, TerminalProgress, clipboard_sequence,
+    image_dimensions, image_fallback, image_lines, iterm2_image, kitty_delete, kitty_image,
+    next_image_id, probe_tmux_hyperlinks, title_sequence,
 };
 pub use text::{
-    AnsiToken, AnsiTokens, Edge, Graphemes, Sanitizer, Slice, StyleState, TAB_WIDTH, Truncation,
-    around_columns, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
-    pad_to_width, sanitize, slice_columns, strip_ansi, truncate_to_width, visible_width, wrap_text,
+    AnsiToken, AnsiTokens, Graphemes, LineSlice, Sanitizer, StyleState, TAB_WIDTH, TruncateOptions,
+    WideCharPolicy, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
+    pad_to_width, sanitize, slice_columns, split_around, strip_ansi, truncate_to_width,
+    visible_width, wrap_text,
 };
 pub use theme::{
     ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,
 };
-pub use tui::{FrameNeed, Heard, ListenerId, Reaction, Tui, TuiOptions};
+pub use tui::{EventResponse, FrameUrgency, ListenerId, ListenerOutcome, Tui, TuiOptions};

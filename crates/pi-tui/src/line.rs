@@ -1,24 +1,24 @@
-//! A styled line and a run of them: text with ANSI sequences, shared and immutable.
+//! Rendered lines: text with ANSI sequences, shared and immutable.
 //!
-//! Lines are plain strings because foreign components deliver such strings. Sharing makes a cached
-//! component cost one reference count a frame, and lets the renderer tell "the same" by address.
+//! Lines are plain strings because extension components deliver strings. Sharing makes a cached
+//! component cost one reference count per frame and lets the renderer detect unchanged lines by
+//! address.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// One rendered line: text, SGR and OSC 8 sequences, no line end.
+/// One rendered line: text with SGR and OSC 8 sequences, without a line break.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(Arc<str>);
 
 impl Line {
-    /// Returns the line as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns whether both are one allocation, which implies equal text.
-    pub fn same(&self, other: &Self) -> bool {
+    /// Whether both share one allocation, which implies equal text.
+    pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
@@ -85,21 +85,20 @@ impl From<std::borrow::Cow<'_, str>> for Line {
     }
 }
 
-/// What a component rendered: lines from top to bottom.
+/// The lines a component rendered, from top to bottom.
 ///
-/// A component that caches returns a clone of what it returned before; [`Lines::same`] then tells
-/// its parent, in one comparison, that nothing below needs another look.
+/// A component that caches returns a clone of its previous result, so its parent can detect with a
+/// single [`Lines::ptr_eq`] that nothing below it changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines(Arc<[Line]>);
 
 impl Lines {
-    /// Returns no lines.
     pub fn empty() -> Self {
         Self(Arc::from([]))
     }
 
-    /// Returns whether both are one allocation, which implies equal lines.
-    pub fn same(&self, other: &Self) -> bool {
+    /// Whether both share one allocation, which implies equal lines.
+    pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }

@@ -1,6 +1,6 @@
-//! Components laid over the screen: where they go, and in which order.
+//! Components shown on top of the screen: their position and stacking order.
 //!
-//! Who has the keyboard while one is shown is decided in `focus`.
+//! Which component has focus while one is shown is decided in `focus`.
 
 use crate::component::Component;
 use crate::line::Line;
@@ -9,26 +9,27 @@ use crate::terminal::Size;
 mod compose;
 mod layout;
 
-pub(crate) use compose::lay_over;
+pub(crate) use compose::compose_line;
 
-pub use layout::{Anchor, Bounds, Margin, OverlayOptions, Position, Width};
+pub use layout::{
+    CellRect, OverlayAnchor, OverlayMargin, OverlayOptions, OverlayPosition, OverlayWidth,
+};
 
-/// Names an overlay; never used twice.
+/// Identifies an overlay. IDs are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OverlayId(u64);
 
-/// One overlay.
 pub(crate) struct Overlay {
     pub(crate) id: OverlayId,
     pub(crate) component: Box<dyn Component>,
     pub(crate) options: OverlayOptions,
     hidden: bool,
-    /// Later focus means further to the front.
+    /// Overlays focused later are further to the front.
     order: u64,
-    bounds: Option<Bounds>,
+    bounds: Option<CellRect>,
 }
 
-/// The overlays, in the order in which they were shown.
+/// The overlays, in the order they were shown.
 #[derive(Default)]
 pub(crate) struct OverlayStack {
     entries: Vec<Overlay>,
@@ -98,7 +99,7 @@ impl OverlayStack {
         self.entries.iter().any(|entry| entry.is_visible(size))
     }
 
-    /// Returns the visible overlay furthest to the front that takes the keyboard.
+    /// Returns the frontmost visible overlay that captures focus.
     pub(crate) fn front_capturing(&self, size: Size) -> Option<OverlayId> {
         self.entries
             .iter()
@@ -107,8 +108,13 @@ impl OverlayStack {
             .map(|entry| entry.id)
     }
 
-    /// Returns the overlay furthest to the front that covers a cell.
-    pub(crate) fn at(&self, column: usize, row: usize, size: Size) -> Option<(OverlayId, Bounds)> {
+    /// Returns the frontmost overlay that covers a cell.
+    pub(crate) fn at(
+        &self,
+        column: usize,
+        row: usize,
+        size: Size,
+    ) -> Option<(OverlayId, CellRect)> {
         self.entries
             .iter()
             .filter(|entry| entry.is_visible(size))
@@ -118,7 +124,7 @@ impl OverlayStack {
             .map(|(entry, bounds)| (entry.id, bounds))
     }
 
-    pub(crate) fn bounds(&self, id: OverlayId, size: Size) -> Option<Bounds> {
+    pub(crate) fn bounds(&self, id: OverlayId, size: Size) -> Option<CellRect> {
         self.get(id)
             .filter(|entry| entry.is_visible(size))
             .and_then(|entry| entry.bounds)
@@ -130,7 +136,7 @@ impl OverlayStack {
         }
     }
 
-    /// Lays the visible overlays over the rows of the screen.
+    /// Draws the visible overlays over the rows of the screen.
     pub(crate) fn compose(&mut self, screen: &mut Vec<Line>, size: Size) {
         screen.resize(size.rows, Line::default());
         self.entries
@@ -149,7 +155,7 @@ impl OverlayStack {
             entry.bounds = Some(bounds);
             let rows = screen.iter_mut().skip(bounds.row);
             for (base, line) in rows.zip(lines.iter().take(bounds.height)) {
-                *base = lay_over(base, line, bounds, size.columns);
+                *base = compose_line(base, line, bounds, size.columns);
             }
         }
     }

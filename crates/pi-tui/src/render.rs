@@ -1,6 +1,6 @@
-//! From components to bytes: documents of blocks, frames, and the two kinds of screen.
+//! Turns components into bytes: documents of blocks, frames, and the two screen modes.
 //!
-//! Nothing here performs I/O: a frame takes the content and a size and returns what to write.
+//! Nothing here performs I/O: a frame takes the content and a size and returns the bytes to write.
 
 mod content;
 mod diff;
@@ -16,14 +16,14 @@ mod selection;
 mod sync_output;
 mod viewport;
 
-pub(crate) use content::Content;
+pub(crate) use content::ScreenContent;
 pub use document::{BlockId, Document, Liveness};
 pub(crate) use frame::RESET;
 pub use frame::{RenderError, WidthPolicy};
-pub use full_screen::{Leave, MouseTracking, ScrollbarPolicy};
+pub use full_screen::{ExitBehavior, MouseTracking, ScrollbarPolicy};
 pub(crate) use main_screen::MainScreen;
 pub use main_screen::ShrinkPolicy;
-pub(crate) use screen::{Compose, Screen};
+pub(crate) use screen::{ActiveScreen, ComposeFn};
 pub use screen::{RenderOptions, ScreenMode};
-pub(crate) use search::Search;
-pub(crate) use selection::{Grain, Place, Selection};
+pub(crate) use search::TranscriptSearch;
+pub(crate) use selection::{CellPosition, MouseSelection, SelectionGranularity};

@@ -1,7 +1,7 @@
-//! The loop around a [`Tui`]: bytes in, events to the UI, frames out.
+//! The event loop around a [`Tui`]: reads bytes, dispatches events, writes frames.
 //!
-//! A program calls [`Runner::next`] in its own loop and reacts to what comes back; frames, timers,
-//! questions to the terminal and their answers are taken care of on the way.
+//! The application calls [`Runner::next`] in its own loop and reacts to the events it returns.
+//! Frames, timers and terminal queries are handled internally.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,54 +10,48 @@ use std::time::Instant;
 use crate::component::InputOutcome;
 use crate::frame_requester::{FrameRequester, FrameScheduler};
 use crate::input::{InputDecoder, InputEvent, InputTiming, TerminalReply};
-use crate::render::{Leave, RenderError, ScreenMode};
+use crate::render::{ExitBehavior, RenderError, ScreenMode};
 use crate::terminal::{
-    Capabilities, ColorScheme, KeyboardNegotiation, NOTIFY_COLOR_SCHEME, PendingReplies,
-    ProcessTerminal, Progress, QUERY_BACKGROUND, QUERY_CELL_SIZE, STOP_NOTIFYING_COLOR_SCHEME,
-    TerminalEnvironment, TerminalEvent, copy_to_clipboard, title_sequence,
+    ColorScheme, DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS, KeyboardNegotiation,
+    PendingReplies, ProcessTerminal, QUERY_BACKGROUND, QUERY_CELL_SIZE, TerminalCapabilities,
+    TerminalEnvironment, TerminalEvent, TerminalProgress, clipboard_sequence, title_sequence,
 };
-use crate::tui::{FrameNeed, Reaction, Tui};
+use crate::tui::{EventResponse, FrameUrgency, Tui};
 
-/// What a program hears from [`Runner::next`].
+/// Event returned by [`Runner::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunnerEvent {
-    /// A key, paste or the like, and whether a component used it.
+    /// A key, paste or unknown sequence.
     Input {
         event: InputEvent,
-        /// Whether it was used.
+        /// Whether a component consumed it.
         outcome: InputOutcome,
     },
-    /// The user clicked an address.
+    /// The user clicked a URL.
     OpenUrl(String),
-    /// The terminal is light or dark, as far as it says.
+    /// The terminal reported a light or dark color scheme.
     ColorScheme(ColorScheme),
-    /// The screen has another size.
     Resized,
-    /// The process shall end.
+    /// SIGTERM or SIGHUP was received.
     Terminated,
 }
 
-/// Why a UI cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
-    /// The terminal cannot be read or written.
-    #[error("the terminal cannot be used")]
+    #[error("cannot access the terminal")]
     Terminal(#[from] io::Error),
-    /// A frame cannot be painted.
     #[error(transparent)]
     Render(#[from] RenderError),
 }
 
-/// How a [`Runner`] treats the terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunnerOptions {
-    /// How long to wait for the rest of a sequence.
+    /// Timeouts for incomplete escape sequences.
     pub timing: InputTiming,
-    /// What the terminal can show.
-    pub capabilities: Capabilities,
+    pub capabilities: TerminalCapabilities,
 }
 
-/// A UI on this process's terminal.
+/// A UI on the terminal of this process.
 #[derive(Debug)]
 pub struct Runner {
     tui: Tui,
@@ -68,11 +62,10 @@ pub struct Runner {
     pending: PendingReplies,
     scheduler: FrameScheduler,
     requester: FrameRequester,
-    progress: Progress,
+    progress: TerminalProgress,
     ready: VecDeque<RunnerEvent>,
 }
 
-/// Looks a variable up in the environment of the process.
 fn process_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -81,14 +74,14 @@ fn environment() -> TerminalEnvironment<'static> {
     TerminalEnvironment::new(&process_variable)
 }
 
-enum Woken {
+enum WakeReason {
     Terminal(TerminalEvent),
     Requested,
     Timer,
 }
 
 impl Runner {
-    /// Takes the terminal and asks it what it can do.
+    /// Takes over the terminal and queries its capabilities.
     pub fn start(tui: Tui, options: RunnerOptions) -> Result<Self, RunnerError> {
         let terminal = ProcessTerminal::open()?;
         let keyboard = KeyboardNegotiation::default();
@@ -102,67 +95,65 @@ impl Runner {
             pending: PendingReplies::default(),
             scheduler: FrameScheduler::default(),
             requester: FrameRequester::default(),
-            progress: Progress::default(),
+            progress: TerminalProgress::default(),
             ready: VecDeque::new(),
         };
         runner.enter()?;
         Ok(runner)
     }
 
-    /// Returns the UI, to look at it.
-    pub fn peek(&self) -> &Tui {
+    pub fn tui(&self) -> &Tui {
         &self.tui
     }
 
-    /// Returns the UI, to change it; a frame follows.
-    pub fn tui(&mut self) -> &mut Tui {
-        self.scheduler.request(FrameNeed::Soon, Instant::now());
+    /// Returns the UI for modification and schedules a frame.
+    pub fn tui_mut(&mut self) -> &mut Tui {
+        self.scheduler.request(FrameUrgency::Soon, Instant::now());
         &mut self.tui
     }
 
-    /// Returns a handle with which tasks ask for frames.
+    /// Returns a handle that other tasks use to request frames.
     pub fn requester(&self) -> FrameRequester {
         self.requester.clone()
     }
 
-    /// Sets the title of the window.
+    /// Sets the window title.
     pub fn set_title(&mut self, title: &str) -> Result<(), RunnerError> {
         self.write(&title_sequence(title))
     }
 
-    /// Shows that work is under way, or that it ended.
+    /// Shows or clears the terminal's progress indicator.
     pub fn set_progress(&mut self, active: bool) -> Result<(), RunnerError> {
         let bytes = self.progress.set(active, Instant::now());
-        self.note_modes();
+        self.sync_modes();
         self.write(bytes)
     }
 
-    /// Changes the kind of screen.
     pub fn set_mode(&mut self, mode: ScreenMode) -> Result<(), RunnerError> {
         let bytes = self.tui.set_mode(mode);
-        self.note_modes();
+        self.sync_modes();
         self.write(&bytes)?;
-        self.scheduler.request(FrameNeed::Now, Instant::now());
+        self.scheduler.request(FrameUrgency::Now, Instant::now());
         Ok(())
     }
 
-    /// Shows on the full screen what has just left the main screen.
-    pub fn read_back(&mut self) -> Result<(), RunnerError> {
-        let bytes = self.tui.read_back();
-        self.note_modes();
+    /// Shows the lines that most recently left the main screen, in full-screen mode.
+    pub fn view_scrollback(&mut self) -> Result<(), RunnerError> {
+        let bytes = self.tui.view_scrollback();
+        self.sync_modes();
         self.write(&bytes)?;
-        self.scheduler.request(FrameNeed::Now, Instant::now());
+        self.scheduler.request(FrameUrgency::Now, Instant::now());
         Ok(())
     }
 
-    /// Waits for the next thing a program must know; paints in between.
+    /// Waits for the next event the application must handle, painting frames in the meantime.
     pub async fn next(&mut self) -> Result<RunnerEvent, RunnerError> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);
             }
-            self.do_what_is_due()?;
-            // A lone Escape becomes a key when its time is up, not when bytes arrive.
+            self.run_due_timers()?;
+            // A lone Escape becomes a key when its timeout expires, not when bytes arrive.
             if !self.ready.is_empty() {
                 continue;
             }
@@ -174,15 +165,15 @@ impl Runner {
                     None => std::future::pending().await,
                 }
             };
-            let woken = tokio::select! {
-                event = self.terminal.next_event() => Woken::Terminal(event),
-                () = requester.requested() => Woken::Requested,
-                () = timer => Woken::Timer,
+            let reason = tokio::select! {
+                event = self.terminal.next_event() => WakeReason::Terminal(event),
+                () = requester.requested() => WakeReason::Requested,
+                () = timer => WakeReason::Timer,
             };
-            match woken {
-                Woken::Terminal(event) => self.take(event)?,
-                Woken::Requested => self.scheduler.request(FrameNeed::Soon, Instant::now()),
-                Woken::Timer => {}
+            match reason {
+                WakeReason::Terminal(event) => self.handle_terminal_event(event)?,
+                WakeReason::Requested => self.scheduler.request(FrameUrgency::Soon, Instant::now()),
+                WakeReason::Timer => {}
             }
         }
     }
@@ -199,15 +190,15 @@ impl Runner {
         .min()
     }
 
-    fn do_what_is_due(&mut self) -> Result<(), RunnerError> {
+    fn run_due_timers(&mut self) -> Result<(), RunnerError> {
         let now = Instant::now();
         if self.decoder.deadline().is_some_and(|due| due <= now) {
             for event in self.decoder.expire(now) {
                 self.handle(event, now)?;
             }
         }
-        let need = self.tui.tick(now);
-        self.scheduler.request(need, now);
+        let urgency = self.tui.tick(now);
+        self.scheduler.request(urgency, now);
         let keep_alive = self.progress.tick(now);
         self.write(keep_alive)?;
         if self.scheduler.take(now) {
@@ -217,7 +208,7 @@ impl Runner {
         Ok(())
     }
 
-    fn take(&mut self, event: TerminalEvent) -> Result<(), RunnerError> {
+    fn handle_terminal_event(&mut self, event: TerminalEvent) -> Result<(), RunnerError> {
         let now = Instant::now();
         match event {
             TerminalEvent::Input(bytes) => {
@@ -229,7 +220,7 @@ impl Runner {
                 let size = environment().size().at_least_one_cell();
                 if size != self.tui.size() {
                     self.tui.set_size(size);
-                    self.scheduler.request(FrameNeed::Soon, now);
+                    self.scheduler.request(FrameUrgency::Soon, now);
                     self.ready.push_back(RunnerEvent::Resized);
                 }
             }
@@ -244,41 +235,41 @@ impl Runner {
         if let InputEvent::Reply(reply) = &event {
             self.handle_reply(reply)?;
         }
-        let reaction = self.tui.handle(&event, now);
-        self.react(event, reaction, now)
+        let response = self.tui.handle(&event, now);
+        self.apply_response(event, response, now)
     }
 
-    /// Hands on an event that a listener kept for a while, past all listeners.
-    pub fn hand_on(&mut self, event: InputEvent) -> Result<(), RunnerError> {
+    /// Handles an event that a listener held back, bypassing all listeners.
+    pub fn forward(&mut self, event: InputEvent) -> Result<(), RunnerError> {
         let now = Instant::now();
-        let reaction = self.tui.hand_on(&event, now);
-        self.react(event, reaction, now)
+        let response = self.tui.forward(&event, now);
+        self.apply_response(event, response, now)
     }
 
-    /// Hands on bytes as if they had been typed, past all listeners.
-    pub fn hand_on_bytes(&mut self, bytes: &[u8]) -> Result<(), RunnerError> {
+    /// Handles bytes as if they had been typed, bypassing all listeners.
+    pub fn forward_bytes(&mut self, bytes: &[u8]) -> Result<(), RunnerError> {
         let mut decoder = InputDecoder::new(self.options.timing, self.decoder.mode());
         let mut events = decoder.push(bytes, Instant::now());
         if let Some(deadline) = decoder.deadline() {
             events.extend(decoder.expire(deadline));
         }
-        events.into_iter().try_for_each(|event| self.hand_on(event))
+        events.into_iter().try_for_each(|event| self.forward(event))
     }
 
-    fn react(
+    fn apply_response(
         &mut self,
         event: InputEvent,
-        reaction: Reaction,
+        response: EventResponse,
         now: Instant,
     ) -> Result<(), RunnerError> {
-        self.scheduler.request(reaction.frame, now);
-        self.write(&reaction.output)?;
+        self.scheduler.request(response.frame, now);
+        self.write(&response.output)?;
         self.ready
-            .extend(reaction.open_url.map(RunnerEvent::OpenUrl));
+            .extend(response.open_url.map(RunnerEvent::OpenUrl));
         if !matches!(event, InputEvent::Reply(_)) {
             self.ready.push_back(RunnerEvent::Input {
                 event,
-                outcome: reaction.outcome,
+                outcome: response.outcome,
             });
         }
         Ok(())
@@ -296,58 +287,59 @@ impl Runner {
         Ok(())
     }
 
-    /// Stops the process as Ctrl+Z does; returns once it continues, with the screen painted anew.
+    /// Suspends the process as Ctrl+Z does. Returns once it is resumed and the screen is repainted.
     #[cfg(unix)]
     pub async fn suspend(&mut self) -> Result<(), RunnerError> {
-        self.leave(Leave::AsItWas)?;
+        self.leave(ExitBehavior::RestoreScreen)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.suspend(expects).await?;
         self.enter()
     }
 
-    /// Gives the terminal to something that runs beside this program, such as an editor.
+    /// Releases the terminal to another program, such as an external editor.
     ///
-    /// [`next`](Self::next) must not be called until [`take_back`](Self::take_back).
-    pub fn hand_over(&mut self) -> Result<(), RunnerError> {
-        self.leave(Leave::AsItWas)?;
+    /// Do not call [`next`](Self::next) until [`reclaim_terminal`](Self::reclaim_terminal) has
+    /// returned.
+    pub fn release_terminal(&mut self) -> Result<(), RunnerError> {
+        self.leave(ExitBehavior::RestoreScreen)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.close(expects);
         Ok(())
     }
 
-    /// Takes the terminal again and paints the screen anew.
-    pub fn take_back(&mut self) -> Result<(), RunnerError> {
+    /// Takes over the terminal again and repaints the screen.
+    pub fn reclaim_terminal(&mut self) -> Result<(), RunnerError> {
         self.terminal.reopen()?;
         self.enter()
     }
 
-    /// Puts text on the clipboard of the person at the terminal, also over SSH.
+    /// Copies text to the clipboard through the terminal (OSC 52), which also works over SSH.
     pub fn copy(&mut self, text: &str) -> Result<(), RunnerError> {
-        self.write(&copy_to_clipboard(text))
+        self.write(&clipboard_sequence(text))
     }
 
-    /// Writes sequences that change nothing on the screen, such as notifications.
-    pub fn write_aside(&mut self, sequences: &str) -> Result<(), RunnerError> {
+    /// Writes sequences that do not affect the screen contents, such as notifications.
+    pub fn write_out_of_band(&mut self, sequences: &str) -> Result<(), RunnerError> {
         self.write(sequences)
     }
 
-    /// Asks for attention: a sound, a mark on the tab, as the user's terminal has it.
-    pub fn ring(&mut self) -> Result<(), RunnerError> {
+    /// Rings the terminal bell.
+    pub fn ring_bell(&mut self) -> Result<(), RunnerError> {
         self.write("\x07")
     }
 
-    /// Gives the terminal back and returns the UI.
-    pub fn stop(mut self, leave: Leave) -> Result<Tui, RunnerError> {
-        self.leave(leave)?;
+    /// Restores the terminal and returns the UI.
+    pub fn stop(mut self, exit: ExitBehavior) -> Result<Tui, RunnerError> {
+        self.leave(exit)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.close(expects);
         Ok(self.tui)
     }
 
     fn enter(&mut self) -> Result<(), RunnerError> {
-        // What happened to the size while the process was stopped, nobody told.
+        // The size may have changed while the process was stopped, without a signal.
         self.tui.set_size(environment().size());
-        self.note_modes();
+        self.sync_modes();
         let start = self.tui.start();
         self.write(&start)?;
         let cell_size = self
@@ -355,29 +347,29 @@ impl Runner {
             .capabilities
             .images
             .map_or("", |_| QUERY_CELL_SIZE);
-        let questions = format!(
-            "{NOTIFY_COLOR_SCHEME}{QUERY_BACKGROUND}{cell_size}{}",
+        let queries = format!(
+            "{ENABLE_COLOR_SCHEME_REPORTS}{QUERY_BACKGROUND}{cell_size}{}",
             self.keyboard.start()
         );
-        self.write(&questions)?;
-        self.scheduler.request(FrameNeed::Now, Instant::now());
+        self.write(&queries)?;
+        self.scheduler.request(FrameUrgency::Now, Instant::now());
         Ok(())
     }
 
-    fn leave(&mut self, leave: Leave) -> Result<(), RunnerError> {
+    fn leave(&mut self, exit: ExitBehavior) -> Result<(), RunnerError> {
         let clear = self.progress.set(false, Instant::now());
-        let stop = self.tui.stop(leave);
-        self.write(&format!("{clear}{stop}{STOP_NOTIFYING_COLOR_SCHEME}"))?;
+        let stop = self.tui.stop(exit);
+        self.write(&format!("{clear}{stop}{DISABLE_COLOR_SCHEME_REPORTS}"))?;
         let mut modes = self.terminal.modes();
         modes.alternate_screen = false;
         self.terminal.set_modes(modes);
         Ok(())
     }
 
-    fn note_modes(&mut self) {
+    fn sync_modes(&mut self) {
         let mut modes = self.terminal.modes();
         modes.alternate_screen = self.tui.mode() == ScreenMode::Full;
-        modes.color_scheme_notices = true;
+        modes.color_scheme_reports = true;
         modes.progress = self.progress.deadline().is_some();
         self.terminal.set_modes(modes);
     }
@@ -389,7 +381,7 @@ impl Runner {
     }
 }
 
-/// Returns a judge of drained bytes: whether more answers are on their way.
+/// Returns a predicate that consumes drained bytes and reports whether more replies are pending.
 fn expect_replies<'a>(
     decoder: &'a mut InputDecoder,
     pending: &'a mut PendingReplies,

@@ -1,42 +1,35 @@
-//! Styles as values: colors and attributes that wrap text in SGR sequences.
+//! Styles: colors and attributes that wrap text in SGR sequences.
 //!
-//! A style closes exactly what it opened, so that nested styles keep the outer background. Where
-//! colors come from is the [`Theme`](crate::Theme)'s business.
+//! A style resets only what it set, so nested styles keep the outer background. Colors come from
+//! the [`Theme`](crate::Theme).
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A color as a terminal understands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Color {
-    /// The terminal's own default.
+    /// The terminal's default color.
     Default,
     /// An entry of the 256-color palette.
     Indexed(u8),
-    /// A 24-bit color.
     Rgb(u8, u8, u8),
 }
 
-/// A set of colors and attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
-    /// Foreground, if the style sets one.
     pub foreground: Option<Color>,
-    /// Background, if the style sets one.
     pub background: Option<Color>,
     pub bold: bool,
     pub dim: bool,
     pub italic: bool,
-    /// A line below the text.
     pub underline: bool,
-    /// Foreground and background exchanged.
+    /// Swaps foreground and background.
     pub inverse: bool,
-    /// A line through the text.
     pub strikethrough: bool,
 }
 
 impl Style {
-    /// Returns a style that changes nothing.
+    /// Returns a style without colors or attributes.
     pub const fn plain() -> Self {
         Self {
             foreground: None,
@@ -50,63 +43,57 @@ impl Style {
         }
     }
 
-    /// Returns the style with this foreground.
+    /// Sets the foreground.
     #[must_use]
     pub const fn fg(mut self, color: Color) -> Self {
         self.foreground = Some(color);
         self
     }
 
-    /// Returns the style with this background.
+    /// Sets the background.
     #[must_use]
     pub const fn bg(mut self, color: Color) -> Self {
         self.background = Some(color);
         self
     }
 
-    /// Returns the style in bold.
     #[must_use]
     pub const fn bold(mut self) -> Self {
         self.bold = true;
         self
     }
 
-    /// Returns the style made faint.
     #[must_use]
     pub const fn dim(mut self) -> Self {
         self.dim = true;
         self
     }
 
-    /// Returns the style in italics.
     #[must_use]
     pub const fn italic(mut self) -> Self {
         self.italic = true;
         self
     }
 
-    /// Returns the style underlined.
     #[must_use]
     pub const fn underline(mut self) -> Self {
         self.underline = true;
         self
     }
 
-    /// Returns the style with colors exchanged.
     #[must_use]
     pub const fn inverse(mut self) -> Self {
         self.inverse = true;
         self
     }
 
-    /// Returns the style struck through.
     #[must_use]
     pub const fn strikethrough(mut self) -> Self {
         self.strikethrough = true;
         self
     }
 
-    /// Returns the sequence that switches the style on; empty for a plain style.
+    /// Returns the sequence that enables the style, or an empty string for a plain style.
     pub fn open(&self) -> String {
         let mut codes: Vec<String> = Vec::new();
         let attributes = [
@@ -128,7 +115,7 @@ impl Style {
         sequence(&codes.join(";"))
     }
 
-    /// Returns the sequence that switches off what [`open`](Self::open) switched on, and no more.
+    /// Returns the sequence that resets exactly what [`open`](Self::open) set.
     pub fn close(&self) -> String {
         let codes: Vec<&str> = [
             (self.bold || self.dim, "22"),
@@ -146,7 +133,7 @@ impl Style {
         sequence(&codes.join(";"))
     }
 
-    /// Returns `text` between [`open`](Self::open) and [`close`](Self::close).
+    /// Wraps `text` in [`open`](Self::open) and [`close`](Self::close).
     pub fn apply(&self, text: &str) -> String {
         if *self == Self::plain() {
             return text.to_owned();
@@ -158,7 +145,7 @@ impl Style {
     }
 }
 
-/// Returns the SGR parameters for a color; `base` is 30 for the foreground, 40 for the background.
+/// Returns the SGR parameters of a color. `base` is 30 for the foreground, 40 for the background.
 fn color_code(color: Color, base: u8) -> String {
     match color {
         Color::Default => (base + 9).to_string(),
@@ -175,25 +162,23 @@ fn sequence(codes: &str) -> String {
     }
 }
 
-/// A text-to-text function that components paint with.
+/// A function from text to styled text that components paint with.
 ///
-/// Usually made from a [`Style`]; a closure may look up the current theme at every call, so that a
-/// theme change needs no new components.
+/// Usually created from a [`Style`]. A closure may look up the current theme on every call, so a
+/// theme change does not require new components.
 #[derive(Clone)]
 pub struct Painter(Arc<dyn Fn(&str) -> String + Send + Sync>);
 
 impl Painter {
-    /// Wraps a function.
     pub fn new(paint: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self(Arc::new(paint))
     }
 
-    /// Returns a painter that leaves text alone.
+    /// Returns a painter that leaves text unchanged.
     pub fn plain() -> Self {
         Self::new(str::to_owned)
     }
 
-    /// Paints `text`.
     pub fn paint(&self, text: &str) -> String {
         (self.0)(text)
     }

@@ -1,6 +1,6 @@
-//! The terminal at the rim: what it can do, the bytes it understands, and the process's own.
+//! The terminal: capabilities, escape sequences and process I/O.
 //!
-//! Everything but `process`, `raw_mode` and `restore` takes data and returns data.
+//! Everything except `process`, `raw_mode` and `restore` takes data and returns data.
 
 mod capabilities;
 mod clipboard;
@@ -15,25 +15,25 @@ mod restore;
 mod title;
 
 pub use capabilities::{
-    Capabilities, CapabilityOverrides, TerminalEnvironment, probe_tmux_hyperlinks,
+    CapabilityOverrides, TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks,
 };
-pub use clipboard::copy_to_clipboard;
+pub use clipboard::clipboard_sequence;
 pub use color_scheme::{
-    ColorScheme, NOTIFY_COLOR_SCHEME, QUERY_BACKGROUND, STOP_NOTIFYING_COLOR_SCHEME,
+    ColorScheme, DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS, QUERY_BACKGROUND,
 };
-pub use image_painter::ProtocolPainter;
+pub use image_painter::ProtocolImagePainter;
 pub use image_protocol::{
     CellSize, ImageCells, ImageDimensions, ImageProtocol, ImageSpan, KITTY_DELETE_ALL,
     KITTY_HIDE_ALL, QUERY_CELL_SIZE, image_dimensions, image_fallback, image_lines, iterm2_image,
     kitty_delete, kitty_image, next_image_id,
 };
 pub use process::{ProcessTerminal, TerminalEvent};
-pub use progress::Progress;
+pub use progress::TerminalProgress;
 pub use replies::{KeyboardNegotiation, PendingReplies};
 pub use restore::TerminalModes;
 pub use title::title_sequence;
 
-/// The size of a screen in cells.
+/// Screen size in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
     pub columns: usize,
@@ -50,7 +50,7 @@ impl Default for Size {
 }
 
 impl Size {
-    /// Returns the size with at least one cell each way: some terminals report nothing.
+    /// Returns the size with at least one cell in each dimension, since some terminals report zero.
     #[must_use]
     pub fn at_least_one_cell(self) -> Self {
         Self {

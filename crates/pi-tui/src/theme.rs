@@ -1,6 +1,6 @@
 //! Themes as data: color tokens with values, variables and fallbacks.
 //!
-//! Reading theme files, watching them and choosing one is the application's.
+//! The application reads theme files, watches them and selects one.
 
 use serde_json::{Map, Value};
 
@@ -17,18 +17,18 @@ pub use token::ColorToken;
 #[cfg(test)]
 mod tests;
 
-/// How many colors the terminal shows.
+/// How many colors the terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorMode {
-    /// 24-bit colors.
     TrueColor,
-    /// The 256-color palette; other colors are replaced by their nearest entry.
+    /// The 256-color palette; other colors map to the nearest entry.
     Palette,
-    /// No colors; weight, slant and reversed cells stay.
+    /// No colors; bold, italic and inverse are kept.
     Plain,
 }
 
-/// Colors of an exported page, where a theme sets them; never reduced to the palette.
+/// Colors of an exported page. `None` where the theme does not set them; never reduced to the
+/// palette.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportColors {
     pub page_background: Option<Color>,
@@ -47,24 +47,24 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// Reads a theme file's text.
+    /// Parses a theme file.
     ///
-    /// A color is `#rrggbb`, `#rgb`, an index of the palette, the name of a variable, or empty for the
-    /// terminal's default. Everything that is wrong is reported at once.
+    /// A color is `#rrggbb`, `#rgb`, a palette index, the name of a variable, or an empty string
+    /// for the terminal's default. All problems are reported at once.
     pub fn from_json(json: &str, mode: ColorMode) -> Result<Self, ThemeError> {
         let document: Value = serde_json::from_str(json.strip_prefix('\u{feff}').unwrap_or(json))?;
         let Value::Object(document) = document else {
             return Err(ThemeError::NotAnObject);
         };
-        let mut reader = Reader::new(&document);
-        let name = reader.name();
-        let colors = reader.colors();
-        let export = reader.export();
-        if !reader.missing.is_empty() || !reader.problems.is_empty() {
+        let mut parser = ThemeParser::new(&document);
+        let name = parser.name();
+        let colors = parser.colors();
+        let export = parser.export();
+        if !parser.missing.is_empty() || !parser.problems.is_empty() {
             return Err(ThemeError::Invalid {
                 name,
-                missing: reader.missing,
-                problems: reader.problems,
+                missing: parser.missing,
+                problems: parser.problems,
             });
         }
         let colors = colors
@@ -79,17 +79,15 @@ impl Theme {
         })
     }
 
-    /// Returns the theme's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns how many colors the theme was resolved for.
+    /// Returns the color mode the theme was resolved for.
     pub fn mode(&self) -> ColorMode {
         self.mode
     }
 
-    /// Returns the color of a token.
     pub fn color(&self, token: ColorToken) -> Color {
         self.colors
             .get(token as usize)
@@ -97,7 +95,8 @@ impl Theme {
             .unwrap_or(Color::Default)
     }
 
-    /// Returns the token as a style: background for tokens that name one, else foreground.
+    /// Returns a style for the token: the background for background tokens, otherwise the
+    /// foreground.
     pub fn style(&self, token: ColorToken) -> Style {
         let color = self.color(token);
         if token.is_background() {
@@ -107,7 +106,6 @@ impl Theme {
         }
     }
 
-    /// Returns the colors for exported pages.
     pub fn export(&self) -> &ExportColors {
         &self.export
     }
@@ -123,27 +121,27 @@ fn reduce(color: Color, mode: ColorMode) -> Color {
     }
 }
 
-/// Reads a document and collects what is wrong with it.
-struct Reader<'a> {
+/// Parses a theme document and collects its problems.
+struct ThemeParser<'a> {
     document: &'a Map<String, Value>,
     variables: Option<&'a Map<String, Value>>,
     missing: Vec<ColorToken>,
     problems: Vec<ThemeProblem>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ThemeParser<'a> {
     fn new(document: &'a Map<String, Value>) -> Self {
-        let mut reader = Self {
+        let mut parser = Self {
             document,
             variables: None,
             missing: Vec::new(),
             problems: Vec::new(),
         };
-        reader.variables = reader.object("vars");
-        reader
+        parser.variables = parser.object("vars");
+        parser
     }
 
-    /// Returns an object of the document; absent is fine, another type is a problem.
+    /// Returns an object of the document. A missing one is fine; another type is a problem.
     fn object(&mut self, key: &'static str) -> Option<&'a Map<String, Value>> {
         match self.document.get(key) {
             Some(Value::Object(object)) => Some(object),
@@ -166,7 +164,7 @@ impl<'a> Reader<'a> {
             }
             Some(Value::String(name)) => name.clone(),
             _ => {
-                self.problems.push(ThemeProblem::NoName);
+                self.problems.push(ThemeProblem::MissingName);
                 String::new()
             }
         }
@@ -203,7 +201,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the color a value stands for; a problem is noted once and stands for the default.
+    /// Resolves a value to a color. A problem is recorded and resolves to the default color.
     fn color(&mut self, path: &str, value: &Value) -> Color {
         self.resolve(path, value).unwrap_or_else(|problem| {
             if !self.problems.contains(&problem) {
@@ -213,19 +211,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Follows variables to a color. A chain longer than there are variables runs in a circle.
+    /// Follows variables to a color. A chain longer than the number of variables is circular.
     fn resolve(&self, path: &str, value: &Value) -> Result<Color, ThemeProblem> {
         let mut value = value;
         for _ in 0..=self.variables.map_or(0, Map::len) {
             match literal(value) {
-                Literal::Color(color) => return Ok(color),
-                Literal::Invalid => {
-                    return Err(ThemeProblem::NoColor {
+                ColorLiteral::Color(color) => return Ok(color),
+                ColorLiteral::Invalid => {
+                    return Err(ThemeProblem::InvalidColor {
                         path: path.to_owned(),
                         value: value.to_string(),
                     });
                 }
-                Literal::Variable(name) => {
+                ColorLiteral::Variable(name) => {
                     value = self
                         .variables
                         .and_then(|variables| variables.get(name))
@@ -242,18 +240,18 @@ impl<'a> Reader<'a> {
     }
 }
 
-enum Literal<'a> {
+enum ColorLiteral<'a> {
     Color(Color),
     Variable(&'a str),
     Invalid,
 }
 
-fn literal(value: &Value) -> Literal<'_> {
+fn literal(value: &Value) -> ColorLiteral<'_> {
     let color = match value {
         Value::String(text) if text.is_empty() => Some(Color::Default),
         Value::String(text) => match text.strip_prefix('#') {
-            Some(digits) => hexadecimal(digits),
-            None => return Literal::Variable(text),
+            Some(digits) => parse_hex(digits),
+            None => return ColorLiteral::Variable(text),
         },
         Value::Number(number) => number
             .as_u64()
@@ -261,18 +259,18 @@ fn literal(value: &Value) -> Literal<'_> {
             .map(Color::Indexed),
         _ => None,
     };
-    color.map_or(Literal::Invalid, Literal::Color)
+    color.map_or(ColorLiteral::Invalid, ColorLiteral::Color)
 }
 
-/// Reads `rrggbb` or `rgb`.
-fn hexadecimal(digits: &str) -> Option<Color> {
+/// Parses `rrggbb` or `rgb`.
+fn parse_hex(digits: &str) -> Option<Color> {
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let value = u32::from_str_radix(digits, 16).ok()?;
     let [_, red, green, blue] = match digits.len() {
         6 => value.to_be_bytes(),
-        // Each digit stands for two.
+        // Each digit is doubled.
         3 => (((value & 0xf00) << 8 | (value & 0x0f0) << 4 | value & 0x00f) * 0x11).to_be_bytes(),
         _ => return None,
     };

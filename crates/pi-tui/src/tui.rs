@@ -1,17 +1,18 @@
-//! The whole of a terminal UI: content, overlays, focus and the screen they are painted on.
+//! A complete terminal UI: content, overlays, focus and the screen they are painted on.
 //!
-//! It takes events and a size and returns bytes; reading, writing and timing belong to a
-//! [`Runner`](crate::Runner) or to a program's own loop.
+//! It takes events and a size and returns bytes. Reading, writing and timing belong to a
+//! [`Runner`](crate::Runner) or to the application's event loop.
 
 use std::time::Instant;
 
 use crate::component::{Component, InputContext, InputOutcome};
-use crate::focus::{Focus, FocusTarget, Stage};
+use crate::focus::{Focus, FocusContext, FocusTarget};
 use crate::input::{InputEvent, Keybindings, TerminalReply};
 use crate::line::Line;
 use crate::overlay::{OverlayId, OverlayStack};
 use crate::render::{
-    Compose, Content, Document, Leave, MainScreen, RenderError, RenderOptions, Screen, ScreenMode,
+    ActiveScreen, ComposeFn, Document, ExitBehavior, MainScreen, RenderError, RenderOptions,
+    ScreenContent, ScreenMode,
 };
 use crate::terminal::{CellSize, Size};
 
@@ -22,55 +23,52 @@ mod overlays;
 mod scrolling;
 mod search_panel;
 
-pub use listener::{Heard, ListenerId};
+pub use listener::{ListenerId, ListenerOutcome};
 
-/// What a [`Tui`] starts with.
 #[derive(Clone, Debug, Default)]
 pub struct TuiOptions {
     pub mode: ScreenMode,
     pub render: RenderOptions,
-    /// Which keys mean what.
     pub keybindings: Keybindings,
-    /// Lines a turn of the wheel scrolls; 0 counts as 1.
+    /// Lines scrolled per wheel step; 0 is treated as 1.
     pub wheel_lines: usize,
-    /// Whether a mouse selection is copied when the button goes up.
+    /// Whether a mouse selection is copied when the button is released.
     pub copy_on_select: bool,
 }
 
-/// When a frame is due after an event.
+/// When to paint a frame after an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FrameNeed {
+pub enum FrameUrgency {
     #[default]
     None,
-    /// With the next regular frame.
+    /// With the next scheduled frame.
     Soon,
-    /// At once: somebody typed and waits.
+    /// Immediately, because the user is typing.
     Now,
 }
 
-/// What became of an event.
+/// Result of handling an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reaction {
-    /// Whether somebody used it.
+pub struct EventResponse {
     pub outcome: InputOutcome,
-    pub frame: FrameNeed,
+    pub frame: FrameUrgency,
     /// Bytes to write, such as a copied selection.
     pub output: String,
-    /// An address the user clicked.
+    /// URL the user clicked.
     pub open_url: Option<String>,
 }
 
-impl Reaction {
+impl EventResponse {
     fn ignored() -> Self {
         Self {
             outcome: InputOutcome::Ignored,
-            frame: FrameNeed::None,
+            frame: FrameUrgency::None,
             output: String::new(),
             open_url: None,
         }
     }
 
-    fn consumed(frame: FrameNeed) -> Self {
+    fn consumed(frame: FrameUrgency) -> Self {
         Self {
             outcome: InputOutcome::Consumed,
             frame,
@@ -79,16 +77,15 @@ impl Reaction {
     }
 }
 
-/// A terminal UI.
 pub struct Tui {
-    content: Content,
+    content: ScreenContent,
     overlays: OverlayStack,
     focus: Focus,
-    /// Who was last told that it has the keyboard.
-    told: Option<FocusTarget>,
-    screen: Screen,
-    /// The main screen as it was when full-screen mode began; the terminal keeps it too.
-    parked: Option<MainScreen>,
+    /// Component that last received `set_focused(true)`.
+    notified_focus: Option<FocusTarget>,
+    screen: ActiveScreen,
+    /// State of the main screen when full-screen mode began. The terminal saves its contents.
+    saved_main_screen: Option<MainScreen>,
     size: Size,
     cell_size: CellSize,
     keybindings: Keybindings,
@@ -115,12 +112,12 @@ impl Tui {
     /// Returns a UI without content.
     pub fn new(options: TuiOptions) -> Self {
         Self {
-            content: Content::default(),
+            content: ScreenContent::default(),
             overlays: OverlayStack::default(),
             focus: Focus::default(),
-            told: None,
-            screen: Screen::new(options.mode),
-            parked: None,
+            notified_focus: None,
+            screen: ActiveScreen::new(options.mode),
+            saved_main_screen: None,
             size: Size::default(),
             cell_size: CellSize::default(),
             keybindings: options.keybindings,
@@ -134,151 +131,143 @@ impl Tui {
         }
     }
 
-    /// Returns the blocks that scroll away.
+    /// Returns the blocks that scroll.
     pub fn transcript(&self) -> &Document {
         &self.content.transcript
     }
 
-    /// Returns the blocks that scroll away, to change them.
     pub fn transcript_mut(&mut self) -> &mut Document {
         &mut self.content.transcript
     }
 
-    /// Returns the blocks that stay at the bottom.
+    /// Returns the blocks pinned to the bottom.
     pub fn dock(&self) -> &Document {
         &self.content.dock
     }
 
-    /// Returns the blocks that stay at the bottom, to change them.
     pub fn dock_mut(&mut self) -> &mut Document {
         &mut self.content.dock
     }
 
-    /// Returns how frames are painted, to change it.
     pub fn render_options_mut(&mut self) -> &mut RenderOptions {
         &mut self.render
     }
 
-    /// Returns which keys mean what.
     pub fn keybindings(&self) -> &Keybindings {
         &self.keybindings
     }
 
-    /// Replaces the keys.
     pub fn set_keybindings(&mut self, keybindings: Keybindings) {
         self.keybindings = keybindings;
     }
 
-    /// Returns the size of the screen.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Takes a new size of the screen.
     pub fn set_size(&mut self, size: Size) {
         self.size = size.at_least_one_cell();
     }
 
-    /// Returns the pixels of a cell, as the terminal reported them.
+    /// Returns the cell size in pixels, as the terminal reported it.
     pub fn cell_size(&self) -> CellSize {
         self.cell_size
     }
 
-    /// Returns where the UI draws.
     pub fn mode(&self) -> ScreenMode {
         match self.screen {
-            Screen::Main(_) => ScreenMode::Main,
-            Screen::Full(_) => ScreenMode::Full,
+            ActiveScreen::Main(_) => ScreenMode::Main,
+            ActiveScreen::Full(_) => ScreenMode::Full,
         }
     }
 
-    /// Returns what prepares the screen before the first frame.
+    /// Returns the bytes that prepare the screen for the first frame.
     pub fn start(&mut self) -> String {
         match &mut self.screen {
-            Screen::Main(screen) => {
+            ActiveScreen::Main(screen) => {
                 screen.forget();
                 String::new()
             }
-            Screen::Full(screen) => screen.enter(self.render.mouse),
+            ActiveScreen::Full(screen) => screen.enter(self.render.mouse),
         }
     }
 
-    /// Returns what gives the screen back to the shell.
-    pub fn stop(&mut self, leave: Leave) -> String {
+    /// Returns the bytes that hand the screen back to the shell.
+    pub fn stop(&mut self, exit: ExitBehavior) -> String {
         let mut output = String::new();
-        if matches!(self.screen, Screen::Full(_)) && self.parked.is_some() {
+        if matches!(self.screen, ActiveScreen::Full(_)) && self.saved_main_screen.is_some() {
             output = self.set_mode(ScreenMode::Main);
-            if leave == Leave::WithTranscript {
+            if exit == ExitBehavior::PrintTranscript {
                 output.push_str(&self.last_frame());
             }
         }
         self.close_search();
-        // What was taken away since the last frame, such as a dialog, shall not stay either.
-        if matches!(&self.screen, Screen::Main(screen) if screen.is_painted()) {
+        // Repaint so that blocks and overlays removed since the last frame do not stay on screen.
+        if matches!(&self.screen, ActiveScreen::Main(screen) if screen.is_painted()) {
             output.push_str(&self.last_frame());
         }
         let last = match &mut self.screen {
-            Screen::Main(screen) => screen.finish(),
-            Screen::Full(screen) => screen.leave(&mut self.content, leave),
+            ActiveScreen::Main(screen) => screen.finish(),
+            ActiveScreen::Full(screen) => screen.leave(&mut self.content, exit),
         };
         output + &last
     }
 
-    /// Paints the content without what lies over it, which shall not stay in the scrollback.
+    /// Paints the content without overlays, which must not end up in the scrollback.
     fn last_frame(&mut self) -> String {
         let (size, options) = (self.size, self.render);
         self.screen
             .frame(&mut self.content, size, options, None)
             .unwrap_or_else(|error| {
-                tracing::warn!(%error, "the last frame is left out");
+                tracing::warn!(%error, "cannot paint the final frame");
                 String::new()
             })
     }
 
-    /// Changes the kind of screen while running, and returns what to write for it.
+    /// Switches the screen mode while running and returns the bytes to write.
     ///
-    /// Nothing is printed twice: the main screen goes on where it was left.
+    /// Nothing is printed twice: the main screen continues where it was left.
     pub fn set_mode(&mut self, mode: ScreenMode) -> String {
         if self.mode() == mode {
             return String::new();
         }
         self.close_search();
         match &mut self.screen {
-            Screen::Main(screen) => {
-                self.parked = Some(std::mem::take(screen));
-                self.screen = Screen::new(mode);
+            ActiveScreen::Main(screen) => {
+                self.saved_main_screen = Some(std::mem::take(screen));
+                self.screen = ActiveScreen::new(mode);
                 self.start()
             }
-            Screen::Full(screen) => {
-                let output = screen.leave(&mut self.content, Leave::AsItWas);
-                let mut main = self.parked.take().unwrap_or_default();
+            ActiveScreen::Full(screen) => {
+                let output = screen.leave(&mut self.content, ExitBehavior::RestoreScreen);
+                let mut main = self.saved_main_screen.take().unwrap_or_default();
                 main.cursor_was_shown();
-                self.screen = Screen::Main(main);
+                self.screen = ActiveScreen::Main(main);
                 output
             }
         }
     }
 
-    /// Goes over to the full screen and shows there what has just left the main screen; returns the
-    /// bytes to write. [`Tui::set_mode`] goes back.
-    pub fn read_back(&mut self) -> String {
-        let Screen::Main(screen) = &self.screen else {
+    /// Switches to full-screen mode, scrolled to the lines that most recently left the main screen,
+    /// and returns the bytes to write. Use [`Tui::set_mode`] to switch back.
+    pub fn view_scrollback(&mut self) -> String {
+        let ActiveScreen::Main(screen) = &self.screen else {
             return String::new();
         };
         let dock = self.content.dock.line_count();
         let height = self.size.rows.saturating_sub(dock).max(1);
         let first = screen.lines_above().saturating_sub(height);
         let output = self.set_mode(ScreenMode::Full);
-        if let Screen::Full(screen) = &mut self.screen {
+        if let ActiveScreen::Full(screen) = &mut self.screen {
             screen.viewport.begin_at(first);
         }
         output
     }
 
-    /// Paints the current state and returns the bytes to write; none if nothing changed.
+    /// Paints the current state and returns the bytes to write, which are empty if nothing changed.
     pub fn frame(&mut self) -> Result<String, RenderError> {
         let mut output = self.paint()?;
-        // Painting may find more or fewer matches than the search panel says.
+        // Painting may change the match count shown in the search panel.
         if self.update_search_result() {
             output.push_str(&self.paint()?);
         }
@@ -286,27 +275,31 @@ impl Tui {
     }
 
     fn paint(&mut self) -> Result<String, RenderError> {
-        self.settle_focus();
+        self.resolve_focus();
         let size = self.size;
         let flashes = &self.flashes;
-        let flashing = flashes.any() && matches!(self.screen, Screen::Full(_));
+        let flashing = flashes.is_active() && matches!(self.screen, ActiveScreen::Full(_));
         let overlays = &mut self.overlays;
-        let any = flashing || overlays.any_visible(size);
+        let has_overlays = flashing || overlays.any_visible(size);
         let mut compose = |screen: &mut Vec<Line>| {
             overlays.compose(screen, size);
             if flashing {
                 flashes.compose(screen, size.columns);
             }
         };
-        let overlay: Option<Compose<'_>> = if any { Some(&mut compose) } else { None };
+        let overlay: Option<ComposeFn<'_>> = if has_overlays {
+            Some(&mut compose)
+        } else {
+            None
+        };
         let output = self
             .screen
             .frame(&mut self.content, size, self.render, overlay);
-        if let Screen::Full(screen) = &mut self.screen {
-            // The main screen finds its place again when it comes back.
-            let moves = screen.take_moves();
-            if let Some(parked) = &mut self.parked {
-                parked.follow(&moves);
+        if let ActiveScreen::Full(screen) = &mut self.screen {
+            // Keep the saved main screen in step with changes to the transcript.
+            let changes = screen.take_changes();
+            if let Some(saved_main_screen) = &mut self.saved_main_screen {
+                saved_main_screen.apply_changes(&changes);
             }
         }
         output
@@ -314,28 +307,28 @@ impl Tui {
 
     /// Makes the next frame clear the terminal, scrollback included, and print everything.
     ///
-    /// For a switch of sessions; nothing else clears scrollback.
+    /// Used when switching sessions; nothing else clears the scrollback.
     pub fn clear_terminal(&mut self) {
         match &mut self.screen {
-            Screen::Main(screen) => screen.request_clear(),
-            Screen::Full(screen) => screen.request_repaint(),
+            ActiveScreen::Main(screen) => screen.request_clear(),
+            ActiveScreen::Full(screen) => screen.request_repaint(),
         }
     }
 
-    /// Makes the next frame write every visible row again.
+    /// Makes the next frame rewrite every visible row.
     pub fn repaint(&mut self) {
         self.screen.request_repaint();
     }
 
-    /// Makes every component drop what it cached, because the theme changed.
+    /// Makes every component drop its cached lines, for example after a theme change.
     pub fn invalidate(&mut self) {
         self.content.transcript.invalidate();
         self.content.dock.invalidate();
         self.overlays.invalidate();
     }
 
-    /// Hands an event to whoever it is for.
-    pub fn handle(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+    /// Dispatches an event to listeners, the screen or the focused component.
+    pub fn handle(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         match event {
             InputEvent::Reply(reply) => self.handle_reply(reply),
             InputEvent::Mouse(report) => self.handle_mouse(*report, now),
@@ -344,16 +337,16 @@ impl Tui {
                 if self.listeners.is_empty() {
                     return self.handle_typed(event, now);
                 }
-                match self.listeners.hear(event) {
+                match self.listeners.dispatch(event) {
                     Some(event) => self.handle_typed(&event, now),
-                    None => Reaction::consumed(FrameNeed::Soon),
+                    None => EventResponse::consumed(FrameUrgency::Soon),
                 }
             }
         }
     }
 
-    /// Hands on an event that a listener kept for a while, past all listeners.
-    pub fn hand_on(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+    /// Handles an event that a listener held back, bypassing all listeners.
+    pub fn forward(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         match event {
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Unknown(_) => {
                 self.handle_typed(event, now)
@@ -364,14 +357,14 @@ impl Tui {
         }
     }
 
-    fn handle_typed(&mut self, event: &InputEvent, now: Instant) -> Reaction {
+    fn handle_typed(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         match self.handle_screen_key(event) {
-            Some(reaction) => reaction,
+            Some(response) => response,
             None => self.handle_focused(event, now),
         }
     }
 
-    fn handle_reply(&mut self, reply: &TerminalReply) -> Reaction {
+    fn handle_reply(&mut self, reply: &TerminalReply) -> EventResponse {
         if let TerminalReply::CellSize { width, height } = *reply
             && width > 0
             && height > 0
@@ -381,13 +374,13 @@ impl Tui {
                 height: u32::from(height),
             };
             self.invalidate();
-            return Reaction::consumed(FrameNeed::Soon);
+            return EventResponse::consumed(FrameUrgency::Soon);
         }
-        Reaction::ignored()
+        EventResponse::ignored()
     }
 
-    fn handle_focused(&mut self, event: &InputEvent, now: Instant) -> Reaction {
-        self.settle_focus();
+    fn handle_focused(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
+        self.resolve_focus();
         let context = InputContext {
             keybindings: &self.keybindings,
             now,
@@ -395,43 +388,42 @@ impl Tui {
         };
         let target = self.focus.current();
         let Some(component) = component_of(&mut self.content, &mut self.overlays, target) else {
-            return Reaction::ignored();
+            return EventResponse::ignored();
         };
         if let InputEvent::Key(key) = event
             && key.is_release()
             && !component.wants_key_release()
         {
-            return Reaction::ignored();
+            return EventResponse::ignored();
         }
         match component.handle_input(event, &context) {
             InputOutcome::Consumed => {
                 if self.search_overlay.map(FocusTarget::Overlay) == target {
                     self.follow_search_query();
                 }
-                Reaction::consumed(FrameNeed::Now)
+                EventResponse::consumed(FrameUrgency::Now)
             }
-            InputOutcome::Ignored => Reaction::ignored(),
+            InputOutcome::Ignored => EventResponse::ignored(),
         }
     }
 
-    /// Returns who has the keyboard.
     pub fn focused(&self) -> Option<FocusTarget> {
         self.focus.current()
     }
 
-    /// Gives the keyboard to somebody, or to nobody.
+    /// Moves keyboard focus to `target`, or clears it.
     pub fn set_focus(&mut self, target: Option<FocusTarget>) {
-        self.with_focus(|focus, stage| focus.set(target, stage));
+        self.update_focus(|focus, context| focus.set(target, context));
     }
 
-    fn settle_focus(&mut self) {
-        self.with_focus(Focus::settle);
+    fn resolve_focus(&mut self) {
+        self.update_focus(Focus::resolve);
     }
 
-    /// Applies a change of focus and tells the components concerned.
-    fn with_focus(&mut self, change: impl FnOnce(&mut Focus, &Stage<'_>)) {
+    /// Changes focus and notifies the components that gained or lost it.
+    fn update_focus(&mut self, change: impl FnOnce(&mut Focus, &FocusContext<'_>)) {
         let (content, overlays) = (&self.content, &self.overlays);
-        let stage = Stage {
+        let focus_context = FocusContext {
             overlays,
             size: self.size,
             is_mounted: &|target| match target {
@@ -440,22 +432,22 @@ impl Tui {
                 FocusTarget::Overlay(id) => overlays.get(id).is_some(),
             },
         };
-        change(&mut self.focus, &stage);
+        change(&mut self.focus, &focus_context);
         let current = self.focus.current();
-        if self.told == current {
+        if self.notified_focus == current {
             return;
         }
-        for (target, focused) in [(self.told, false), (current, true)] {
+        for (target, focused) in [(self.notified_focus, false), (current, true)] {
             if let Some(component) = component_of(&mut self.content, &mut self.overlays, target) {
                 component.set_focused(focused);
             }
         }
-        self.told = current;
+        self.notified_focus = current;
     }
 }
 
 fn component_of<'a>(
-    content: &'a mut Content,
+    content: &'a mut ScreenContent,
     overlays: &'a mut OverlayStack,
     target: Option<FocusTarget>,
 ) -> Option<&'a mut dyn Component> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pi_runtime::{
     ComponentId, ExtensionFailure, ExtensionNotice, ExtensionUi as _, ScreenChange, ScreenPlace,
 };
-use pi_tui::{ColorScheme, Heard, KeyId, ListenerId, ScreenMode};
+use pi_tui::{ColorScheme, ListenerOutcome, KeyId, ListenerId, ScreenMode};
 use serde_json::Value;
 
 use super::App;
@@ -68,9 +68,9 @@ impl App {
                 News::Changed(change) => self.on_change(change),
                 News::Drawn { id, width, drawing } => self.on_drawn(id, width, drawing),
                 News::ThemeWanted(name) => self.use_theme(name),
-                News::Typed(event) => self.written(|app| app.screen.runner().hand_on(event)),
+                News::Typed(event) => self.written(|app| app.screen.runner().forward(event)),
                 News::TypedInstead(data) => {
-                    self.written(|app| app.screen.runner().hand_on_bytes(data.as_bytes()));
+                    self.written(|app| app.screen.runner().forward_bytes(data.as_bytes()));
                 }
                 News::ShutDown => self.leave_when_idle(),
             }
@@ -91,7 +91,7 @@ impl App {
         self.screen.unmount_all();
         self.give_up_questions();
         if let Some(listener) = self.extensions.listener.take() {
-            self.screen.runner().tui().remove_listener(listener);
+            self.screen.runner().tui_mut().remove_listener(listener);
         }
         if self.extensions.header.is_some() {
             self.show_own_header();
@@ -236,7 +236,7 @@ impl App {
             }
             ScreenChange::Write { data } => {
                 let data = out_of_band(&data);
-                self.written(|app| app.screen.runner().write_aside(&data));
+                self.written(|app| app.screen.runner().write_out_of_band(&data));
             }
             // The desk sees to these itself.
             ScreenChange::Redraw | ScreenChange::RowChanged { .. } => {}
@@ -320,7 +320,7 @@ impl App {
     }
 
     fn listen_raw(&mut self, listening: bool) {
-        let tui = self.screen.runner().tui();
+        let tui = self.screen.runner().tui_mut();
         if let Some(listener) = self.extensions.listener.take() {
             tui.remove_listener(listener);
         }
@@ -328,7 +328,7 @@ impl App {
             let desk = self.desk.clone();
             let listener = tui.add_listener(move |event| {
                 desk.say(Task::Raw(event.clone()));
-                Heard::Consumed
+                ListenerOutcome::Consumed
             });
             self.extensions.listener = Some(listener);
         }
@@ -337,7 +337,7 @@ impl App {
     fn use_theme(&mut self, name: String) {
         self.themes.set_setting(Some(name.clone()));
         self.apply_theme();
-        self.screen.runner().tui().invalidate();
+        self.screen.runner().tui_mut().invalidate();
         self.theme_told();
         let kept = self.session.settings().settings().theme.clone();
         if kept.as_deref() != Some(name.as_str()) {

@@ -5,7 +5,7 @@
 
 use pi_ai::{AuthKind, Models};
 use pi_runtime::{AgentSession, SessionStats};
-use pi_tui::{Leave, RunnerError};
+use pi_tui::{ExitBehavior, RunnerError};
 
 use super::App;
 use crate::footer::FooterFacts;
@@ -163,10 +163,10 @@ fn is_subscription(models: &Models, provider: &str) -> bool {
 }
 
 /// Returns what is left on the terminal at the end.
-pub(super) fn leave(session: &AgentSession) -> Leave {
+pub(super) fn leave(session: &AgentSession) -> ExitBehavior {
     use pi_config::FullscreenExitOutput;
     match session.settings().settings().fullscreen_exit_output() {
-        FullscreenExitOutput::Transcript => Leave::WithTranscript,
-        FullscreenExitOutput::ResumeHint => Leave::AsItWas,
+        FullscreenExitOutput::Transcript => ExitBehavior::PrintTranscript,
+        FullscreenExitOutput::ResumeHint => ExitBehavior::RestoreScreen,
     }
 }

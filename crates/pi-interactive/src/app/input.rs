@@ -78,11 +78,11 @@ impl App {
             return;
         }
         self.reading = true;
-        self.written(|app| app.screen.runner().read_back());
+        self.written(|app| app.screen.runner().view_scrollback());
         let back = self.look.appearance().key(keys::INTERRUPT);
         let hint = format!("{back} goes back to the prompt");
         let now = Instant::now();
-        self.screen.runner().tui().flash(&hint, HINT_TIME, now);
+        self.screen.runner().tui_mut().flash(&hint, HINT_TIME, now);
     }
 
     /// Goes back from reading to where the conversation goes on.

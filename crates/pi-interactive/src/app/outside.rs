@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_tui::{Capabilities, TerminalEnvironment, probe_tmux_hyperlinks};
+use pi_tui::{TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks};
 
 use super::App;
 use crate::clipboard::{self, Pasted};
@@ -41,19 +41,19 @@ impl App {
     ) {
         let services = self.runtime.services();
         let command = services.settings.settings().external_editor(&services.env);
-        if let Err(error) = self.screen.runner().hand_over() {
+        if let Err(error) = self.screen.runner().release_terminal() {
             self.error(pi_runtime::describe_error(&error));
             return;
         }
         self.terminal_lent = true;
         self.spawn(external_editor::edit(command, text), |app, result| {
             app.terminal_lent = false;
-            if let Err(error) = app.screen.runner().take_back() {
+            if let Err(error) = app.screen.runner().reclaim_terminal() {
                 tracing::error!(%error, "the terminal did not come back from the editor");
                 app.leave(crate::ExitReason::Terminated);
                 return;
             }
-            app.screen.runner().tui().repaint();
+            app.screen.runner().tui_mut().repaint();
             match result {
                 Ok(Some(edited)) => then(app, edited),
                 Ok(None) => app.status("The editor left the text as it was"),
@@ -143,7 +143,7 @@ impl App {
     pub(super) fn notify_done(&mut self) {
         let since = self.run_began.take();
         if since.is_some_and(|since| since.elapsed() >= super::LONG_RUN) {
-            self.written(|app| app.screen.runner().ring());
+            self.written(|app| app.screen.runner().ring_bell());
         }
     }
 
@@ -156,7 +156,7 @@ impl App {
             move || {
                 let lookup = |name: &str| env.var(name);
                 let environment = TerminalEnvironment::new(&lookup);
-                Capabilities::resolve(environment, overrides(&settings), probe_tmux_hyperlinks)
+                TerminalCapabilities::resolve(environment, overrides(&settings), probe_tmux_hyperlinks)
             },
             move |app, capabilities| {
                 if capabilities != before {

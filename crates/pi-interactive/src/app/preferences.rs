@@ -18,7 +18,7 @@ impl App {
     /// Changes how everything looks; all of it is laid out again.
     pub(crate) fn change_look(&mut self, change: impl FnOnce(&mut Appearance)) {
         self.look.change(change);
-        self.screen.runner().tui().invalidate();
+        self.screen.runner().tui_mut().invalidate();
     }
 
     /// Converts pictures beside the loop and shows them.
@@ -125,7 +125,7 @@ impl App {
 
     fn use_keys(&mut self, keys: Keybindings) {
         let shared = Arc::new(keys.clone());
-        self.screen.runner().tui().set_keybindings(keys);
+        self.screen.runner().tui_mut().set_keybindings(keys);
         self.change_look(|appearance| appearance.keys = shared);
     }
 
@@ -137,7 +137,7 @@ impl App {
             appearance.apply(settings);
             appearance.cwd = cwd;
         });
-        let options = self.screen.runner().tui().render_options_mut();
+        let options = self.screen.runner().tui_mut().render_options_mut();
         apply_to_screen(settings, &env, options);
         let padding = usize::from(settings.editor_padding_x());
         let completions = usize::from(settings.autocomplete_max_visible());

@@ -6,7 +6,7 @@ use std::time::Instant;
 use pi_ai::AgentMessage;
 use pi_runtime::{AgentSession, CommandInfo, CommandSource, ReplaceError, Replacement};
 use pi_session::EntryBody;
-use pi_tui::{CombinedProvider, CommandCompletion, CompletionProvider};
+use pi_tui::{CombinedCompletionProvider, CommandCompletion, CompletionProvider};
 
 use super::App;
 use crate::foreign_completion::{self, ForeignProvider};
@@ -38,7 +38,7 @@ impl App {
         self.counted = false;
         self.screen.close_dialog();
         self.with_transcript(Transcript::clear);
-        self.screen.runner().tui().clear_terminal();
+        self.screen.runner().tui_mut().clear_terminal();
         self.look_at_providers();
         self.reload_preferences();
         startup::greet(self);
@@ -62,7 +62,7 @@ impl App {
     /// Shows the conversation again after a move in the tree.
     pub(crate) fn show_again(&mut self) {
         self.with_transcript(Transcript::clear);
-        self.screen.runner().tui().clear_terminal();
+        self.screen.runner().tui_mut().clear_terminal();
         startup::greet(self);
         let session = self.session.clone();
         self.with_transcript(|transcript, document| transcript.show(document, &session));
@@ -124,7 +124,7 @@ impl App {
             }
         }));
         let home = self.look.appearance().home.clone();
-        let provider = CombinedProvider::new(commands, self.session.cwd().to_owned(), home);
+        let provider = CombinedCompletionProvider::new(commands, self.session.cwd().to_owned(), home);
         let mut provider: Arc<dyn CompletionProvider> = Arc::new(provider);
         self.desk.set_completion(Arc::clone(&provider));
         if let (Some(link), Some(triggers)) = (link, &self.extensions.completion) {

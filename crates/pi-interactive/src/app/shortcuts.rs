@@ -140,7 +140,7 @@ impl App {
 
 #[cfg(test)]
 mod tests {
-    use pi_tui::{Platform, UserBindings};
+    use pi_tui::{Platform, UserKeybindings};
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn reserved_keys_stay_others_are_taken_and_the_last_of_a_key_wins() {
-        let bindings = keys::keybindings(Platform::Linux, &UserBindings::default());
+        let bindings = keys::keybindings(Platform::Linux, &UserKeybindings::default());
         let resolved = resolve(
             vec![
                 shortcut("a.ts", "Ctrl+Shift+X"),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pi_ai::{AssistantBlock, AssistantMessage, StopReason};
 use pi_runtime::ComponentId;
 use pi_tui::{
-    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, Mermaid, MouseEvent,
+    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MermaidRendering, MouseEvent,
     MouseOutcome, Style, Theme,
 };
 
@@ -107,7 +107,7 @@ pub(crate) struct AnswerBlock {
     /// The rows of each run of thoughts in the last layout.
     thinking_rows: Vec<Range<usize>>,
     /// What the parts that grow were laid out with.
-    laid_out_for: Option<(Arc<Theme>, usize, Mermaid)>,
+    laid_out_for: Option<(Arc<Theme>, usize, MermaidRendering)>,
     /// Counts what extensions that have a say in the wording must see.
     revision: u64,
     wording: Option<Wording>,

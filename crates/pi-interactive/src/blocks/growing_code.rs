@@ -257,7 +257,7 @@ mod tests {
         growing.grow("let a;\nlet b;\nlet c;\nlet d");
         let after = growing.rows("rs", &styles(), Style::plain(), 40);
         let kept = before.iter().zip(&after);
-        let kept = kept.map(|(old, new)| old.same(new));
+        let kept = kept.map(|(old, new)| old.ptr_eq(new));
         assert_eq!(kept.collect::<Vec<_>>(), [true, true, false]);
         assert_eq!(after.len(), 4);
     }

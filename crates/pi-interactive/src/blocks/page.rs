@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use pi_tui::{
-    Boxed, ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MarkdownTheme,
+    PaddedBox, ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MarkdownTheme,
     MouseButton, MouseEvent, MouseEventKind, Style, TAB_WIDTH, sanitize, wrap_text,
 };
 
@@ -258,7 +258,7 @@ pub(crate) struct Panel {
 }
 
 fn paint_panel(rows: &[Line], (width, padding, background): PanelLooks) -> Vec<Line> {
-    let mut panel = Boxed::new().padding(padding, 0).background(background);
+    let mut panel = PaddedBox::new().padding(padding, 0).background(background);
     panel.children().push(Rows(rows.to_vec().into()));
     panel.render(width).to_vec()
 }
@@ -339,6 +339,6 @@ mod tests {
         let after = page(&["a", "b", "c"], 20, &look).panel_again(token, &mut panel);
         let rows = 2..4;
         let mut kept = before[rows.clone()].iter().zip(&after[rows]);
-        assert!(kept.all(|(old, new)| old.same(new)));
+        assert!(kept.all(|(old, new)| old.ptr_eq(new)));
     }
 }

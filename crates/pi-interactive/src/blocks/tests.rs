@@ -10,7 +10,7 @@ use pi_ai::{
     StopReason, ThinkingContent,
 };
 use pi_tui::{
-    Capabilities, ColorToken, ImageProtocol, Mermaid, MouseButton, MouseEvent, MouseEventKind,
+    TerminalCapabilities, ColorToken, ImageProtocol, MermaidRendering, MouseButton, MouseEvent, MouseEventKind,
     strip_ansi, visible_width,
 };
 use pretty_assertions::assert_eq;
@@ -440,9 +440,9 @@ fn pictures_show_on_terminals_that_can_and_are_named_elsewhere() {
     block.set_expanded(true);
     assert!(shown(&mut block).contains(&" [Image: [image/png] 1x1]".to_owned()));
     let appearance = Appearance {
-        capabilities: Capabilities {
+        capabilities: TerminalCapabilities {
             images: Some(ImageProtocol::Kitty),
-            ..Capabilities::default()
+            ..TerminalCapabilities::default()
         },
         image_width: 4,
         ..Appearance::for_tests()
@@ -469,9 +469,9 @@ fn a_picture_of_another_kind_shows_when_it_was_converted() {
     let content = [InputBlock::Image(ImageContent::new(data, "image/bmp"))];
     block.end(&content, None, false, None);
     let appearance = Appearance {
-        capabilities: Capabilities {
+        capabilities: TerminalCapabilities {
             images: Some(ImageProtocol::Kitty),
-            ..Capabilities::default()
+            ..TerminalCapabilities::default()
         },
         ..Appearance::for_tests()
     };
@@ -509,7 +509,7 @@ fn diagrams_are_drawn_when_the_settings_say_so() {
         stop_reason: StopReason::Stop,
         ..AssistantMessage::default()
     };
-    for (mermaid, is_code) in [(Mermaid::Off, true), (Mermaid::Streaming, false)] {
+    for (mermaid, is_code) in [(MermaidRendering::Off, true), (MermaidRendering::Streaming, false)] {
         let appearance = Appearance {
             mermaid,
             ..Appearance::for_tests()

@@ -40,5 +40,5 @@ pub(super) fn point_at_field(
         row: 0,
         ..*event
     };
-    field.handle_mouse(&inside, context).stops()
+    field.handle_mouse(&inside, context).stops_propagation()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pi_ai::{Model, ScopedModel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action, best_first,
+    action, sort_by_score,
 };
 
 use super::field::prefilled;
@@ -292,7 +292,7 @@ impl SearchPane for ModelDialog {
             };
             Some((score, Arc::clone(model)))
         });
-        self.matching = best_first(found);
+        self.matching = sort_by_score(found);
         self.picker.set_count(self.matching.len());
         if !query.is_empty() {
             self.picker.select(0);

@@ -167,13 +167,13 @@ impl Picker {
 mod tests {
     use std::time::Instant;
 
-    use pi_tui::{KeyEvent, Platform, UserBindings};
+    use pi_tui::{KeyEvent, Platform, UserKeybindings};
     use pretty_assertions::assert_eq;
 
     use super::*;
 
     fn press(picker: &mut Picker, keys: &str) -> Option<Picked> {
-        let keybindings = crate::keys::keybindings(Platform::Linux, &UserBindings::default());
+        let keybindings = crate::keys::keybindings(Platform::Linux, &UserKeybindings::default());
         let context = InputContext {
             keybindings: &keybindings,
             now: Instant::now(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pi_ai::{Model, ScopedModel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action, best_first,
+    action, sort_by_score,
 };
 
 use super::field::prefilled;
@@ -239,7 +239,7 @@ impl SearchPane for ScopedModelsDialog {
         self.matching = if query.is_empty() {
             items
         } else {
-            best_first(
+            sort_by_score(
                 items
                     .into_iter()
                     .filter_map(|item| Some((query.score(&item.search_text())?, item))),

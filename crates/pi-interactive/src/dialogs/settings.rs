@@ -6,7 +6,7 @@ use pi_ai::Model;
 use pi_config::Settings;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, Key, KeyId,
-    MouseEvent, Truncation, action, best_first, pad_to_width, truncate_to_width, visible_width,
+    MouseEvent, TruncateOptions, action, sort_by_score, pad_to_width, truncate_to_width, visible_width,
 };
 
 use super::field::{point_at_field, prefilled};
@@ -83,7 +83,7 @@ impl SettingsDialog {
     fn search_again(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let settings = self.settings.iter().enumerate();
-        self.matching = best_first(
+        self.matching = sort_by_score(
             settings.filter_map(|(index, setting)| Some((setting.score(&query)?, index))),
         );
         self.picker.set_count(self.matching.len());
@@ -177,7 +177,7 @@ impl SettingsDialog {
                 .and_then(|at| self.settings.get(*at));
             let Some(setting) = setting else { continue };
             let selected = index == self.picker.selected();
-            let label = truncate_to_width(setting.label, column, Truncation { ellipsis: "…" });
+            let label = truncate_to_width(setting.label, column, TruncateOptions { ellipsis: "…" });
             let label = pad_to_width(&label, column);
             let token = if selected {
                 ColorToken::Accent

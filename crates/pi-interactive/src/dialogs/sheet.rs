@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use pi_tui::{
-    CURSOR_MARKER, ColorToken, Component, Input, Line, Lines, Style, Truncation, truncate_to_width,
+    CURSOR_MARKER, ColorToken, Component, Input, Line, Lines, Style, TruncateOptions, truncate_to_width,
     visible_width, wrap_text,
 };
 
@@ -243,7 +243,7 @@ impl Sheet {
     }
 
     fn add(&mut self, line: &str, weight: Weight, hit: Option<Hit>, paragraph: Option<usize>) {
-        let line = truncate_to_width(line, self.width, Truncation { ellipsis: "…" });
+        let line = truncate_to_width(line, self.width, TruncateOptions { ellipsis: "…" });
         self.rows.push(Row {
             line: line.into_owned(),
             weight,

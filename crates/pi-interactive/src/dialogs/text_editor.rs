@@ -100,7 +100,7 @@ impl Pane for EditorDialog {
             return false;
         };
         let inside = MouseEvent { row, ..*event };
-        self.editor.handle_mouse(&inside, context).stops()
+        self.editor.handle_mouse(&inside, context).stops_propagation()
     }
 
     fn set_focused(&mut self, focused: bool) {

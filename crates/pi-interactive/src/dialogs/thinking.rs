@@ -3,7 +3,7 @@
 use pi_ai::ThinkingLevel;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action, best_first,
+    action, sort_by_score,
 };
 
 use super::field::prefilled;
@@ -93,7 +93,7 @@ impl SearchPane for ThinkingDialog {
         let text = |level: ThinkingLevel| format!("{} {}", level.as_str(), meaning(level));
         let levels = self.levels.iter();
         self.matching =
-            best_first(levels.filter_map(|level| Some((query.score(&text(*level))?, *level))));
+            sort_by_score(levels.filter_map(|level| Some((query.score(&text(*level))?, *level))));
         self.picker.set_count(self.matching.len());
         let kept = self
             .matching

@@ -217,10 +217,10 @@ mod tests {
         let look = Look::for_tests();
         let mut dialog = ForkDialog::open(look.clone(), Vec::new());
         let first = dialog.render(40);
-        assert!(first.same(&dialog.render(40)));
-        assert!(!first.same(&dialog.render(41)));
+        assert!(first.ptr_eq(&dialog.render(40)));
+        assert!(!first.ptr_eq(&dialog.render(41)));
         let first = dialog.render(40);
         look.change(|appearance| appearance.show_images = false);
-        assert!(!first.same(&dialog.render(40)));
+        assert!(!first.ptr_eq(&dialog.render(40)));
     }
 }

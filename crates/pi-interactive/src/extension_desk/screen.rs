@@ -12,7 +12,7 @@ use pi_runtime::{
 };
 use pi_tui::{
     ColorMode, ColorToken, CompletionProvider, CompletionRequest, CompletionTrigger, SelectItem,
-    Theme, suggestions,
+    Theme, request_suggestions,
 };
 
 use super::surfaces::Subject;
@@ -285,7 +285,7 @@ impl ExtensionScreen for ExtensionDesk {
         let provider = self.completion();
         Box::pin(async move {
             let provider = provider?;
-            let found = suggestions(provider.as_ref(), request(&question)).await;
+            let found = request_suggestions(provider.as_ref(), request(&question)).await;
             if found.items.is_empty() {
                 return None;
             }

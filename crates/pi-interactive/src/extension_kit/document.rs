@@ -32,7 +32,7 @@ impl SyntaxPaint {
             variable: self.variable.style(),
             string: self.string.style(),
             number: self.number.style(),
-            kind: self.r#type.style(),
+            type_name: self.r#type.style(),
             operator: self.operator.style(),
             punctuation: self.punctuation.style(),
         }
@@ -69,7 +69,7 @@ impl DocumentPaint {
             variable: code_block,
             string: code_block,
             number: code_block,
-            kind: code_block,
+            type_name: code_block,
             operator: code_block,
             punctuation: code_block,
         };

@@ -183,7 +183,7 @@ impl EditorPart {
             "lines": lines,
             "above": above,
             "below": below,
-            "shown": self.editor.shown_rows(),
+            "shown": self.editor.visible_rows(),
         }))
     }
 

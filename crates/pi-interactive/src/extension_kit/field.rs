@@ -39,7 +39,7 @@ impl FieldPart {
         input.on_event(move |event| {
             let event = match event {
                 InputFieldEvent::Submitted(text) => json!({ "type": "submit", "text": text }),
-                InputFieldEvent::Cancelled => json!({ "type": "cancel" }),
+                InputFieldEvent::Canceled => json!({ "type": "cancel" }),
             };
             told.lock()
                 .unwrap_or_else(PoisonError::into_inner)

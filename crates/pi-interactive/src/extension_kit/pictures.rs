@@ -3,7 +3,7 @@
 use pi_ai::Env;
 use pi_runtime::HostError;
 use pi_tui::{
-    Capabilities, CapabilityOverrides, CellSize, ImageCells, ImageDimensions, ImageProtocol,
+    TerminalCapabilities, CapabilityOverrides, CellSize, ImageCells, ImageDimensions, ImageProtocol,
     TerminalEnvironment,
 };
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ pub(super) fn answer(question: &str, arguments: &Value, env: &Env) -> Result<Val
 
 fn capabilities(env: &Env) -> Value {
     let lookup = |name: &str| env.var(name);
-    let found = Capabilities::resolve(
+    let found = TerminalCapabilities::resolve(
         TerminalEnvironment::new(&lookup),
         CapabilityOverrides::default(),
         || false,

@@ -7,8 +7,8 @@ use std::any::Any;
 
 use pi_runtime::{ComponentId, Extent, OverlayPlace};
 use pi_tui::{
-    Anchor, BlockId, FocusTarget, Heir, Liveness, Margin, OverlayId, OverlayOptions, Position,
-    Width,
+    OverlayAnchor, BlockId, FocusTarget, FocusFallback, Liveness, OverlayMargin, OverlayId, OverlayOptions, OverlayPosition,
+    OverlayWidth,
 };
 
 use super::Screen;
@@ -81,7 +81,7 @@ impl Screen {
     /// Shows an extension's editor in the place of the prompt.
     pub(crate) fn mount_editor(&mut self, view: ForeignView) {
         if let Some((_, block)) = self.foreign.editor.take() {
-            self.runner.tui().dock_mut().remove(block);
+            self.runner.tui_mut().dock_mut().remove(block);
         }
         let id = view.id();
         let block = self.insert_at_prompt(view);
@@ -93,7 +93,7 @@ impl Screen {
     pub(crate) fn mount_footer(&mut self, view: ForeignView) {
         let id = view.id();
         let before = self.places.footer;
-        let dock = self.runner.tui().dock_mut();
+        let dock = self.runner.tui_mut().dock_mut();
         let block = dock.insert_before(before, Box::new(view), Liveness::Settled);
         self.foreign.footer = Some((id, block));
         self.with_footer(|footer| footer.set_hidden(true));
@@ -102,14 +102,14 @@ impl Screen {
     /// Shows a component below everything.
     pub(crate) fn mount_bottom(&mut self, view: ForeignView) {
         let id = view.id();
-        let block = self.runner.tui().dock_mut().push(view);
+        let block = self.runner.tui_mut().dock_mut().push(view);
         self.foreign.bottom.push((id, block));
     }
 
     /// Shows a component over everything.
     pub(crate) fn mount_overlay(&mut self, view: ForeignView, place: &OverlayPlace) {
         let component = view.id();
-        let tui = self.runner.tui();
+        let tui = self.runner.tui_mut();
         let overlay = tui.show_overlay(view, overlay_options(place));
         if !place.is_visible {
             tui.set_overlay_hidden(overlay, true);
@@ -124,18 +124,18 @@ impl Screen {
 
     fn insert_at_prompt(&mut self, view: ForeignView) -> BlockId {
         let before = self.places.editor;
-        let dock = self.runner.tui().dock_mut();
+        let dock = self.runner.tui_mut().dock_mut();
         dock.insert_before(before, Box::new(view), Liveness::Settled)
     }
 
     /// Takes a component off the screen.
     pub(crate) fn unmount(&mut self, id: ComponentId) {
         if let Some(overlay) = self.foreign.overlay(id) {
-            self.runner.tui().remove_overlay(overlay);
+            self.runner.tui_mut().remove_overlay(overlay);
             self.foreign.overlays.retain(|it| it.component != id);
         }
         if let Some(block) = self.foreign.block(id) {
-            self.runner.tui().dock_mut().remove(block);
+            self.runner.tui_mut().dock_mut().remove(block);
         }
         let places = &mut self.foreign;
         let is_other = |known: &(ComponentId, BlockId)| known.0 != id;
@@ -173,12 +173,12 @@ impl Screen {
         change: impl FnOnce(&mut ForeignView) -> R,
     ) -> Option<R> {
         if let Some(overlay) = self.foreign.overlay(id) {
-            let component = self.runner.tui().overlay_mut(overlay)?;
+            let component = self.runner.tui_mut().overlay_mut(overlay)?;
             let view = (component as &mut dyn Any).downcast_mut::<ForeignView>()?;
             return Some(change(view));
         }
         if let Some(block) = self.foreign.block(id) {
-            let component = self.runner.tui().dock_mut().get_mut(block)?;
+            let component = self.runner.tui_mut().dock_mut().get_mut(block)?;
             let view = (component as &mut dyn Any).downcast_mut::<ForeignView>()?;
             return Some(change(view));
         }
@@ -219,13 +219,13 @@ impl Screen {
     pub(crate) fn focus_foreign(&mut self, id: Option<ComponentId>) {
         let Some(id) = id else {
             let front = self.front();
-            self.runner.tui().set_focus(Some(FocusTarget::Dock(front)));
+            self.runner.tui_mut().set_focus(Some(FocusTarget::Dock(front)));
             return;
         };
         if let Some(overlay) = self.foreign.overlay(id) {
-            self.runner.tui().focus_overlay(overlay);
+            self.runner.tui_mut().focus_overlay(overlay);
         } else if let Some(block) = self.foreign.block(id) {
-            self.runner.tui().set_focus(Some(FocusTarget::Dock(block)));
+            self.runner.tui_mut().set_focus(Some(FocusTarget::Dock(block)));
         }
     }
 
@@ -244,11 +244,11 @@ impl Screen {
             overlay.or_else(|| self.foreign.block(heir).map(FocusTarget::Dock))
         });
         let heir = if usual {
-            Heir::Usual
+            FocusFallback::Automatic
         } else {
-            Heir::Target(target)
+            FocusFallback::Target(target)
         };
-        self.runner.tui().release_overlay(overlay, heir);
+        self.runner.tui_mut().release_overlay(overlay, heir);
     }
 
     /// Hides an overlay because the extension wants it (`hidden`) or because it does not fit.
@@ -265,7 +265,7 @@ impl Screen {
         overlay.hidden = hidden.unwrap_or(overlay.hidden);
         overlay.unfit = fits.map_or(overlay.unfit, |fits| !fits);
         let (id, hidden) = (overlay.overlay, overlay.hidden || overlay.unfit);
-        self.runner.tui().set_overlay_hidden(id, hidden);
+        self.runner.tui_mut().set_overlay_hidden(id, hidden);
     }
 
     /// Returns the cells that overlays of extensions covered in the last frame.
@@ -301,7 +301,7 @@ impl Screen {
         }
         let hidden = self.places.editor != front;
         self.with_editor(|editor| editor.set_hidden(hidden));
-        self.runner.tui().set_focus(Some(FocusTarget::Dock(front)));
+        self.runner.tui_mut().set_focus(Some(FocusTarget::Dock(front)));
     }
 }
 
@@ -310,28 +310,28 @@ fn overlay_options(place: &OverlayPlace) -> OverlayOptions {
     let margin = place.margin.unwrap_or_default();
     OverlayOptions {
         width: match place.width.as_ref().map(measure) {
-            None => Width::Auto,
-            Some(Measure::Cells(cells)) => Width::Columns(cells),
-            Some(Measure::Percent(share)) => Width::Percent(share),
+            None => OverlayWidth::Auto,
+            Some(Measure::Cells(cells)) => OverlayWidth::Columns(cells),
+            Some(Measure::Percent(share)) => OverlayWidth::Percent(share),
         },
         min_width: place.min_width.map_or(0, cells),
         max_height: place.max_height.as_ref().map(position),
         anchor: match place.anchor.as_deref() {
-            Some("top-left") => Anchor::TopLeft,
-            Some("top-center") => Anchor::TopCenter,
-            Some("top-right") => Anchor::TopRight,
-            Some("left-center") => Anchor::LeftCenter,
-            Some("right-center") => Anchor::RightCenter,
-            Some("bottom-left") => Anchor::BottomLeft,
-            Some("bottom-center") => Anchor::BottomCenter,
-            Some("bottom-right") => Anchor::BottomRight,
-            _ => Anchor::Center,
+            Some("top-left") => OverlayAnchor::TopLeft,
+            Some("top-center") => OverlayAnchor::TopCenter,
+            Some("top-right") => OverlayAnchor::TopRight,
+            Some("left-center") => OverlayAnchor::LeftCenter,
+            Some("right-center") => OverlayAnchor::RightCenter,
+            Some("bottom-left") => OverlayAnchor::BottomLeft,
+            Some("bottom-center") => OverlayAnchor::BottomCenter,
+            Some("bottom-right") => OverlayAnchor::BottomRight,
+            _ => OverlayAnchor::Center,
         },
         offset_x: offset(place.offset_x),
         offset_y: offset(place.offset_y),
         row: place.row.as_ref().map(position),
         column: place.col.as_ref().map(position),
-        margin: Margin {
+        margin: OverlayMargin {
             top: cells(margin.top),
             right: cells(margin.right),
             bottom: cells(margin.bottom),
@@ -357,10 +357,10 @@ fn measure(extent: &Extent) -> Measure {
     }
 }
 
-fn position(extent: &Extent) -> Position {
+fn position(extent: &Extent) -> OverlayPosition {
     match measure(extent) {
-        Measure::Cells(cells) => Position::Cell(cells),
-        Measure::Percent(share) => Position::Percent(share),
+        Measure::Cells(cells) => OverlayPosition::Cell(cells),
+        Measure::Percent(share) => OverlayPosition::Percent(share),
     }
 }
 
@@ -398,13 +398,13 @@ mod tests {
         }))
         .unwrap();
         let options = overlay_options(&place);
-        assert_eq!(options.width, Width::Percent(50.0));
+        assert_eq!(options.width, OverlayWidth::Percent(50.0));
         assert_eq!(options.min_width, 20);
-        assert_eq!(options.max_height, Some(Position::Cell(10)));
-        assert_eq!(options.anchor, Anchor::TopRight);
+        assert_eq!(options.max_height, Some(OverlayPosition::Cell(10)));
+        assert_eq!(options.anchor, OverlayAnchor::TopRight);
         assert_eq!((options.offset_x, options.offset_y), (-2, 0));
-        assert_eq!(options.row, Some(Position::Percent(25.0)));
-        assert_eq!(options.column, Some(Position::Cell(3)));
+        assert_eq!(options.row, Some(OverlayPosition::Percent(25.0)));
+        assert_eq!(options.column, Some(OverlayPosition::Cell(3)));
         assert_eq!((options.margin.top, options.margin.left), (1, 2));
         assert!(!options.captures_focus);
         let odd: OverlayPlace =

@@ -11,7 +11,7 @@ use pi_ai::{
 use pi_session::NewSession;
 use pi_tui::{
     Keybindings, Platform, RenderOptions, ScreenMode, Size, TUI_ACTIONS, Tui, TuiOptions,
-    UserBindings,
+    UserKeybindings,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -31,7 +31,7 @@ impl Stage {
         let mut tui = Tui::new(TuiOptions {
             mode: ScreenMode::Full,
             render: RenderOptions::default(),
-            keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default()),
+            keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default()),
             wheel_lines: 3,
             copy_on_select: false,
         });

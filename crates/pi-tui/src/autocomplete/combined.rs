@@ -1,46 +1,46 @@
-//! The provider of the prompt: commands, their arguments, attached files, paths.
+//! The prompt's completion provider: commands, their arguments, attached files and paths.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::command::{self, CommandCompletion};
 use super::files::FileFinder;
-use super::paths::{self, Places};
+use super::paths::{self, PathRoots};
 use super::prefix;
 use super::{
     CompletionProvider, CompletionReply, CompletionRequest, CompletionTrigger, Suggestions,
 };
 
-/// Completes slash commands and files.
-pub struct CombinedProvider {
+pub struct CombinedCompletionProvider {
     commands: Vec<CommandCompletion>,
-    places: Places,
+    roots: PathRoots,
     files: FileFinder,
 }
 
-impl CombinedProvider {
-    /// Returns a provider for these commands and the files below `base`; `home` is what `~` means.
+impl CombinedCompletionProvider {
+    /// Returns a provider for these commands and the files below `base`. `home` is the expansion of
+    /// `~`.
     pub fn new(commands: Vec<CommandCompletion>, base: PathBuf, home: Option<PathBuf>) -> Self {
-        let places = Places { base, home };
+        let roots = PathRoots { base, home };
         Self {
             commands,
-            files: FileFinder::new(places.clone()),
-            places,
+            files: FileFinder::new(roots.clone()),
+            roots,
         }
     }
 }
 
-impl fmt::Debug for CombinedProvider {
+impl fmt::Debug for CombinedCompletionProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("CombinedProvider")
+            .debug_struct("CombinedCompletionProvider")
             .field("commands", &self.commands)
-            .field("places", &self.places)
+            .field("roots", &self.roots)
             .finish_non_exhaustive()
     }
 }
 
-impl CompletionProvider for CombinedProvider {
+impl CompletionProvider for CombinedCompletionProvider {
     fn suggest(&self, request: CompletionRequest, reply: CompletionReply) {
         let before = request.before_cursor();
         if let Some(attachment) = prefix::attachment(before) {
@@ -57,7 +57,7 @@ impl CompletionProvider for CombinedProvider {
         };
         if let Some(path) = path {
             reply.send(Suggestions {
-                items: paths::list(&self.places, path),
+                items: paths::list(&self.roots, path),
                 prefix: path.to_owned(),
             });
         }

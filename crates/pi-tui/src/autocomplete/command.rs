@@ -7,22 +7,22 @@ use super::{CompletionReply, Suggestions};
 use crate::components::SelectItem;
 use crate::fuzzy::fuzzy_filter;
 
-type Arguments = Arc<dyn Fn(&str, CompletionReply) + Send + Sync>;
+type ArgumentCompleter = Arc<dyn Fn(&str, CompletionReply) + Send + Sync>;
 
-/// Commands with this prefix are found without it, too.
+/// Commands with this prefix are also found without it.
 const SKILL_PREFIX: &str = "skill:";
 
-/// A slash command as completion knows it.
+/// A slash command that can be completed.
 #[derive(Clone, Default)]
 pub struct CommandCompletion {
     name: String,
     description: String,
     argument_hint: Option<String>,
-    arguments: Option<Arguments>,
+    arguments: Option<ArgumentCompleter>,
 }
 
 impl CommandCompletion {
-    /// Returns a command without arguments; `name` has no slash.
+    /// Returns a command without arguments. `name` has no leading slash.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -31,20 +31,20 @@ impl CommandCompletion {
         }
     }
 
-    /// Returns the command with a hint what its arguments are.
+    /// Sets the hint that describes the arguments.
     #[must_use]
     pub fn argument_hint(mut self, hint: impl Into<String>) -> Self {
         self.argument_hint = Some(hint.into());
         self
     }
 
-    /// Returns the command with arguments that `complete` finds at once for the text typed so far.
+    /// Sets a function that completes arguments synchronously from the text typed so far.
     #[must_use]
     pub fn arguments(
         self,
         complete: impl Fn(&str) -> Vec<SelectItem> + Send + Sync + 'static,
     ) -> Self {
-        self.arguments_later(move |text, reply| {
+        self.arguments_async(move |text, reply| {
             reply.send(Suggestions {
                 items: complete(text),
                 prefix: text.to_owned(),
@@ -52,9 +52,9 @@ impl CommandCompletion {
         })
     }
 
-    /// Returns the command with arguments that `complete` answers when it can.
+    /// Sets a function that completes arguments asynchronously.
     #[must_use]
-    pub fn arguments_later(
+    pub fn arguments_async(
         mut self,
         complete: impl Fn(&str, CompletionReply) + Send + Sync + 'static,
     ) -> Self {
@@ -85,7 +85,7 @@ impl fmt::Debug for CommandCompletion {
     }
 }
 
-/// Answers for a line that starts with a slash.
+/// Suggests commands or arguments for a line that starts with a slash.
 pub(super) fn suggest(commands: &[CommandCompletion], before: &str, reply: CompletionReply) {
     let typed = before.strip_prefix('/').unwrap_or(before);
     let Some((name, argument)) = typed.split_once(' ') else {

@@ -1,7 +1,7 @@
-//! Finding files by a part of their name, below a directory, as `.gitignore` allows.
+//! Finds files below a directory by part of their name, respecting `.gitignore`.
 //!
-//! The walk runs on one thread of its own that always takes the newest question; a walk whose
-//! question is stale stops.
+//! The walk runs on a dedicated thread that always takes the newest request. A walk stops when its
+//! request becomes stale.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,69 +9,69 @@ use std::thread::{self, JoinHandle};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::paths::Places;
+use super::paths::PathRoots;
 use super::prefix::PathPrefix;
 use super::{CompletionReply, Suggestions, locked};
 use crate::components::SelectItem;
 
-/// Matches that are ranked, in the directory itself and below it.
+/// Maximum number of matches that are ranked, in the directory itself and below it.
 const MAX_MATCHES: usize = 100;
 const MAX_SHOWN: usize = 20;
-/// A tree beyond this size is searched in part, so that a mistyped letter costs seconds at most.
+/// Larger trees are searched only partially, so that a typo costs seconds at most.
 const MAX_VISITED: usize = 500_000;
 
-/// The ignore files that a walk reads in each directory.
-const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
-/// Far more than anybody writes by hand.
-const LARGEST_RULES: u64 = 4 << 20;
+/// The ignore files a walk reads in each directory.
+const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
+/// Far larger than any handwritten ignore file.
+const MAX_IGNORE_FILE_BYTES: u64 = 4 << 20;
 
-/// A question for the walk.
-struct Job {
+/// A request for the worker.
+struct SearchJob {
     prefix: String,
     reply: CompletionReply,
 }
 
 #[derive(Default)]
-struct Inbox {
-    job: Option<Job>,
+struct JobSlot {
+    job: Option<SearchJob>,
     closed: bool,
 }
 
-/// Finds files on a thread that starts with the first question and ends with this value.
+/// Finds files on a thread that starts with the first request and stops when this value is dropped.
 pub(super) struct FileFinder {
-    places: Places,
-    inbox: Arc<(Mutex<Inbox>, Condvar)>,
+    roots: PathRoots,
+    slot: Arc<(Mutex<JobSlot>, Condvar)>,
     worker: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl FileFinder {
-    pub(super) fn new(places: Places) -> Self {
+    pub(super) fn new(roots: PathRoots) -> Self {
         Self {
-            places,
-            inbox: Arc::default(),
+            roots,
+            slot: Arc::default(),
             worker: Mutex::new(None),
         }
     }
 
-    /// Answers later what fits the attachment `prefix`.
+    /// Replies later with the files that match the attachment `prefix`.
     pub(super) fn find(&self, prefix: &str, reply: CompletionReply) {
-        let (inbox, wake) = &*self.inbox;
-        locked(inbox).job = Some(Job {
+        let (slot, wake) = &*self.slot;
+        locked(slot).job = Some(SearchJob {
             prefix: prefix.to_owned(),
             reply,
         });
         wake.notify_one();
         let mut worker = locked(&self.worker);
         if worker.is_none() {
-            let inbox = Arc::clone(&self.inbox);
-            let places = self.places.clone();
+            let slot = Arc::clone(&self.slot);
+            let roots = self.roots.clone();
             let started = thread::Builder::new()
                 .name("pi-tui-files".to_owned())
-                .spawn(move || work(&inbox, &places));
+                .spawn(move || run_worker(&slot, &roots));
             match started {
                 Ok(handle) => *worker = Some(handle),
-                // The question is dropped with the inbox, which answers it with nothing.
-                Err(error) => tracing::warn!(%error, "no thread for file completion"),
+                // Dropping the request with the slot sends empty suggestions.
+                Err(error) => tracing::warn!(%error, "cannot start file completion thread"),
             }
         }
     }
@@ -79,15 +79,15 @@ impl FileFinder {
 
 impl Drop for FileFinder {
     fn drop(&mut self) {
-        let (inbox, wake) = &*self.inbox;
-        locked(inbox).closed = true;
+        let (slot, wake) = &*self.slot;
+        locked(slot).closed = true;
         wake.notify_one();
-        // The walk notices at its next entry; waiting for it would hold up the owner.
+        // The walk notices at its next entry. Joining the thread would block the owner.
     }
 }
 
-fn work(inbox: &(Mutex<Inbox>, Condvar), places: &Places) {
-    let (mutex, wake) = inbox;
+fn run_worker(slot: &(Mutex<JobSlot>, Condvar), roots: &PathRoots) {
+    let (mutex, wake) = slot;
     loop {
         let mut state = locked(mutex);
         while state.job.is_none() && !state.closed {
@@ -98,7 +98,7 @@ fn work(inbox: &(Mutex<Inbox>, Condvar), places: &Places) {
         };
         drop(state);
         let stop = || job.reply.is_stale() || locked(mutex).closed;
-        let items = find_files(places, &job.prefix, &stop);
+        let items = find_files(roots, &job.prefix, &stop);
         job.reply.send(Suggestions {
             items,
             prefix: job.prefix,
@@ -106,31 +106,30 @@ fn work(inbox: &(Mutex<Inbox>, Condvar), places: &Places) {
     }
 }
 
-/// A file or directory that matched.
-struct Match {
+struct FileMatch {
     path: String,
     is_directory: bool,
     score: u32,
 }
 
-/// Returns what fits the attachment `prefix`, best first.
+/// Returns the files that match the attachment `prefix`, best first.
 pub(super) fn find_files(
-    places: &Places,
+    roots: &PathRoots,
     prefix: &str,
     stop: &dyn Fn() -> bool,
 ) -> Vec<SelectItem> {
     let prefix = PathPrefix::parse(prefix);
-    let (shown_base, base, query) = scope(places, prefix.path);
-    let query = Query::new(query);
+    let (base_prefix, base, query) = split_scope(roots, prefix.path);
+    let query = FileQuery::new(query);
     let mut matches = walk(&base, &query, Some(1), stop);
-    for found in walk(&base, &query, None, stop) {
-        if matches.iter().all(|known| known.path != found.path) {
-            matches.push(found);
+    for file in walk(&base, &query, None, stop) {
+        if matches.iter().all(|known| known.path != file.path) {
+            matches.push(file);
         }
     }
-    matches.retain(|found| found.score > 0);
+    matches.retain(|file| file.score > 0);
     matches.sort_by(|a, b| {
-        let depth = |found: &Match| found.path.matches('/').count();
+        let depth = |file: &FileMatch| file.path.matches('/').count();
         b.score
             .cmp(&a.score)
             .then_with(|| depth(a).cmp(&depth(b)))
@@ -140,10 +139,10 @@ pub(super) fn find_files(
     matches.truncate(MAX_SHOWN);
     matches
         .into_iter()
-        .map(|found| {
-            let path = format!("{shown_base}{}", found.path);
-            let slash = if found.is_directory { "/" } else { "" };
-            let name = found.path.rsplit('/').next().unwrap_or_default();
+        .map(|file| {
+            let path = format!("{base_prefix}{}", file.path);
+            let slash = if file.is_directory { "/" } else { "" };
+            let name = file.path.rsplit('/').next().unwrap_or_default();
             SelectItem {
                 value: prefix.decorate(&format!("{path}{slash}")),
                 label: format!("{name}{slash}"),
@@ -153,27 +152,27 @@ pub(super) fn find_files(
         .collect()
 }
 
-/// Splits a typed path into the directory it names, if that exists, and what is looked for there.
-fn scope<'a>(places: &Places, typed: &'a str) -> (&'a str, PathBuf, &'a str) {
+/// Splits a typed path into its directory, if that exists, and the name to search for there.
+fn split_scope<'a>(roots: &PathRoots, typed: &'a str) -> (&'a str, PathBuf, &'a str) {
     if let Some(slash) = typed.rfind('/')
         && let Some((directory, query)) = typed.split_at_checked(slash + 1)
     {
-        let base = places.resolve(directory);
+        let base = roots.resolve(directory);
         if base.is_dir() {
             return (directory, base, query);
         }
     }
-    ("", places.base.clone(), typed)
+    ("", roots.base.clone(), typed)
 }
 
-/// What is looked for: capitals count only if some were typed.
-struct Query {
+/// A search term. Case-sensitive only if it contains uppercase letters.
+struct FileQuery {
     text: String,
     lower: String,
     by_path: bool,
 }
 
-impl Query {
+impl FileQuery {
     fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -182,7 +181,7 @@ impl Query {
         }
     }
 
-    fn finds(&self, path: &str) -> bool {
+    fn matches(&self, path: &str) -> bool {
         let searched = if self.by_path {
             path
         } else {
@@ -216,11 +215,16 @@ impl Query {
     }
 }
 
-fn walk(base: &Path, query: &Query, depth: Option<usize>, stop: &dyn Fn() -> bool) -> Vec<Match> {
+fn walk(
+    base: &Path,
+    query: &FileQuery,
+    depth: Option<usize>,
+    stop: &dyn Fn() -> bool,
+) -> Vec<FileMatch> {
     let mut matches = Vec::new();
     let mut walk = WalkBuilder::new(base);
     let real_base = base.canonicalize().unwrap_or_else(|_| base.to_owned());
-    if real_base.ancestors().any(has_endless_rules) {
+    if real_base.ancestors().any(has_unsafe_ignore_file) {
         walk.standard_filters(false);
     }
     walk.hidden(false)
@@ -228,19 +232,19 @@ fn walk(base: &Path, query: &Query, depth: Option<usize>, stop: &dyn Fn() -> boo
         .max_depth(depth)
         .filter_entry(|entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-            entry.file_name() != ".git" && !(is_directory && has_endless_rules(entry.path()))
+            entry.file_name() != ".git" && !(is_directory && has_unsafe_ignore_file(entry.path()))
         });
     for (visited, entry) in walk.build().enumerate() {
         if matches.len() >= MAX_MATCHES || visited >= MAX_VISITED || stop() {
             break;
         }
-        // A broken link or an unreadable directory hides nothing else.
+        // Skip broken links and unreadable directories.
         let Ok(entry) = entry else { continue };
-        let Some((path, is_directory)) = relative(base, &entry) else {
+        let Some((path, is_directory)) = relative_path(base, &entry) else {
             continue;
         };
-        if query.finds(&path) {
-            matches.push(Match {
+        if query.matches(&path) {
+            matches.push(FileMatch {
                 score: query.score(&path, is_directory),
                 path,
                 is_directory,
@@ -250,16 +254,16 @@ fn walk(base: &Path, query: &Query, depth: Option<usize>, stop: &dyn Fn() -> boo
     matches
 }
 
-/// Returns whether an ignore file of a directory must not be read: a repository may hold a link to an endless
-/// device in its place.
-fn has_endless_rules(directory: &Path) -> bool {
-    RULES.iter().any(|name| {
+/// Whether an ignore file in this directory is unsafe to read: a repository may contain a link to
+/// an endless device instead of a regular file.
+fn has_unsafe_ignore_file(directory: &Path) -> bool {
+    IGNORE_FILES.iter().any(|name| {
         let metadata = directory.join(name).metadata();
-        metadata.is_ok_and(|it| !it.is_dir() && (!it.is_file() || it.len() > LARGEST_RULES))
+        metadata.is_ok_and(|it| !it.is_dir() && (!it.is_file() || it.len() > MAX_IGNORE_FILE_BYTES))
     })
 }
 
-fn relative(base: &Path, entry: &DirEntry) -> Option<(String, bool)> {
+fn relative_path(base: &Path, entry: &DirEntry) -> Option<(String, bool)> {
     let path = entry.path().strip_prefix(base).ok()?.to_str()?;
     let shown = !path.is_empty() && !path.contains(char::is_control);
     let kind = entry.file_type()?;
@@ -273,7 +277,7 @@ mod tests {
     use std::fs;
     use std::io::Write;
 
-    fn tree() -> (tempfile::TempDir, Places) {
+    fn tree() -> (tempfile::TempDir, PathRoots) {
         let directory = tempfile::tempdir().unwrap();
         let base = directory.path();
         for path in [
@@ -289,53 +293,53 @@ mod tests {
         fs::File::create(base.join("main")).unwrap();
         let mut ignored = fs::File::create(base.join(".gitignore")).unwrap();
         ignored.write_all(b"target/\n").unwrap();
-        let places = Places {
+        let roots = PathRoots {
             base: base.to_owned(),
             home: None,
         };
-        (directory, places)
+        (directory, roots)
     }
 
-    fn values(places: &Places, prefix: &str) -> Vec<String> {
-        find_files(places, prefix, &|| false)
+    fn values(roots: &PathRoots, prefix: &str) -> Vec<String> {
+        find_files(roots, prefix, &|| false)
             .into_iter()
             .map(|item| item.value)
             .collect()
     }
 
     #[test]
-    fn the_best_name_comes_first_and_ignored_files_never() {
-        let (_directory, places) = tree();
+    fn best_match_comes_first_and_ignored_files_are_skipped() {
+        let (_directory, roots) = tree();
         assert_eq!(
-            values(&places, "@main"),
+            values(&roots, "@main"),
             ["@main", "@src/main.rs", "@src/deep/domain.rs"]
         );
-        assert_eq!(values(&places, "@src/dom"), ["@src/deep/domain.rs"]);
+        assert_eq!(values(&roots, "@src/dom"), ["@src/deep/domain.rs"]);
         assert_eq!(
-            values(&places, "@src/"),
+            values(&roots, "@src/"),
             ["@src/deep/", "@src/main.rs", "@src/deep/domain.rs"]
         );
-        assert_eq!(values(&places, "@my"), ["@\"my dir/\""]);
-        assert_eq!(values(&places, "@MAIN"), [""; 0]);
+        assert_eq!(values(&roots, "@my"), ["@\"my dir/\""]);
+        assert_eq!(values(&roots, "@MAIN"), [""; 0]);
     }
 
     #[test]
     fn a_stale_walk_stops() {
-        let (_directory, places) = tree();
-        assert!(find_files(&places, "@", &|| true).is_empty());
+        let (_directory, roots) = tree();
+        assert!(find_files(&roots, "@", &|| true).is_empty());
     }
 
     #[cfg(unix)]
     #[test]
-    fn an_ignore_file_without_end_is_not_read() {
-        let (directory, places) = tree();
+    fn endless_ignore_files_are_not_read() {
+        let (directory, roots) = tree();
         let endless = |path: &str| {
             std::os::unix::fs::symlink("/dev/zero", directory.path().join(path)).unwrap();
         };
         endless("src/.gitignore");
-        assert_eq!(values(&places, "@main"), ["@main"]);
+        assert_eq!(values(&roots, "@main"), ["@main"]);
         fs::remove_file(directory.path().join(".gitignore")).unwrap();
         endless(".gitignore");
-        assert_eq!(values(&places, "@main"), ["@main", "@target/main.o"]);
+        assert_eq!(values(&roots, "@main"), ["@main", "@target/main.o"]);
     }
 }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use super::prefix::PathPrefix;
 use crate::components::SelectItem;
 
-/// A directory with too many entries is listed in part.
+/// Larger directories are listed only partially.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Where relative paths and `~` lead.
+/// The directories that relative paths and `~` resolve to.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct PathRoots {
     pub(super) base: PathBuf,
     pub(super) home: Option<PathBuf>,
 }
 
-impl Places {
-    /// Returns the directory a typed directory path means.
+impl PathRoots {
+    /// Resolves a typed directory path.
     pub(super) fn resolve(&self, directory: &str) -> PathBuf {
         if let Some(rest) = directory.strip_prefix('~')
             && let Some(home) = &self.home
@@ -30,7 +30,7 @@ impl Places {
 }
 
 /// Returns the entries that start with the typed name, directories first.
-pub(super) fn list(places: &Places, prefix: &str) -> Vec<SelectItem> {
+pub(super) fn list(roots: &PathRoots, prefix: &str) -> Vec<SelectItem> {
     let prefix = PathPrefix::parse(prefix);
     let typed = if prefix.path == "~" {
         "~/"
@@ -42,7 +42,7 @@ pub(super) fn list(places: &Places, prefix: &str) -> Vec<SelectItem> {
         None => ("", typed),
     };
     let name = name.to_lowercase();
-    let searched = places.resolve(directory);
+    let searched = roots.resolve(directory);
     let mut found: Vec<(bool, String)> = entries(&searched)
         .filter(|(_, entry)| entry.to_lowercase().starts_with(&name))
         .collect();
@@ -65,7 +65,7 @@ pub(super) fn list(places: &Places, prefix: &str) -> Vec<SelectItem> {
         .collect()
 }
 
-/// Returns the names in a directory and whether they lead to directories; none if it is unreadable.
+/// Returns the names in a directory and whether each is a directory; empty if it cannot be read.
 fn entries(directory: &Path) -> impl Iterator<Item = (bool, String)> {
     fs::read_dir(directory)
         .into_iter()

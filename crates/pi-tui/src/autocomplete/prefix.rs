@@ -1,10 +1,10 @@
-//! Which text before the cursor is being completed, and how a line looks afterwards.
+//! Finds the text before the cursor to complete, and applies a completion to a line.
 
 use super::CompletedLine;
 use super::separator::{is_path_delimiter, is_separator};
 use crate::components::SelectItem;
 
-/// A path being typed, without its decoration.
+/// A path being typed, without `@` and quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PathPrefix<'a> {
     pub(super) path: &'a str,
@@ -29,7 +29,7 @@ impl<'a> PathPrefix<'a> {
         }
     }
 
-    /// Returns a completed path with the same decoration; quotes are added if it needs them.
+    /// Returns a completed path with the same `@` and quotes. Quotes are added if necessary.
     pub(super) fn decorate(&self, path: &str) -> String {
         let at = if self.attached { "@" } else { "" };
         if self.quoted || path.contains(is_separator) {
@@ -40,8 +40,7 @@ impl<'a> PathPrefix<'a> {
     }
 }
 
-/// Returns the text from the last quote that is still open, with an `@` before it, if it starts a
-/// token.
+/// Returns the text from the last unclosed quote, including an `@` before it, if it starts a token.
 fn open_quote(text: &str) -> Option<&str> {
     if text.matches('"').count().is_multiple_of(2) {
         return None;
@@ -79,19 +78,18 @@ pub(super) fn path(text: &str) -> Option<&str> {
     (looks_like_path || after_separator).then_some(token)
 }
 
-/// Returns the path to complete on demand, even an empty one.
+/// Returns the path to complete on demand, which may be empty.
 pub(super) fn path_on_demand(text: &str) -> &str {
     open_quote(text).unwrap_or_else(|| last_token(text))
 }
 
-/// Returns whether Tab completes a path: not inside the name of a slash command.
+/// Whether Tab completes a path, which it does not inside the name of a slash command.
 pub(super) fn allows_path(before: &str) -> bool {
     let trimmed = before.trim();
     !trimmed.starts_with('/') || trimmed.contains(' ')
 }
 
-/// Returns whether the cursor is in a token that starts with one of `triggers`, or in a quoted
-/// attachment.
+/// Whether the cursor is in a token that starts with one of `triggers`, or in a quoted attachment.
 pub(crate) fn in_symbol_token(before: &str, triggers: &[char]) -> bool {
     let token = before.rsplit(is_separator).next().unwrap_or(before);
     if token.starts_with(|character| triggers.contains(&character)) {
@@ -104,7 +102,7 @@ pub(crate) fn in_symbol_token(before: &str, triggers: &[char]) -> bool {
     })
 }
 
-/// Returns `line` with `item` in place of `prefix`, which ends at `offset`.
+/// Replaces `prefix`, which ends at `offset`, with `item`.
 pub(super) fn complete(
     line: &str,
     offset: usize,
@@ -139,7 +137,7 @@ pub(super) fn complete(
         ""
     };
     let start = format!("{before}{}{space}", item.value);
-    // Inside the quotes of a directory one goes on typing.
+    // Keep the cursor inside the quotes of a directory, so that typing can continue.
     let back = usize::from(is_directory && closes_quote);
     CompletedLine {
         offset: start.len() - back,
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_recognized_by_their_look() {
+    fn paths_are_recognized() {
         let cases = [
             ("src/", Some("src/")),
             ("cat ./a", Some("./a")),
@@ -195,7 +193,7 @@ mod tests {
             label: label.to_owned(),
             description: None,
         };
-        // Line with `|` for the cursor, prefix, item, line afterwards.
+        // Line with `|` for the cursor, prefix, item, resulting line.
         let cases = [
             ("/mo|", "/mo", item("model", "model"), "/model |"),
             (
@@ -231,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_count_at_the_start_of_a_token() {
+    fn symbols_trigger_only_at_the_start_of_a_token() {
         let triggers = ['@', '#'];
         for (text, expected) in [
             ("@", true),

@@ -1,7 +1,7 @@
-//! What separates one completion from the prose around it.
+//! Characters that separate a completion from the surrounding text.
 
-/// Returns whether `character` ends a completion: a space or CJK punctuation. CJK letters do not,
-/// since they are part of words and file names.
+/// Whether `character` ends a completion: a space or CJK punctuation. CJK letters do not, since
+/// they are part of words and file names.
 pub(crate) fn is_separator(character: char) -> bool {
     character.is_whitespace()
         || matches!(character,
@@ -11,7 +11,7 @@ pub(crate) fn is_separator(character: char) -> bool {
             | '“' | '”' | '‘' | '’' | '…' | '—')
 }
 
-/// Returns whether a path ends before `character` when it is not quoted.
+/// Whether `character` ends an unquoted path.
 pub(crate) fn is_path_delimiter(character: char) -> bool {
     matches!(character, '"' | '\'' | '=') || is_separator(character)
 }

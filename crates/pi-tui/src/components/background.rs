@@ -1,42 +1,42 @@
-//! Lines made to fit: padded, cut, and laid on a background that survives resets inside them.
+//! Fits lines to a width: padding, clipping, and a background that survives resets inside the line.
 
 use std::borrow::Cow;
 
 use crate::line::Line;
 use crate::style::Painter;
 use crate::text::{
-    AnsiToken, AnsiTokens, Truncation, pad_to_width, truncate_to_width, visible_width,
+    AnsiToken, AnsiTokens, TruncateOptions, pad_to_width, truncate_to_width, visible_width,
 };
 
-/// Returns `line`, cut if it is wider than `width`.
+/// Returns `line`, clipped if it is wider than `width`.
 ///
-/// Layout keeps to the width except where it cannot: a wide character in one column.
+/// Layout respects the width except where it cannot: a wide character in a single column.
 pub(crate) fn fit(line: String, width: usize) -> Line {
     if visible_width(&line) <= width {
         return line.into();
     }
-    cut(&line, width).into()
+    clip(&line, width).into()
 }
 
-/// Returns the first `width` columns of `text`, without a mark for what is missing.
-pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
-    truncate_to_width(text, width, Truncation { ellipsis: "" })
+/// Returns the first `width` columns of `text`, without an ellipsis.
+pub(crate) fn clip(text: &str, width: usize) -> Cow<'_, str> {
+    truncate_to_width(text, width, TruncateOptions { ellipsis: "" })
 }
 
-/// Returns `text` as one line of at most `width` columns, with dots for what is missing.
+/// Returns `text` as one line of at most `width` columns, with an ellipsis if it is truncated.
 pub(crate) fn ellipsize(text: &str, width: usize) -> Cow<'_, str> {
-    truncate_to_width(text, width, Truncation::default())
+    truncate_to_width(text, width, TruncateOptions::default())
 }
 
-/// The sequences a painter puts around text.
+/// The sequences a painter wraps around text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fill {
+pub(crate) struct BackgroundFill {
     open: String,
     close: String,
 }
 
-impl Fill {
-    /// Reads the sequences off a painted sample.
+impl BackgroundFill {
+    /// Derives the sequences from a painted sample.
     pub(crate) fn of(painter: &Painter) -> Self {
         const SAMPLE: &str = "x";
         let sample = painter.paint(SAMPLE);
@@ -52,7 +52,7 @@ impl Fill {
     /// Returns `line` padded to `width` on the background.
     pub(crate) fn line(&self, line: &str, width: usize) -> Line {
         if visible_width(line) > width {
-            return self.line(&cut(line, width), width);
+            return self.line(&clip(line, width), width);
         }
         let padded = pad_to_width(line, width);
         if self.open.is_empty() && self.close.is_empty() {
@@ -76,7 +76,7 @@ impl Fill {
     }
 }
 
-/// Returns whether an SGR sequence switches the background off.
+/// Whether an SGR sequence resets the background.
 fn ends_background(sequence: &str) -> bool {
     let Some(parameters) = sequence
         .strip_prefix("\x1b[")
@@ -88,7 +88,7 @@ fn ends_background(sequence: &str) -> bool {
     while let Some(code) = codes.next() {
         match code {
             "" | "0" | "49" => return true,
-            // A color's own parameters may be zero.
+            // The parameters of a color may be zero.
             "38" | "48" => {
                 let values = if codes.next() == Some("2") { 3 } else { 1 };
                 for _ in 0..values {
@@ -108,8 +108,8 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_background_comes_back_after_a_reset() {
-        let fill = Fill::of(&Style::plain().bg(Color::Indexed(4)).into());
+    fn background_is_restored_after_a_reset() {
+        let fill = BackgroundFill::of(&Style::plain().bg(Color::Indexed(4)).into());
         assert_eq!(
             fill.line("\x1b[1ma\x1b[0mb\x1b[38;5;0mc", 5),
             "\x1b[48;5;4m\x1b[1ma\x1b[0m\x1b[48;5;4mb\x1b[38;5;0mc  \x1b[49m"

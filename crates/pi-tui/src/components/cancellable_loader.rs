@@ -1,4 +1,4 @@
-//! A loader that Escape cancels.
+//! A loader that can be canceled with Escape.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,56 +9,52 @@ use crate::component::{Component, InputContext, InputOutcome};
 use crate::input::{InputEvent, action};
 use crate::line::Lines;
 
-/// Tells work in progress, from any thread, that nobody waits for it any more.
+/// A flag that signals cancellation to work on any thread.
 #[derive(Clone, Debug, Default)]
-pub struct Cancellation(Arc<AtomicBool>);
+pub struct CancellationFlag(Arc<AtomicBool>);
 
-impl Cancellation {
-    /// Returns one that is not cancelled.
+impl CancellationFlag {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Cancels the work.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Returns whether the work was cancelled.
-    pub fn is_cancelled(&self) -> bool {
+    pub fn is_canceled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// A [`Loader`] with a way out.
+/// A [`Loader`] that the user can cancel.
 #[derive(Debug)]
 pub struct CancellableLoader {
     loader: Loader,
-    cancellation: Cancellation,
-    cancelled: Handler<()>,
+    cancellation: CancellationFlag,
+    canceled: Handler<()>,
 }
 
 impl CancellableLoader {
-    /// Returns a loader whose work is not cancelled.
     pub fn new(theme: LoaderTheme, message: impl Into<String>) -> Self {
         Self {
             loader: Loader::new(theme, message),
-            cancellation: Cancellation::new(),
-            cancelled: Handler::default(),
+            cancellation: CancellationFlag::new(),
+            canceled: Handler::default(),
         }
     }
 
     /// Calls `handle` when the user cancels.
     pub fn on_cancel(&mut self, mut handle: impl FnMut() + Send + 'static) {
-        self.cancelled.set(move |()| handle());
+        self.canceled.set(move |()| handle());
     }
 
-    /// Returns the flag that the work shall watch.
-    pub fn cancellation(&self) -> Cancellation {
+    /// Returns the flag that the work should poll.
+    pub fn cancellation(&self) -> CancellationFlag {
         self.cancellation.clone()
     }
 
-    /// Returns the loader inside, for its message and its animation.
+    /// Returns the inner loader, to change its message or animation.
     pub fn loader_mut(&mut self) -> &mut Loader {
         &mut self.loader
     }
@@ -72,9 +68,9 @@ impl Component for CancellableLoader {
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
         match event {
             InputEvent::Key(key) if context.keybindings.matches(key, action::SELECT_CANCEL) => {
-                if !self.cancellation.is_cancelled() {
+                if !self.cancellation.is_canceled() {
                     self.cancellation.cancel();
-                    self.cancelled.emit(());
+                    self.canceled.emit(());
                 }
                 InputOutcome::Consumed
             }

@@ -1,8 +1,8 @@
-//! The multi-line prompt: text between two borders, with a completion popup below.
+//! The multi-line prompt editor: text between two borders, with a completion popup below.
 //!
-//! This file owns the component and what it looks like. The parts: the text (`buffer`), visual lines
-//! (`layout`), vertical movement (`cursor`, `movement`), changes (`edit`), keys, and the helpers that
-//! remember something (`history`, `kill_ring`, `undo`, `paste`, `autocomplete`).
+//! This file owns the component and its rendering. The submodules own the text (`buffer`), visual
+//! lines (`layout`), vertical movement (`cursor`, `movement`), edits (`edit`), key handling
+//! (`keys`), and stateful helpers (`history`, `kill_ring`, `undo`, `paste`, `autocomplete`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,17 +33,16 @@ mod tests;
 pub(super) mod undo;
 
 use autocomplete::Autocomplete;
-use buffer::{Buffer, Position};
+use buffer::{Buffer, TextPosition};
 use cursor::StickyColumn;
-use history::History;
-use kill_ring::{Direction, KillRing};
-use layout::{Layout, VisualLine};
+use history::PromptHistory;
+use kill_ring::{EditDirection, KillRing};
+use layout::{EditorLayout, VisualLine};
 use undo::{LastAction, UndoStack};
 
 const DEFAULT_ROWS: usize = 24;
 const DEFAULT_WIDTH: usize = 80;
 
-/// How an [`Editor`] paints its parts.
 #[derive(Clone, Debug, Default)]
 pub struct EditorTheme {
     /// The borders above and below the text.
@@ -51,7 +50,6 @@ pub struct EditorTheme {
     pub popup: SelectTheme,
 }
 
-/// What an [`Editor`] is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EditorOptions {
     /// Columns left and right of the text.
@@ -69,12 +67,10 @@ impl Default for EditorOptions {
     }
 }
 
-/// What happened in an [`Editor`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditorEvent {
-    /// The text is another one.
     Changed,
-    /// The text was sent, trimmed and with pastes in place; the editor is empty again.
+    /// The text was submitted, trimmed and with pastes expanded; the editor is now empty.
     Submitted(String),
 }
 
@@ -85,19 +81,19 @@ pub struct Editor {
     status: String,
     padding: usize,
     buffer: Buffer,
-    layout: Layout,
+    layout: EditorLayout,
     layout_width: usize,
     sticky: StickyColumn,
     last: LastAction,
     undo: UndoStack<Buffer>,
     kill_ring: KillRing,
-    yanked_at: Position,
-    history: History,
-    jump: Option<Direction>,
+    yanked_at: TextPosition,
+    history: PromptHistory,
+    jump: Option<EditDirection>,
     autocomplete: Autocomplete,
     rows: usize,
     first_row: usize,
-    shown_rows: usize,
+    visible_rows: usize,
     popup_rows: usize,
     focused: bool,
     submit_enabled: bool,
@@ -105,7 +101,6 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// Returns an empty editor.
     pub fn new(theme: EditorTheme, options: EditorOptions) -> Self {
         let popup = theme.popup.clone();
         Self {
@@ -113,19 +108,19 @@ impl Editor {
             status: String::new(),
             padding: options.padding,
             buffer: Buffer::default(),
-            layout: Layout::default(),
+            layout: EditorLayout::default(),
             layout_width: DEFAULT_WIDTH,
             sticky: StickyColumn::default(),
             last: LastAction::default(),
             undo: UndoStack::default(),
             kill_ring: KillRing::default(),
-            yanked_at: Position::default(),
-            history: History::default(),
+            yanked_at: TextPosition::default(),
+            history: PromptHistory::default(),
             jump: None,
             autocomplete: Autocomplete::new(popup, options.max_completions.clamp(3, 20)),
             rows: DEFAULT_ROWS,
             first_row: 0,
-            shown_rows: 1,
+            visible_rows: 1,
             popup_rows: 0,
             focused: false,
             submit_enabled: true,
@@ -133,120 +128,117 @@ impl Editor {
         }
     }
 
-    /// Calls `handle` with everything that happens.
+    /// Calls `handle` for every event.
     pub fn on_event(&mut self, handle: impl FnMut(EditorEvent) + Send + 'static) {
         self.handler.set(handle);
     }
 
-    /// Returns the text as shown, large pastes as markers.
+    /// Returns the displayed text, in which markers represent large pastes.
     pub fn text(&self) -> String {
         self.buffer.text()
     }
 
-    /// Returns the text with large pastes in place.
+    /// Returns the text with large pastes expanded.
     pub fn expanded_text(&self) -> String {
         self.buffer.pastes.expand(&self.buffer.text())
     }
 
-    /// Returns whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Returns the cursor as line and byte offset in it.
+    /// Returns the cursor as line and byte offset.
     pub fn cursor(&self) -> (usize, usize) {
         (self.buffer.cursor.line, self.buffer.cursor.offset)
     }
 
-    /// Inserts text at the cursor, as one undo step.
+    /// Inserts text at the cursor as one undo step.
     pub fn insert_text(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         self.autocomplete.cancel();
-        self.history.leave();
+        self.history.stop_browsing();
         self.interrupt();
         self.snapshot();
         self.buffer.insert(&paste::plain_text(text));
         self.changed();
     }
 
-    /// Adds a prompt to the history that Up and Down browse.
+    /// Adds a prompt to the history, which Up and Down browse.
     pub fn add_to_history(&mut self, text: &str) {
         self.history.add(text);
     }
 
-    /// Sets who completes what is typed.
     pub fn set_completion_provider(&mut self, provider: Arc<dyn CompletionProvider>) {
         self.autocomplete.set_provider(provider);
     }
 
-    /// Calls `notify`, on whatever thread, when completions arrived and a frame is due.
+    /// Registers a callback that runs, on any thread, when completions arrive and a frame is due.
     pub fn on_completions(&mut self, notify: impl Fn() + Send + Sync + 'static) {
-        self.autocomplete.questions.on_answer(notify);
+        self.autocomplete.requests.on_reply(notify);
     }
 
-    /// Returns whether the completion popup is open.
+    /// Whether the completion popup is open.
     pub fn is_completing(&self) -> bool {
         self.autocomplete.popup.is_some()
     }
 
-    /// Changes the border, for example with the state of the prompt.
     pub fn set_border(&mut self, painter: impl Into<Painter>) {
         self.theme.border = painter.into();
     }
 
-    /// Changes what stands at the right end of the upper border; nothing if it is empty.
+    /// Sets the text at the right end of the upper border; empty for none.
     pub fn set_status(&mut self, status: &str) {
         self.status = sanitize(status).replace(['\r', '\n', '\t'], " ");
     }
 
-    /// Changes the columns left and right of the text.
+    /// Sets the columns left and right of the text.
     pub fn set_padding(&mut self, padding: usize) {
         self.padding = padding;
     }
 
-    /// Changes how many entries the popup shows, from 3 to 20.
+    /// Sets how many entries the popup shows, from 3 to 20.
     pub fn set_max_completions(&mut self, count: usize) {
         self.autocomplete.max_visible = count.clamp(3, 20);
     }
 
-    /// Tells how many rows the terminal has; input events tell it too.
+    /// Sets the number of terminal rows. Input events also update it.
     pub fn set_rows(&mut self, rows: usize) {
         self.rows = rows;
     }
 
-    /// Allows or forbids submitting.
     pub fn set_submit_enabled(&mut self, enabled: bool) {
         self.submit_enabled = enabled;
     }
 
     /// Returns how many rows of text the last frame showed.
-    pub fn shown_rows(&self) -> usize {
-        self.shown_rows
+    pub fn visible_rows(&self) -> usize {
+        self.visible_rows
     }
 
-    /// Returns how many rows of text the last frame left out, above and below.
+    /// Returns how many rows of text were hidden above and below in the last frame.
     pub fn hidden_rows(&self) -> (usize, usize) {
-        let shown_up_to = self.first_row + self.shown_rows;
+        let shown_up_to = self.first_row + self.visible_rows;
         (
             self.first_row,
             self.layout.len().saturating_sub(shown_up_to),
         )
     }
 
-    /// Returns when [`tick`](Self::tick) is due, while completions wait for a pause in typing.
+    /// Returns when [`tick`](Self::tick) is due, while a completion request waits for a pause in
+    /// typing.
     pub fn next_tick(&self) -> Option<Instant> {
         self.autocomplete.next_tick()
     }
 
-    /// Does what is due by `now`.
+    /// Runs the timers due by `now`.
     pub fn tick(&mut self, now: Instant) {
         self.autocomplete.tick(&self.buffer, now);
-        self.settle_completion();
+        self.apply_completion_reply();
     }
 
-    /// Scrolls so that the cursor is visible and returns the visual lines to show.
+    /// Scrolls the cursor into view and returns the visual lines to show.
     fn visible_lines(&mut self) -> Vec<VisualLine> {
         let max = self.max_rows();
         let cursor = self.layout.index_of(self.buffer.cursor);
@@ -294,7 +286,8 @@ impl Editor {
     }
 }
 
-/// Returns a border with a status before its last column, if only border is covered by it.
+/// Returns a border with a status before its last column, if the status fits without covering the
+/// hidden-line count.
 fn with_status(border: String, status: &str) -> String {
     let label = format!(" {status} ─");
     let free = border.chars().rev().take_while(|it| *it == '─').count();
@@ -309,7 +302,7 @@ fn with_status(border: String, status: &str) -> String {
     kept + &label
 }
 
-/// Returns a border that says how many lines are hidden behind it.
+/// Returns a border with the number of lines hidden behind it.
 fn border_with_count(arrow: char, hidden: usize, width: usize) -> String {
     let label = format!(" {arrow} {hidden} more ");
     let label_width = visible_width(&label);
@@ -328,14 +321,14 @@ fn border_with_count(arrow: char, hidden: usize, width: usize) -> String {
 
 impl Component for Editor {
     fn render(&mut self, width: usize) -> Lines {
-        self.settle_completion();
+        self.apply_completion_reply();
         let padding = horizontal_padding(self.padding, width);
         let content = (width - padding * 2).max(1);
-        // The cursor may stand behind the last column; without padding one is kept for it.
+        // The cursor may be after the last column. Without padding, one column is reserved for it.
         self.layout_width = (content - usize::from(padding == 0)).max(1);
         self.update_layout();
         let visible = self.visible_lines();
-        self.shown_rows = visible.len();
+        self.visible_rows = visible.len();
         let below = self.layout.len() - self.first_row - visible.len();
         let mut lines = vec![self.border('↑', self.first_row, &self.status, width)];
         lines.extend(
@@ -360,7 +353,7 @@ impl Component for Editor {
 
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
         self.rows = context.rows;
-        self.settle_completion();
+        self.apply_completion_reply();
         self.handle_event(event, context)
     }
 
@@ -370,7 +363,7 @@ impl Component for Editor {
             focus: true,
             ..MouseOutcome::handled()
         };
-        let popup_row = event.row.checked_sub(self.shown_rows + 2);
+        let popup_row = event.row.checked_sub(self.visible_rows + 2);
         if let (Some(row), Some(popup)) = (popup_row, &mut self.autocomplete.popup)
             && row < self.popup_rows
         {
@@ -382,18 +375,18 @@ impl Component for Editor {
                 ..*event
             };
             let outcome = popup.list.handle_mouse(&inside, context);
-            if !outcome.stops() {
+            if !outcome.stops_propagation() {
                 return outcome;
             }
             if matches!(event.kind, MouseEventKind::Click { .. }) {
-                self.take_completion();
+                self.accept_completion();
             }
             return MouseOutcome {
                 focus: true,
                 ..outcome
             };
         }
-        // Press and drag are left to the renderer, which selects text with them.
+        // Press and drag are left to the renderer, which uses them to select text.
         let click = matches!(event.kind, MouseEventKind::Click { .. });
         if !click || event.button != MouseButton::Left {
             return MouseOutcome::default();

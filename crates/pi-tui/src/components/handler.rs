@@ -1,8 +1,8 @@
-//! How a component tells its owner what happened: one event type, one handler.
+//! Event callbacks: how a component reports events to its owner.
 
 use std::fmt;
 
-/// What the owner wants done with a component's events; by default they are dropped.
+/// The owner's event callback. By default events are dropped.
 pub(crate) struct Handler<E>(Option<Box<dyn FnMut(E) + Send>>);
 
 impl<E> Handler<E> {

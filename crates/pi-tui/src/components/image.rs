@@ -1,12 +1,12 @@
-//! A picture, or a line of text where the terminal shows none.
+//! An image, or a text description where the terminal cannot show images.
 //!
-//! The bytes of the image protocols and the size of a cell are the renderer's; it offers them as an
+//! The renderer owns the image protocols and the cell size, and provides them as an
 //! [`ImagePainter`].
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::background::{cut, fit};
+use super::background::{clip, fit};
 use crate::component::Component;
 use crate::line::{Line, Lines};
 use crate::style::Painter;
@@ -15,28 +15,28 @@ use crate::text::sanitize;
 
 const DEFAULT_MAX_WIDTH: usize = 60;
 
-/// A picture as it came: encoded data with its type.
+/// An encoded image and its type.
 #[derive(Clone, Debug)]
-pub struct ImageSource {
-    /// The file's bytes in base64, as both protocols carry them.
+pub struct EncodedImage {
+    /// The file's bytes in base64, as both protocols transmit them.
     pub base64: Arc<str>,
     /// Such as `image/png`.
     pub mime_type: String,
-    /// The picture's size, where known.
+    /// Dimensions, if known.
     pub size: Option<ImageDimensions>,
-    /// The file's name, for the text.
+    /// File name for the text description.
     pub file_name: Option<String>,
 }
 
-/// The cells an [`Image`] may take.
+/// Maximum cells an [`Image`] may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ImageLimits {
+pub struct ImageCellLimits {
     pub columns: usize,
-    /// Rows at most; by default as many as make a square of the columns.
+    /// By default, as many rows as make a square with the columns.
     pub rows: Option<usize>,
 }
 
-impl Default for ImageLimits {
+impl Default for ImageCellLimits {
     fn default() -> Self {
         Self {
             columns: DEFAULT_MAX_WIDTH,
@@ -45,50 +45,49 @@ impl Default for ImageLimits {
     }
 }
 
-/// What an [`ImagePainter`] made of a picture.
+/// An image rendered by an [`ImagePainter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaintedImage {
-    /// One line for each row the picture covers; the sequences sit in one of them.
+    /// One line per row of the image. One of them contains the image sequence.
     pub lines: Vec<Line>,
 }
 
-/// Draws pictures with the terminal's protocol.
+/// Draws images with the terminal's protocol.
 pub trait ImagePainter: Send + Sync {
-    /// Returns the lines of a picture; `None` if this terminal cannot show it.
-    fn paint(&self, source: &ImageSource, limits: ImageLimits) -> Option<PaintedImage>;
+    /// Returns the lines of an image, or `None` if this terminal cannot show it.
+    fn paint(&self, image: &EncodedImage, limits: ImageCellLimits) -> Option<PaintedImage>;
 }
 
-/// Shows a picture, or its type and size as text.
+/// Shows an image, or its type and size as text.
 #[derive(Clone)]
 pub struct Image {
-    source: ImageSource,
-    limits: ImageLimits,
+    encoded: EncodedImage,
+    limits: ImageCellLimits,
     painter: Option<Arc<dyn ImagePainter>>,
     fallback: Painter,
     cache: Option<(usize, Lines)>,
 }
 
 impl Image {
-    /// Returns a picture; without a painter it is shown as text.
-    pub fn new(source: ImageSource, painter: Option<Arc<dyn ImagePainter>>) -> Self {
+    /// Returns an image. Without a painter it is shown as text.
+    pub fn new(image: EncodedImage, painter: Option<Arc<dyn ImagePainter>>) -> Self {
         Self {
-            source: measured(source),
-            limits: ImageLimits::default(),
+            encoded: with_dimensions(image),
+            limits: ImageCellLimits::default(),
             painter,
             fallback: Painter::plain(),
             cache: None,
         }
     }
 
-    /// Returns the picture with these limits.
     #[must_use]
-    pub fn limits(mut self, limits: ImageLimits) -> Self {
+    pub fn limits(mut self, limits: ImageCellLimits) -> Self {
         self.limits = limits;
         self.cache = None;
         self
     }
 
-    /// Returns the picture with this paint for its text.
+    /// Sets the style of the text description.
     #[must_use]
     pub fn fallback(mut self, painter: impl Into<Painter>) -> Self {
         self.fallback = painter.into();
@@ -96,30 +95,30 @@ impl Image {
         self
     }
 
-    /// Replaces the picture, for example by one converted to another type.
-    pub fn set_source(&mut self, source: ImageSource) {
-        self.source = measured(source);
+    /// Replaces the image, for example after converting it to another type.
+    pub fn set_source(&mut self, image: EncodedImage) {
+        self.encoded = with_dimensions(image);
         self.cache = None;
     }
 
     fn draw(&self, width: usize) -> Lines {
-        let limits = ImageLimits {
+        let limits = ImageCellLimits {
             columns: self.limits.columns.min(width.saturating_sub(2)).max(1),
             rows: self.limits.rows,
         };
         if let Some(painter) = &self.painter
-            && let Some(painted) = painter.paint(&self.source, limits)
+            && let Some(painted) = painter.paint(&self.encoded, limits)
         {
             return painted.lines.into();
         }
-        let text = self.fallback.paint(&cut(&self.description(), width));
+        let text = self.fallback.paint(&clip(&self.description(), width));
         Lines::from(vec![fit(text, width)])
     }
 
     fn description(&self) -> String {
-        let name = self.source.file_name.as_deref().map(sanitize);
-        let mime_type = sanitize(&self.source.mime_type);
-        image_fallback(&mime_type, self.source.size, name.as_deref())
+        let name = self.encoded.file_name.as_deref().map(sanitize);
+        let mime_type = sanitize(&self.encoded.mime_type);
+        image_fallback(&mime_type, self.encoded.size, name.as_deref())
     }
 }
 
@@ -127,16 +126,16 @@ impl fmt::Debug for Image {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Image")
-            .field("source", &self.source.mime_type)
+            .field("source", &self.encoded.mime_type)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }
 
-/// Returns the picture with its size, if its data tells.
-fn measured(source: ImageSource) -> ImageSource {
-    let size = source.size.or_else(|| image_dimensions(&source.base64));
-    ImageSource { size, ..source }
+/// Returns the image with its dimensions, if they can be read from the data.
+fn with_dimensions(image: EncodedImage) -> EncodedImage {
+    let size = image.size.or_else(|| image_dimensions(&image.base64));
+    EncodedImage { size, ..image }
 }
 
 impl Component for Image {

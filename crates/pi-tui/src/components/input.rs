@@ -1,7 +1,7 @@
-//! A single line to type into, scrolled sideways around the cursor.
+//! A single-line text field that scrolls horizontally around the cursor.
 
-use super::background::{cut, fit};
-use super::editor::kill_ring::{Direction, Kill, KillRing};
+use super::background::{clip, fit};
+use super::editor::kill_ring::{EditDirection, KillMode, KillRing};
 use super::editor::paste::plain_text;
 use super::editor::undo::{LastAction, UndoStack};
 use super::handler::Handler;
@@ -10,14 +10,15 @@ use crate::component::{CURSOR_MARKER, Component, InputContext, InputOutcome, Mou
 use crate::input::{InputEvent, KeyEvent, MouseButton, MouseEvent, MouseEventKind, action};
 use crate::line::Lines;
 use crate::style::Painter;
-use crate::text::{Edge, grapheme_width, graphemes, pad_to_width, slice_columns, visible_width};
+use crate::text::{
+    WideCharPolicy, grapheme_width, graphemes, pad_to_width, slice_columns, visible_width,
+};
 
-/// What an [`Input`] looks like.
 #[derive(Clone, Debug)]
 pub struct InputOptions {
-    /// Stands before the text.
+    /// Shown before the text.
     pub prompt: String,
-    /// Shown while there is no text.
+    /// Shown while the field is empty.
     pub placeholder: String,
     pub placeholder_style: Painter,
 }
@@ -32,16 +33,14 @@ impl Default for InputOptions {
     }
 }
 
-/// What happened in an [`Input`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputFieldEvent {
-    /// The text was sent; it stays in the field.
+    /// The text was submitted; it stays in the field.
     Submitted(String),
-    /// The user wants to leave.
-    Cancelled,
+    Canceled,
 }
 
-/// A text field of one line, with the editor's word, kill and undo keys.
+/// A single-line text field with the editor's word, kill and undo keys.
 #[derive(Debug, Default)]
 pub struct Input {
     options: InputOptions,
@@ -56,7 +55,6 @@ pub struct Input {
 }
 
 impl Input {
-    /// Returns an empty field.
     pub fn new(options: InputOptions) -> Self {
         Self {
             options,
@@ -64,17 +62,16 @@ impl Input {
         }
     }
 
-    /// Calls `handle` with everything that happens.
+    /// Calls `handle` for every event.
     pub fn on_event(&mut self, handle: impl FnMut(InputFieldEvent) + Send + 'static) {
         self.handler.set(handle);
     }
 
-    /// Returns the text.
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// Replaces the text; the cursor stays where it is, or at the end.
+    /// Replaces the text. The cursor keeps its position, or moves to the end.
     pub fn set_value(&mut self, value: &str) {
         self.value = one_line(value);
         self.cursor = self.value.floor_char_boundary(self.cursor);
@@ -101,16 +98,16 @@ impl Input {
         removed
     }
 
-    fn kill(&mut self, start: usize, end: usize, direction: Direction) {
+    fn kill(&mut self, start: usize, end: usize, direction: EditDirection) {
         if start == end {
             return;
         }
         self.snapshot();
         let removed = self.remove(start, end);
         let kill = if self.last == LastAction::Killing {
-            Kill::Continued
+            KillMode::Continued
         } else {
-            Kill::New
+            KillMode::New
         };
         self.kill_ring.push(&removed, direction, kill);
         self.last = LastAction::Killing;
@@ -140,7 +137,7 @@ impl Input {
 
     fn before(&self) -> usize {
         let (before, _) = self.split();
-        let last = graphemes_back(before);
+        let last = last_grapheme_len(before);
         self.cursor - last
     }
 
@@ -166,7 +163,7 @@ impl Input {
         let means = |action| context.keybindings.matches(key, action);
         let (cursor, end) = (self.cursor, self.value.len());
         if means(action::SELECT_CANCEL) {
-            self.handler.emit(InputFieldEvent::Cancelled);
+            self.handler.emit(InputFieldEvent::Canceled);
         } else if means(action::EDITOR_UNDO) {
             if let Some((value, cursor)) = self.undo.pop() {
                 self.value = value;
@@ -181,14 +178,14 @@ impl Input {
             self.delete(cursor, self.after());
         } else if means(action::EDITOR_DELETE_WORD_BACKWARD) {
             let start = word_start_before(&self.value, cursor, &[]);
-            self.kill(start, cursor, Direction::Backward);
+            self.kill(start, cursor, EditDirection::Backward);
         } else if means(action::EDITOR_DELETE_WORD_FORWARD) {
             let word_end = word_end_after(&self.value, cursor, &[]);
-            self.kill(cursor, word_end, Direction::Forward);
+            self.kill(cursor, word_end, EditDirection::Forward);
         } else if means(action::EDITOR_DELETE_TO_LINE_START) {
-            self.kill(0, cursor, Direction::Backward);
+            self.kill(0, cursor, EditDirection::Backward);
         } else if means(action::EDITOR_DELETE_TO_LINE_END) {
-            self.kill(cursor, end, Direction::Forward);
+            self.kill(cursor, end, EditDirection::Forward);
         } else if means(action::EDITOR_YANK) {
             self.yank();
         } else if means(action::EDITOR_YANK_POP) {
@@ -217,7 +214,7 @@ impl Input {
         InputOutcome::Consumed
     }
 
-    /// Returns the first column to show in `width` columns, and how many of them hold text.
+    /// Returns the first column to show in `width` columns, and how many of them contain text.
     fn scroll(&self, width: usize) -> (usize, usize) {
         let total = visible_width(&self.value);
         if total < width {
@@ -241,13 +238,13 @@ impl Input {
         let (first, room) = self.scroll(width);
         self.first_column = first;
         let column = visible_width(self.split().0);
-        let before = slice_columns(&self.value, first..column, Edge::Drop).text;
+        let before = slice_columns(&self.value, first..column, WideCharPolicy::Drop).text;
         let (_, after) = self.split();
         let mut rest = graphemes(after);
         let at = rest.next().unwrap_or(" ");
         let left = room.saturating_sub(column - first + grapheme_width(at));
-        let behind = cut(after.get(at.len()..).unwrap_or_default(), left);
-        self.with_cursor(&before, at, &behind)
+        let after_cursor = clip(after.get(at.len()..).unwrap_or_default(), left);
+        self.with_cursor(&before, at, &after_cursor)
     }
 
     fn with_cursor(&self, before: &str, at: &str, after: &str) -> String {
@@ -257,7 +254,7 @@ impl Input {
 }
 
 /// Returns the length of the last grapheme of `text`.
-fn graphemes_back(text: &str) -> usize {
+fn last_grapheme_len(text: &str) -> usize {
     use unicode_segmentation::UnicodeSegmentation;
     text.graphemes(true).next_back().map_or(0, str::len)
 }
@@ -274,10 +271,10 @@ impl Component for Input {
         let prompt = self.options.prompt.clone();
         let room = width.saturating_sub(visible_width(&prompt));
         if room == 0 {
-            return Lines::from(vec![fit(cut(&prompt, width).into_owned(), width)]);
+            return Lines::from(vec![fit(clip(&prompt, width).into_owned(), width)]);
         }
         let text = if self.value.is_empty() && !self.options.placeholder.is_empty() {
-            let shown = cut(&self.options.placeholder, room);
+            let shown = clip(&self.options.placeholder, room);
             let at = graphemes(&shown).next().unwrap_or(" ");
             let style = &self.options.placeholder_style;
             let rest = style.paint(shown.get(at.len()..).unwrap_or_default());

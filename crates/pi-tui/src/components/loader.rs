@@ -1,6 +1,6 @@
 //! A spinner with a message.
 //!
-//! It owns no timer: the owner asks when the next frame is due and passes the time.
+//! It owns no timer: the owner queries when the next frame is due and passes the time.
 
 use std::time::{Duration, Instant};
 
@@ -12,19 +12,18 @@ use crate::style::Painter;
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const INTERVAL: Duration = Duration::from_millis(80);
 
-/// The moving part of a [`Loader`].
+/// The animated part of a [`Loader`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Indicator {
-    /// The pictures in order; none hides the indicator, one keeps it still.
+pub struct LoaderIndicator {
+    /// The animation frames. An empty list hides the indicator; a single frame does not animate.
     pub frames: Vec<String>,
-    /// How long each is shown.
+    /// How long each frame is shown.
     pub interval: Duration,
 }
 
-/// How a [`Loader`] paints its parts.
 #[derive(Clone, Debug, Default)]
 pub struct LoaderTheme {
-    /// The indicator, unless it is a custom one.
+    /// Used for the default indicator only.
     pub indicator: Painter,
     pub message: Painter,
 }
@@ -34,7 +33,7 @@ pub struct LoaderTheme {
 pub struct Loader {
     theme: LoaderTheme,
     message: String,
-    custom: Option<Indicator>,
+    custom: Option<LoaderIndicator>,
     frame: usize,
     due: Option<Instant>,
     text: Text,
@@ -42,7 +41,6 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Returns a loader at its first frame.
     pub fn new(theme: LoaderTheme, message: impl Into<String>) -> Self {
         let mut loader = Self {
             theme,
@@ -57,27 +55,26 @@ impl Loader {
         loader
     }
 
-    /// Replaces the message.
     pub fn set_message(&mut self, message: impl Into<String>) {
         self.message = message.into();
         self.refresh();
     }
 
-    /// Replaces the indicator, which is shown as it is; `None` returns to the default one.
-    pub fn set_indicator(&mut self, indicator: Option<Indicator>) {
+    /// Replaces the indicator, which is shown unstyled; `None` restores the default.
+    pub fn set_indicator(&mut self, indicator: Option<LoaderIndicator>) {
         self.custom = indicator;
         self.frame = 0;
         self.due = None;
         self.refresh();
     }
 
-    /// Returns when the picture changes next; `None` if it never does or [`tick`](Self::tick) was not
-    /// called yet.
+    /// Returns when the frame changes next, or `None` if it never does or [`tick`](Self::tick) has
+    /// not been called yet.
     pub fn next_tick(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Moves the animation to `now` and returns whether the picture changed.
+    /// Advances the animation to `now`. Returns whether the frame changed.
     pub fn tick(&mut self, now: Instant) -> bool {
         let (count, interval) = match &self.custom {
             Some(custom) => (custom.frames.len(), custom.interval),
@@ -104,16 +101,16 @@ impl Loader {
     }
 
     fn refresh(&mut self) {
-        let picture = match &self.custom {
+        let frame = match &self.custom {
             Some(custom) => custom.frames.get(self.frame).cloned().unwrap_or_default(),
             None => self
                 .theme
                 .indicator
                 .paint(FRAMES.get(self.frame).copied().unwrap_or_default()),
         };
-        let gap = if picture.is_empty() { "" } else { " " };
+        let gap = if frame.is_empty() { "" } else { " " };
         let message = self.theme.message.paint(&self.message);
-        self.text.set_text(format!("{picture}{gap}{message}"));
+        self.text.set_text(format!("{frame}{gap}{message}"));
         self.cache = None;
     }
 }
@@ -146,7 +143,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn the_picture_changes_every_eighty_milliseconds() {
+    fn frame_changes_every_eighty_milliseconds() {
         let mut loader = Loader::new(LoaderTheme::default(), "Working");
         let start = Instant::now();
         assert!(!loader.tick(start));
@@ -159,15 +156,15 @@ mod tests {
     }
 
     #[test]
-    fn a_still_indicator_never_ticks() {
+    fn single_frame_indicators_never_tick() {
         let mut loader = Loader::new(LoaderTheme::default(), "Working");
-        loader.set_indicator(Some(Indicator {
+        loader.set_indicator(Some(LoaderIndicator {
             frames: vec!["*".to_owned()],
             interval: INTERVAL,
         }));
         assert!(!loader.tick(Instant::now()));
         assert_eq!(loader.next_tick(), None);
-        loader.set_indicator(Some(Indicator {
+        loader.set_indicator(Some(LoaderIndicator {
             frames: Vec::new(),
             interval: INTERVAL,
         }));

@@ -1,14 +1,14 @@
-//! Markdown, as models write it: shown while it still grows.
+//! Markdown rendering, incremental while the text is still streaming.
 //!
-//! Source becomes blocks (`parse`), blocks become lines (`block`, `inline`, `list`, `table`, `code`,
-//! `latex`, `mermaid`), and finished blocks are kept (`stream`). The text is foreign: control sequences in it are
-//! removed.
+//! Source becomes blocks (`parse`), blocks become lines (`block`, `inline`, `list`, `table`,
+//! `code`, `latex`, `mermaid`), and finished blocks are cached (`stream`). The text is untrusted:
+//! control sequences are removed from it.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
-use super::background::Fill;
+use super::background::BackgroundFill;
 use super::text::horizontal_padding;
 use crate::component::Component;
 use crate::line::{Line, Lines};
@@ -34,31 +34,30 @@ pub use mermaid::mermaid_to_text;
 
 use block::BlockRenderer;
 use code::HighlightCache;
-use stream::{Page, Stream};
+use stream::{MarkdownStream, PageLayout};
 
-/// How [`Markdown`] looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkdownTheme {
     pub heading: Style,
     pub link: Style,
-    /// Addresses beside links that cannot be clicked.
+    /// URLs shown next to links that are not clickable.
     pub link_url: Style,
-    /// Code in running text.
+    /// Inline code.
     pub code: Style,
-    /// Code in blocks, where it is not highlighted.
+    /// Code blocks that are not highlighted.
     pub code_block: Style,
     /// Fences of code blocks.
     pub code_block_border: Style,
     pub quote: Style,
     pub quote_border: Style,
     pub rule: Style,
-    /// Markers of list items.
+    /// List markers.
     pub list_bullet: Style,
-    /// Code, by its parts.
+    /// Syntax highlighting.
     pub syntax: SyntaxStyles,
-    /// Stands before each line of a code block.
+    /// Prepended to each line of a code block.
     pub code_indent: String,
-    /// Links can be clicked, so that their address need not be shown.
+    /// Whether links are clickable, so that URLs need not be shown.
     pub hyperlinks: bool,
 }
 
@@ -84,7 +83,7 @@ impl Default for MarkdownTheme {
 }
 
 impl MarkdownTheme {
-    /// Returns the looks of a theme; `hyperlinks` tells whether the terminal knows OSC 8.
+    /// Returns the styles of a theme. `hyperlinks` is whether the terminal supports OSC 8.
     pub fn from_theme(theme: &Theme, hyperlinks: bool) -> Self {
         Self {
             heading: theme.style(ColorToken::MdHeading),
@@ -104,26 +103,24 @@ impl MarkdownTheme {
     }
 }
 
-/// What [`Markdown`] does with its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkdownOptions {
-    /// List markers stay as they were written, for text that is somebody's own.
+    /// Keep list markers as written, for text the user wrote.
     pub keep_list_markers: bool,
-    /// Backslashes before escaped characters stay.
+    /// Keep backslashes before escaped characters.
     pub keep_escapes: bool,
-    /// Formulas become Unicode text.
+    /// Render formulas as Unicode text.
     pub latex: bool,
-    /// When Mermaid diagrams are drawn.
-    pub mermaid: Mermaid,
+    pub mermaid: MermaidRendering,
 }
 
-/// When Mermaid diagrams are drawn; else they are shown as code.
+/// When Mermaid diagrams are drawn. Otherwise they are shown as code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mermaid {
+pub enum MermaidRendering {
     Off,
-    /// When their block has ended.
+    /// When their block is complete.
     Final,
-    /// While they arrive, as far as they can be read.
+    /// While they stream in, as far as they can be parsed.
     #[default]
     Streaming,
 }
@@ -134,12 +131,12 @@ impl Default for MarkdownOptions {
             keep_list_markers: false,
             keep_escapes: false,
             latex: true,
-            mermaid: Mermaid::default(),
+            mermaid: MermaidRendering::default(),
         }
     }
 }
 
-/// Changes a text for a number of columns.
+/// Transforms a text for a number of columns.
 #[derive(Clone)]
 struct Transform(Arc<TransformFunction>);
 
@@ -151,7 +148,7 @@ impl fmt::Debug for Transform {
     }
 }
 
-/// Shows Markdown, whole or while it arrives.
+/// Shows Markdown, complete or streaming.
 #[derive(Debug)]
 pub struct Markdown {
     theme: MarkdownTheme,
@@ -161,13 +158,13 @@ pub struct Markdown {
     background: Option<Painter>,
     padding_x: usize,
     padding_y: usize,
-    /// The text as given, and as shown: without control sequences.
+    /// The text as given. `clean` is the text without control sequences.
     text: String,
     clean: String,
     sanitizer: Sanitizer,
-    /// The text as it was transformed for the last time, if it is.
+    /// The transformed text as of the last render, if there is a transform.
     transformed: String,
-    stream: Stream,
+    stream: MarkdownStream,
     highlights: RefCell<HighlightCache>,
     rendered: Option<(usize, usize, Lines)>,
 }
@@ -187,7 +184,7 @@ impl Markdown {
             clean: String::new(),
             sanitizer: Sanitizer::new(),
             transformed: String::new(),
-            stream: Stream::default(),
+            stream: MarkdownStream::default(),
             highlights: RefCell::default(),
             rendered: None,
         };
@@ -195,7 +192,6 @@ impl Markdown {
         markdown
     }
 
-    /// Returns the document with these options.
     #[must_use]
     pub fn options(mut self, options: MarkdownOptions) -> Self {
         self.options = options;
@@ -203,7 +199,7 @@ impl Markdown {
         self
     }
 
-    /// Returns the document with this padding: columns left and right, rows above and below.
+    /// Sets the padding: columns left and right, rows above and below.
     #[must_use]
     pub fn padding(mut self, columns: usize, rows: usize) -> Self {
         self.padding_x = columns;
@@ -212,7 +208,7 @@ impl Markdown {
         self
     }
 
-    /// Returns the document with this style for what has none of its own.
+    /// Sets the style of text that has no other style.
     #[must_use]
     pub fn style(mut self, style: Style) -> Self {
         self.style = style;
@@ -220,11 +216,11 @@ impl Markdown {
         self
     }
 
-    /// Returns the document with its text changed before it is shown.
+    /// Sets a function that transforms the text before it is rendered.
     ///
-    /// `transform` gets the text without control sequences and the columns there are. What it returns
-    /// is trusted: it may hold styles. A text that is transformed is read again from the first place
-    /// that changed, hence a transformation should leave what has arrived alone.
+    /// `transform` receives the text without control sequences and the available columns. Its
+    /// result is trusted and may contain styles. Transformed text is parsed again from the first
+    /// byte that changed, so a transform should leave already streamed text alone.
     #[must_use]
     pub fn transform(
         mut self,
@@ -235,7 +231,7 @@ impl Markdown {
         self
     }
 
-    /// Returns the document on a background that fills its lines.
+    /// Sets a background that fills the lines.
     #[must_use]
     pub fn background(mut self, painter: impl Into<Painter>) -> Self {
         self.background = Some(painter.into());
@@ -243,7 +239,6 @@ impl Markdown {
         self
     }
 
-    /// Adds text at the end.
     pub fn append(&mut self, text: &str) {
         self.text.push_str(text);
         let mut clean = String::with_capacity(text.len());
@@ -254,7 +249,7 @@ impl Markdown {
         self.clean.push_str(&clean);
     }
 
-    /// Replaces the text; if it only grew, what is finished stays.
+    /// Replaces the text. If it only grew, finished blocks are kept.
     pub fn set_text(&mut self, text: &str) {
         if let Some(added) = text.strip_prefix(self.text.as_str()) {
             if !added.is_empty() {
@@ -269,24 +264,27 @@ impl Markdown {
         self.append(text);
     }
 
-    /// Replaces the looks.
     pub fn set_theme(&mut self, theme: MarkdownTheme) {
         self.theme = theme;
         self.invalidate();
     }
 
-    /// Returns the text as it was given.
+    /// Returns the text as given.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    fn lay_out(&mut self, width: usize) -> Lines {
+    fn layout(&mut self, width: usize) -> Lines {
         if width == 0 || self.clean.trim().is_empty() {
             return Lines::empty();
         }
         let padding = horizontal_padding(self.padding_x, width);
         let margin = " ".repeat(padding);
-        let fill = self.background.as_ref().map(Fill::of).unwrap_or_default();
+        let fill = self
+            .background
+            .as_ref()
+            .map(BackgroundFill::of)
+            .unwrap_or_default();
         let frame = |line: &str| -> Line {
             if padding == 0 {
                 fill.line(line, width)
@@ -294,7 +292,7 @@ impl Markdown {
                 fill.line(&format!("{margin}{line}"), width)
             }
         };
-        let page = Page {
+        let page = PageLayout {
             renderer: BlockRenderer {
                 theme: &self.theme,
                 options: &self.options,
@@ -308,7 +306,7 @@ impl Markdown {
             Some(Transform(transform)) => {
                 let transformed = transform(&self.clean, page.width);
                 if !transformed.starts_with(&self.transformed) {
-                    self.stream = Stream::default();
+                    self.stream = MarkdownStream::default();
                 }
                 self.transformed = transformed;
                 self.stream.advance(&self.transformed, &page);
@@ -337,13 +335,13 @@ impl Component for Markdown {
             Some((rendered, _, _)) if *rendered != width => self.invalidate(),
             _ => {}
         }
-        let lines = self.lay_out(width);
+        let lines = self.layout(width);
         self.rendered = Some((width, self.clean.len(), lines.clone()));
         lines
     }
 
     fn invalidate(&mut self) {
-        self.stream = Stream::default();
+        self.stream = MarkdownStream::default();
         self.highlights.borrow_mut().clear();
         self.rendered = None;
     }

@@ -8,14 +8,14 @@ use crate::line::Lines;
 
 type MouseHandler = Box<dyn FnMut(&MouseEvent) -> MouseOutcome + Send>;
 
-/// Shows another component and offers its mouse events to a handler first.
+/// Shows a component and passes its mouse events to a handler first.
 pub struct MouseRegion {
     inner: Box<dyn Component>,
     handler: MouseHandler,
 }
 
 impl MouseRegion {
-    /// Wraps `inner`; what `handler` does not stop goes on to it.
+    /// Wraps `inner`, which receives the events that `handler` does not stop.
     pub fn new(
         inner: impl Component,
         handler: impl FnMut(&MouseEvent) -> MouseOutcome + Send + 'static,
@@ -26,7 +26,6 @@ impl MouseRegion {
         }
     }
 
-    /// Returns the wrapped component.
     pub fn inner_mut(&mut self) -> &mut dyn Component {
         self.inner.as_mut()
     }
@@ -49,7 +48,7 @@ impl Component for MouseRegion {
 
     fn handle_mouse(&mut self, event: &MouseEvent, context: &InputContext<'_>) -> MouseOutcome {
         let outcome = (self.handler)(event);
-        if outcome.stops() {
+        if outcome.stops_propagation() {
             return outcome;
         }
         self.inner.handle_mouse(event, context)

@@ -1,7 +1,7 @@
-//! A window onto a component that is taller than its room.
+//! A viewport onto a component that is taller than the available space.
 //!
-//! It owns the position, following the end, and the scrollbar. The renderer gives it a height and
-//! passes the wheel; without a height it shows everything.
+//! It owns the scroll position, follow mode and the scrollbar. The renderer sets its height and
+//! forwards wheel events; without a height it shows everything.
 
 use std::time::{Duration, Instant};
 
@@ -14,34 +14,31 @@ use crate::text::pad_to_width;
 
 const HIDE_DELAY: Duration = Duration::from_secs(1);
 
-/// Whether new content moves the window.
+/// Whether new content scrolls the viewport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Follow {
+pub enum FollowMode {
     #[default]
-    Nothing,
-    /// At the end the window moves along, until the user scrolls up.
+    Off,
+    /// Stays at the end as content is added, until the user scrolls up.
     End,
 }
 
 /// When the scrollbar is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scrollbar {
+pub enum ScrollbarVisibility {
     #[default]
     Hidden,
-    /// For a second after scrolling, over the content.
+    /// For a second after scrolling, drawn over the content.
     Auto,
-    /// Always, in a column of its own.
+    /// Always, in a separate column.
     Always,
 }
 
-/// What a [`ScrollView`] is like.
 #[derive(Clone, Debug)]
 pub struct ScrollViewOptions {
-    /// Whether it follows the end.
-    pub follow: Follow,
-    /// When the scrollbar is shown.
-    pub scrollbar: Scrollbar,
-    /// Whether scrolling past an end goes on in the view around this one.
+    pub follow: FollowMode,
+    pub scrollbar: ScrollbarVisibility,
+    /// Whether scrolling past an end scrolls the enclosing view.
     pub chain: bool,
     pub track: Painter,
     pub thumb: Painter,
@@ -50,8 +47,8 @@ pub struct ScrollViewOptions {
 impl Default for ScrollViewOptions {
     fn default() -> Self {
         Self {
-            follow: Follow::Nothing,
-            scrollbar: Scrollbar::Hidden,
+            follow: FollowMode::Off,
+            scrollbar: ScrollbarVisibility::Hidden,
             chain: true,
             track: Style::plain().fg(Color::Indexed(8)).into(),
             thumb: Style::plain().fg(Color::Indexed(7)).into(),
@@ -71,11 +68,11 @@ pub struct ScrollView {
 }
 
 impl ScrollView {
-    /// Returns a window at the start of `child`, or at its end if it follows that.
+    /// Returns a viewport at the start of `child`, or at its end if it follows the end.
     pub fn new(child: impl Component, options: ScrollViewOptions) -> Self {
         Self {
             child: Box::new(child),
-            following: options.follow == Follow::End,
+            following: options.follow == FollowMode::End,
             options,
             top: 0,
             content_height: 0,
@@ -84,18 +81,17 @@ impl ScrollView {
         }
     }
 
-    /// Returns the component inside.
     pub fn child_mut(&mut self) -> &mut dyn Component {
         self.child.as_mut()
     }
 
-    /// Sets the rows of the window.
+    /// Sets the rows of the viewport.
     pub fn set_height(&mut self, height: Option<usize>) {
         self.height = height;
-        self.settle();
+        self.clamp_top();
     }
 
-    /// Returns the first row shown.
+    /// Returns the first visible row.
     pub fn top(&self) -> usize {
         self.top
     }
@@ -105,34 +101,32 @@ impl ScrollView {
         self.content_height
     }
 
-    /// Returns whether the window moves along with the end.
+    /// Whether the viewport is following the end.
     pub fn is_following(&self) -> bool {
         self.following
     }
 
-    /// Moves the window so that `row` is its first, as far as there is content.
+    /// Makes `row` the first visible row, as far as there is content.
     pub fn scroll_to(&mut self, row: usize, now: Instant) {
         let top = row.min(self.last_top());
         if top != self.top {
             self.top = top;
             self.bar_until = Some(now + HIDE_DELAY);
         }
-        self.following = self.options.follow == Follow::End && top == self.last_top();
+        self.following = self.options.follow == FollowMode::End && top == self.last_top();
     }
 
-    /// Moves the window by `lines`, down if positive, and returns what was left over at an end.
+    /// Scrolls by `lines`, down if positive. Returns the remaining lines when an end is reached.
     pub fn scroll_by(&mut self, lines: isize, now: Instant) -> isize {
         let before = self.top;
         self.scroll_to(before.saturating_add_signed(lines), now);
         lines - (self.top.cast_signed() - before.cast_signed())
     }
 
-    /// Shows the start.
     pub fn scroll_to_start(&mut self, now: Instant) {
         self.scroll_to(0, now);
     }
 
-    /// Shows the end.
     pub fn scroll_to_end(&mut self, now: Instant) {
         self.scroll_to(usize::MAX, now);
     }
@@ -140,16 +134,16 @@ impl ScrollView {
     /// Returns when a transient scrollbar disappears.
     pub fn next_tick(&self) -> Option<Instant> {
         self.bar_until
-            .filter(|_| self.options.scrollbar == Scrollbar::Auto)
+            .filter(|_| self.options.scrollbar == ScrollbarVisibility::Auto)
     }
 
-    /// Hides a transient scrollbar that is over by `now`; returns whether a frame is due.
+    /// Hides a transient scrollbar that has expired by `now`. Returns whether a frame is due.
     pub fn tick(&mut self, now: Instant) -> bool {
         let over = self.bar_until.is_some_and(|until| until <= now);
         if over {
             self.bar_until = None;
         }
-        over && self.options.scrollbar == Scrollbar::Auto
+        over && self.options.scrollbar == ScrollbarVisibility::Auto
     }
 
     fn last_top(&self) -> usize {
@@ -157,7 +151,7 @@ impl ScrollView {
         self.content_height.saturating_sub(height)
     }
 
-    fn settle(&mut self) {
+    fn clamp_top(&mut self) {
         if self.following {
             self.top = self.last_top();
         } else {
@@ -165,7 +159,7 @@ impl ScrollView {
         }
     }
 
-    /// Returns which rows of the window the thumb covers.
+    /// Returns which rows of the viewport the thumb covers.
     fn thumb(&self, height: usize) -> std::ops::Range<usize> {
         let content = self.content_height.max(1);
         let size = (height * height).div_ceil(content).clamp(1, height.max(1));
@@ -187,7 +181,7 @@ impl ScrollView {
                     self.options.track.paint("│")
                 };
                 let line = pad_to_width(&fit(line.to_owned(), inside), inside);
-                // The line's own style must not reach the bar.
+                // The line's style must not extend into the scrollbar.
                 fit(format!("{line}\x1b[0m{bar}"), width)
             })
             .collect()
@@ -196,10 +190,10 @@ impl ScrollView {
 
 impl Component for ScrollView {
     fn render(&mut self, width: usize) -> Lines {
-        let own_column = self.options.scrollbar == Scrollbar::Always && width > 1;
+        let own_column = self.options.scrollbar == ScrollbarVisibility::Always && width > 1;
         let lines = self.child.render(width - usize::from(own_column));
         self.content_height = lines.len();
-        self.settle();
+        self.clamp_top();
         let Some(height) = self.height else {
             return lines;
         };
@@ -207,7 +201,7 @@ impl Component for ScrollView {
             .get(self.top..(self.top + height).min(lines.len()))
             .unwrap_or_default();
         let scrollable = self.content_height > height;
-        let transient = self.options.scrollbar == Scrollbar::Auto
+        let transient = self.options.scrollbar == ScrollbarVisibility::Auto
             && scrollable
             && self.bar_until.is_some()
             && width > 1;
@@ -231,15 +225,15 @@ impl Component for ScrollView {
             ..*event
         };
         let outcome = self.child.handle_mouse(&inside, context);
-        if outcome.stops() {
+        if outcome.stops_propagation() {
             return outcome;
         }
         let MouseEventKind::Wheel { lines } = event.kind else {
             return outcome;
         };
-        let wanted = isize::try_from(lines).unwrap_or(0);
-        let left_over = self.scroll_by(wanted, context.now);
-        if left_over == wanted && self.options.chain {
+        let delta = isize::try_from(lines).unwrap_or(0);
+        let remaining = self.scroll_by(delta, context.now);
+        if remaining == delta && self.options.chain {
             return MouseOutcome::default();
         }
         MouseOutcome::handled()
@@ -269,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_moves_within_the_content() {
+    fn viewport_stays_within_the_content() {
         let now = Instant::now();
         let mut view = view(5, ScrollViewOptions::default());
         assert_eq!(view.render(1).as_ref(), ["0", "1", "2"]);
@@ -282,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_followed_until_the_user_scrolls_up() {
+    fn end_is_followed_until_the_user_scrolls_up() {
         let now = Instant::now();
         let options = ScrollViewOptions {
-            follow: Follow::End,
+            follow: FollowMode::End,
             ..ScrollViewOptions::default()
         };
         let mut view = view(5, options);
@@ -297,10 +291,10 @@ mod tests {
     }
 
     #[test]
-    fn a_transient_scrollbar_goes_after_a_second() {
+    fn transient_scrollbar_disappears_after_a_second() {
         let now = Instant::now();
         let options = ScrollViewOptions {
-            scrollbar: Scrollbar::Auto,
+            scrollbar: ScrollbarVisibility::Auto,
             track: Painter::plain(),
             thumb: Painter::plain(),
             ..ScrollViewOptions::default()
@@ -317,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn a_window_without_rows_shows_nothing() {
+    fn viewport_without_rows_shows_nothing() {
         let options = ScrollViewOptions {
-            scrollbar: Scrollbar::Always,
+            scrollbar: ScrollbarVisibility::Always,
             ..ScrollViewOptions::default()
         };
         let mut view = view(6, options);

@@ -1,8 +1,8 @@
-//! A list to choose from: labels, descriptions, a selection that wraps around.
+//! A selection list: labels, descriptions, a selection that wraps around.
 
 use std::ops::Range;
 
-use super::background::{cut, fit};
+use super::background::{clip, fit};
 use super::handler::Handler;
 use crate::component::{Component, InputContext, InputOutcome, MouseOutcome};
 use crate::input::{InputEvent, KeyEvent, MouseButton, MouseEvent, MouseEventKind, action};
@@ -16,19 +16,18 @@ const MIN_DESCRIPTION: usize = 10;
 /// Below this width descriptions would leave no room for labels.
 const MIN_WIDTH_FOR_DESCRIPTIONS: usize = 40;
 
-/// An entry of a [`SelectList`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SelectItem {
-    /// What the entry stands for.
+    /// The value reported in events.
     pub value: String,
-    /// What is shown; the value if empty.
+    /// Displayed text; the value if empty.
     pub label: String,
-    /// Shown beside the label.
+    /// Shown next to the label.
     pub description: Option<String>,
 }
 
 impl SelectItem {
-    /// Returns an entry that shows its value.
+    /// Returns an entry that displays its value.
     pub fn new(value: impl Into<String>) -> Self {
         Self {
             value: value.into(),
@@ -45,25 +44,22 @@ impl SelectItem {
     }
 }
 
-/// How a [`SelectList`] paints its parts.
 #[derive(Clone, Debug, Default)]
 pub struct SelectTheme {
-    /// The whole selected entry.
+    /// The selected entry, including its description.
     pub selected: Painter,
     /// Descriptions of other entries.
     pub description: Painter,
-    /// The position below a list that does not fit.
+    /// The position indicator below a list that does not fit.
     pub position: Painter,
     /// The message of an empty list.
     pub empty: Painter,
 }
 
-/// The width of the labels' column.
+/// Width of the label column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SelectLayout {
-    /// At least this wide.
     pub min_column: usize,
-    /// At most this wide.
     pub max_column: usize,
 }
 
@@ -76,22 +72,18 @@ impl Default for SelectLayout {
     }
 }
 
-/// What happened in a [`SelectList`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectEvent {
-    /// The selection moved here.
     Moved(SelectItem),
-    /// The entry was chosen.
     Confirmed(SelectItem),
-    /// The user wants no choice.
-    Cancelled,
+    Canceled,
 }
 
-/// A list with one selected entry, scrolled around it.
+/// A scrollable list with one selected entry.
 #[derive(Debug)]
 pub struct SelectList {
     items: Vec<SelectItem>,
-    /// Indices of the items that pass the filter.
+    /// Indices of the items that match the filter.
     matching: Vec<usize>,
     selected: usize,
     pressed: Option<usize>,
@@ -118,19 +110,19 @@ impl SelectList {
         }
     }
 
-    /// Returns the list with these column widths.
+    /// Sets the column widths.
     #[must_use]
     pub fn layout(mut self, layout: SelectLayout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Calls `handle` with everything that happens.
+    /// Calls `handle` for every event.
     pub fn on_event(&mut self, handle: impl FnMut(SelectEvent) + Send + 'static) {
         self.handler.set(handle);
     }
 
-    /// Shows only entries whose value starts with `filter`, whatever the case, and selects the first.
+    /// Shows only entries whose value starts with `filter`, ignoring case, and selects the first.
     pub fn set_filter(&mut self, filter: &str) {
         let filter = filter.to_lowercase();
         self.matching = self
@@ -150,12 +142,11 @@ impl SelectList {
         self.cache = None;
     }
 
-    /// Returns the selected entry.
     pub fn selected(&self) -> Option<&SelectItem> {
         self.items.get(*self.matching.get(self.selected)?)
     }
 
-    /// Handles a key of the selection actions.
+    /// Handles the keys of the selection actions.
     pub(crate) fn handle_key(
         &mut self,
         key: &KeyEvent,
@@ -182,7 +173,7 @@ impl SelectList {
         } else if means(action::SELECT_CONFIRM) {
             self.confirm();
         } else if means(action::SELECT_CANCEL) {
-            self.handler.emit(SelectEvent::Cancelled);
+            self.handler.emit(SelectEvent::Canceled);
         } else {
             return InputOutcome::Ignored;
         }
@@ -204,7 +195,7 @@ impl SelectList {
     }
 
     fn visible(&self) -> Range<usize> {
-        window(self.selected, self.matching.len(), self.max_visible)
+        visible_range(self.selected, self.matching.len(), self.max_visible)
     }
 
     fn draw(&self, width: usize) -> Lines {
@@ -226,7 +217,7 @@ impl SelectList {
             .collect();
         if visible.len() < self.matching.len() {
             let position = format!("  ({}/{})", self.selected + 1, self.matching.len());
-            let position = cut(&position, width.saturating_sub(2));
+            let position = clip(&position, width.saturating_sub(2));
             lines.push(fit(self.theme.position.paint(&position), width));
         }
         lines.into()
@@ -253,12 +244,12 @@ impl SelectList {
             && !description.is_empty()
         {
             let column = column.min(width - 6).max(1);
-            let label = cut(item.shown(), column.saturating_sub(COLUMN_GAP).max(1));
+            let label = clip(item.shown(), column.saturating_sub(COLUMN_GAP).max(1));
             let label_width = visible_width(&label);
             let spacing = " ".repeat(column.saturating_sub(label_width).max(1));
             let room = width.saturating_sub(2 + label_width + spacing.len() + 2);
             if room > MIN_DESCRIPTION {
-                let description = cut(&description, room);
+                let description = clip(&description, room);
                 return if selected {
                     self.theme
                         .selected
@@ -272,7 +263,7 @@ impl SelectList {
                 };
             }
         }
-        let label = cut(item.shown(), width.saturating_sub(4));
+        let label = clip(item.shown(), width.saturating_sub(4));
         let line = format!("{prefix}{label}");
         if selected {
             self.theme.selected.paint(&line)
@@ -282,8 +273,8 @@ impl SelectList {
     }
 }
 
-/// Returns the part of `count` entries that is shown with `selected` near its middle.
-pub(super) fn window(selected: usize, count: usize, max_visible: usize) -> Range<usize> {
+/// Returns the range of `count` entries that is shown, with `selected` near its middle.
+pub(super) fn visible_range(selected: usize, count: usize, max_visible: usize) -> Range<usize> {
     let start = selected
         .saturating_sub(max_visible / 2)
         .min(count.saturating_sub(max_visible));
@@ -322,7 +313,7 @@ impl Component for SelectList {
         if self.matching.is_empty() {
             return MouseOutcome::default();
         }
-        // Hovering must not select: the visible part is centered on the selection.
+        // Hovering must not select, since the visible range is centered on the selection.
         let index = self.visible().start + event.row;
         match (event.kind, event.button) {
             (MouseEventKind::Wheel { lines }, _) if lines != 0 => {

@@ -4,10 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::background::{cut, ellipsize, fit};
+use super::background::{clip, ellipsize, fit};
 use super::handler::Handler;
 use super::input::{Input, InputOptions};
-use super::select_list::window;
+use super::select_list::visible_range;
 use crate::component::{Component, InputContext, InputOutcome, MouseOutcome};
 use crate::fuzzy::fuzzy_filter;
 use crate::input::{InputEvent, Key, KeyId, MouseButton, MouseEvent, MouseEventKind, action};
@@ -17,21 +17,19 @@ use crate::text::{pad_to_width, visible_width, wrap_text};
 
 const MAX_LABEL: usize = 36;
 
-/// How a submenu ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubmenuOutcome {
-    /// The new value, unless the submenu was left without one.
+    /// The new value, or `None` if the submenu was canceled.
     pub value: Option<String>,
-    /// The setting to go on with, whose submenu opens too.
+    /// The setting to select next, whose submenu opens as well.
     pub navigate_to: Option<String>,
 }
 
-/// Closes a submenu; given to the submenu when it is made.
+/// Closes a submenu; passed to the submenu when it is created.
 #[derive(Clone, Debug, Default)]
-pub struct SubmenuReply(Arc<Mutex<Option<SubmenuOutcome>>>);
+pub struct SubmenuHandle(Arc<Mutex<Option<SubmenuOutcome>>>);
 
-impl SubmenuReply {
-    /// Closes the submenu.
+impl SubmenuHandle {
     pub fn close(&self, outcome: SubmenuOutcome) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
     }
@@ -41,53 +39,47 @@ impl SubmenuReply {
     }
 }
 
-type MakeSubmenu = Box<dyn Fn(&str, SubmenuReply) -> Box<dyn Component> + Send>;
+type SubmenuFactory = Box<dyn Fn(&str, SubmenuHandle) -> Box<dyn Component> + Send>;
 
-/// What can be done with a setting.
+/// How a setting can be changed.
 #[derive(Default)]
-pub enum SettingChoices {
-    /// It is only shown.
+pub enum SettingControl {
+    /// The value is only shown.
     #[default]
-    Fixed,
-    /// Enter and Space go to the next value.
+    ReadOnly,
+    /// Enter and Space switch to the next value.
     Cycle(Vec<String>),
-    /// Enter and Space open a component, made for the current value.
-    Submenu(MakeSubmenu),
+    /// Enter and Space open a component, created for the current value.
+    Submenu(SubmenuFactory),
 }
 
-impl fmt::Debug for SettingChoices {
+impl fmt::Debug for SettingControl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fixed => formatter.write_str("Fixed"),
+            Self::ReadOnly => formatter.write_str("ReadOnly"),
             Self::Cycle(values) => formatter.debug_tuple("Cycle").field(values).finish(),
-            Self::Submenu(_) => formatter.write_str("Submenu"),
+            Self::Submenu(_) => formatter.write_str("OpenSubmenu"),
         }
     }
 }
 
-/// A setting.
 #[derive(Debug, Default)]
 pub struct SettingItem {
-    /// What events call it.
+    /// Identifies the setting in events.
     pub id: String,
     pub label: String,
     /// Shown below the list while selected.
     pub description: Option<String>,
     pub value: String,
-    /// How it is changed.
-    pub choices: SettingChoices,
+    pub control: SettingControl,
 }
 
-/// What happened in a [`SettingsList`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsEvent {
-    /// A setting has a new value.
     Changed { id: String, value: String },
-    /// The user is done.
-    Cancelled,
+    Canceled,
 }
 
-/// How a [`SettingsList`] paints its parts.
 #[derive(Clone, Debug)]
 pub struct SettingsTheme {
     pub label: Painter,
@@ -98,7 +90,7 @@ pub struct SettingsTheme {
     pub description: Painter,
     /// Key hints and the position.
     pub hint: Painter,
-    /// Stands before the selected setting; two columns.
+    /// Shown before the selected setting; two columns wide.
     pub cursor: String,
 }
 
@@ -121,19 +113,19 @@ impl Default for SettingsTheme {
 pub enum SettingsSearch {
     #[default]
     Off,
-    /// A search field above the list.
+    /// Shows a search field above the list.
     On,
 }
 
-struct Submenu {
+struct OpenSubmenu {
     component: Box<dyn Component>,
-    reply: SubmenuReply,
+    reply: SubmenuHandle,
     opened_by: usize,
 }
 
-impl fmt::Debug for Submenu {
+impl fmt::Debug for OpenSubmenu {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Submenu")
+        formatter.write_str("OpenSubmenu")
     }
 }
 
@@ -147,7 +139,7 @@ pub struct SettingsList {
     max_visible: usize,
     theme: SettingsTheme,
     search: Option<Input>,
-    submenu: Option<Submenu>,
+    submenu: Option<OpenSubmenu>,
     handler: Handler<SettingsEvent>,
 }
 
@@ -172,19 +164,19 @@ impl SettingsList {
         }
     }
 
-    /// Calls `handle` with everything that happens.
+    /// Calls `handle` for every event.
     pub fn on_event(&mut self, handle: impl FnMut(SettingsEvent) + Send + 'static) {
         self.handler.set(handle);
     }
 
-    /// Shows another value for a setting, without an event.
+    /// Sets the displayed value of a setting, without an event.
     pub fn set_value(&mut self, id: &str, value: impl Into<String>) {
         if let Some(item) = self.items.iter_mut().find(|item| item.id == id) {
             item.value = value.into();
         }
     }
 
-    /// Returns the value shown for a setting.
+    /// Returns the displayed value of a setting.
     pub fn value(&self, id: &str) -> Option<&str> {
         let item = self.items.iter().find(|item| item.id == id)?;
         Some(&item.value)
@@ -206,7 +198,7 @@ impl SettingsList {
     }
 
     fn visible(&self) -> Range<usize> {
-        window(self.selected, self.matching.len(), self.max_visible)
+        visible_range(self.selected, self.matching.len(), self.max_visible)
     }
 
     fn activate(&mut self) {
@@ -217,9 +209,9 @@ impl SettingsList {
         else {
             return;
         };
-        match &item.choices {
-            SettingChoices::Fixed => {}
-            SettingChoices::Cycle(values) => {
+        match &item.control {
+            SettingControl::ReadOnly => {}
+            SettingControl::Cycle(values) => {
                 let next = values
                     .iter()
                     .position(|value| *value == item.value)
@@ -232,11 +224,11 @@ impl SettingsList {
                     });
                 }
             }
-            SettingChoices::Submenu(make) => {
-                let reply = SubmenuReply::default();
+            SettingControl::Submenu(make) => {
+                let reply = SubmenuHandle::default();
                 let mut component = make(&item.value, reply.clone());
                 component.set_focused(true);
-                self.submenu = Some(Submenu {
+                self.submenu = Some(OpenSubmenu {
                     component,
                     reply,
                     opened_by: self.selected,
@@ -245,8 +237,8 @@ impl SettingsList {
         }
     }
 
-    /// Closes the submenu if it answered. A chain of submenus opens one per event.
-    fn settle_submenu(&mut self) {
+    /// Closes the submenu if it has finished. With chained submenus, one opens per event.
+    fn close_finished_submenu(&mut self) {
         let Some(outcome) = self.submenu.as_ref().and_then(|menu| menu.reply.take()) else {
             return;
         };
@@ -348,14 +340,14 @@ impl SettingsList {
                 let line = format!(
                     "{prefix}{}  {}",
                     label.paint(&pad_to_width(&item.label, label_width)),
-                    value.paint(&cut(&item.value, room))
+                    value.paint(&clip(&item.value, room))
                 );
                 fit(ellipsize(&line, width).into_owned(), width)
             })
             .collect();
         if visible.len() < self.matching.len() {
             let position = format!("  ({}/{})", self.selected + 1, self.matching.len());
-            let position = cut(&position, width.saturating_sub(2));
+            let position = clip(&position, width.saturating_sub(2));
             lines.push(fit(self.theme.hint.paint(&position), width));
         }
         lines
@@ -364,7 +356,7 @@ impl SettingsList {
 
 impl Component for SettingsList {
     fn render(&mut self, width: usize) -> Lines {
-        self.settle_submenu();
+        self.close_finished_submenu();
         match &mut self.submenu {
             Some(menu) => menu.component.render(width),
             None => self.draw(width),
@@ -374,7 +366,7 @@ impl Component for SettingsList {
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
         if let Some(menu) = &mut self.submenu {
             let outcome = menu.component.handle_input(event, context);
-            self.settle_submenu();
+            self.close_finished_submenu();
             return outcome;
         }
         let searching = self
@@ -404,7 +396,7 @@ impl Component for SettingsList {
                 return InputOutcome::Consumed;
             }
             if means(action::SELECT_CANCEL) {
-                self.handler.emit(SettingsEvent::Cancelled);
+                self.handler.emit(SettingsEvent::Canceled);
                 return InputOutcome::Consumed;
             }
         }
@@ -420,7 +412,7 @@ impl Component for SettingsList {
     fn handle_mouse(&mut self, event: &MouseEvent, context: &InputContext<'_>) -> MouseOutcome {
         if let Some(menu) = &mut self.submenu {
             let outcome = menu.component.handle_mouse(event, context);
-            self.settle_submenu();
+            self.close_finished_submenu();
             return outcome;
         }
         let mut row = event.row;

@@ -1,6 +1,6 @@
-//! Components beside or below each other, with sizes that share the room.
+//! Horizontal and vertical stacks of components that share the available space.
 //!
-//! Sizes follow the flexible-box idea: a basis, then growing or shrinking by weight within bounds.
+//! Sizes follow the flexbox model: a basis, then growing or shrinking by weight within bounds.
 
 use super::background::fit;
 use crate::component::{Component, InputContext, MouseOutcome};
@@ -8,17 +8,17 @@ use crate::input::MouseEvent;
 use crate::line::{Line, Lines};
 use crate::text::{pad_to_width, visible_width};
 
-/// What a child takes before room is shared.
+/// The initial size of a child, before growing or shrinking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Basis {
-    /// What its content takes.
+    /// The size of its content.
     #[default]
     Content,
-    /// This many columns or rows.
+    /// A fixed number of columns or rows.
     Cells(usize),
 }
 
-/// A child of a stack with its claim to room.
+/// A child of a stack with its flex parameters.
 pub struct StackItem {
     component: Box<dyn Component>,
     basis: Basis,
@@ -32,7 +32,7 @@ pub struct StackItem {
 }
 
 impl StackItem {
-    /// Returns a child that takes what its content needs and gives way when room is short.
+    /// Returns a child that takes the size of its content and shrinks when space is short.
     pub fn new(component: impl Component) -> Self {
         Self {
             component: Box::new(component),
@@ -47,28 +47,27 @@ impl StackItem {
         }
     }
 
-    /// Returns the child with this basis.
     #[must_use]
     pub fn basis(mut self, basis: Basis) -> Self {
         self.basis = basis;
         self
     }
 
-    /// Returns the child with this weight when there is room to spare.
+    /// Sets the weight for distributing spare space.
     #[must_use]
     pub fn grow(mut self, weight: usize) -> Self {
         self.grow = weight;
         self
     }
 
-    /// Returns the child with this weight when room is short.
+    /// Sets the weight for shrinking when space is short.
     #[must_use]
     pub fn shrink(mut self, weight: usize) -> Self {
         self.shrink = weight;
         self
     }
 
-    /// Returns the child kept within these sizes.
+    /// Sets the minimum and maximum size.
     #[must_use]
     pub fn bounds(mut self, min: usize, max: usize) -> Self {
         self.min = min;
@@ -76,40 +75,38 @@ impl StackItem {
         self
     }
 
-    /// Shows or hides the child.
     pub fn set_visible(&mut self, visible: bool) {
         self.visible = visible;
     }
 
-    /// Returns the component.
     pub fn component_mut(&mut self) -> &mut dyn Component {
         self.component.as_mut()
     }
 
-    fn can_change(&self, share: Share) -> usize {
-        match share {
-            Share::Grow if self.grow > 0 => self.max.saturating_sub(self.size),
-            Share::Shrink if self.shrink > 0 => self.size.saturating_sub(self.min),
-            Share::Grow | Share::Shrink => 0,
+    fn can_change(&self, adjustment: FlexAdjustment) -> usize {
+        match adjustment {
+            FlexAdjustment::Grow if self.grow > 0 => self.max.saturating_sub(self.size),
+            FlexAdjustment::Shrink if self.shrink > 0 => self.size.saturating_sub(self.min),
+            FlexAdjustment::Grow | FlexAdjustment::Shrink => 0,
         }
     }
 
-    fn weight(&self, share: Share) -> usize {
-        match share {
-            Share::Grow => self.grow,
-            // A large child gives more of itself than a small one.
-            Share::Shrink => self.shrink.saturating_mul(self.size.max(1)),
+    fn weight(&self, adjustment: FlexAdjustment) -> usize {
+        match adjustment {
+            FlexAdjustment::Grow => self.grow,
+            // Larger children shrink more than smaller ones.
+            FlexAdjustment::Shrink => self.shrink.saturating_mul(self.size.max(1)),
         }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Share {
+enum FlexAdjustment {
     Grow,
     Shrink,
 }
 
-/// Sets the size of every visible item, so that they fill `available` as far as they may.
+/// Sets the size of every visible item to fill `available` as far as their bounds allow.
 fn allocate(items: &mut [StackItem], available: Option<usize>, gap: usize) {
     let mut shown: Vec<&mut StackItem> = items.iter_mut().filter(|item| item.visible).collect();
     for item in &mut shown {
@@ -121,38 +118,38 @@ fn allocate(items: &mut [StackItem], available: Option<usize>, gap: usize) {
     let Some(available) = available else { return };
     let room = available.saturating_sub(shown.len().saturating_sub(1) * gap);
     let total: usize = shown.iter().map(|item| item.size).sum();
-    let (share, mut remaining) = if total < room {
-        (Share::Grow, room - total)
+    let (adjustment, mut remaining) = if total < room {
+        (FlexAdjustment::Grow, room - total)
     } else {
-        (Share::Shrink, total - room)
+        (FlexAdjustment::Shrink, total - room)
     };
     while remaining > 0 {
         let weights: usize = shown
             .iter()
-            .filter(|item| item.can_change(share) > 0)
-            .map(|item| item.weight(share))
+            .filter(|item| item.can_change(adjustment) > 0)
+            .map(|item| item.weight(adjustment))
             .sum();
         if weights == 0 {
             return;
         }
-        let to_share = remaining;
+        let distributed = remaining;
         for item in &mut shown {
-            let capacity = item.can_change(share);
+            let capacity = item.can_change(adjustment);
             if capacity == 0 || remaining == 0 {
                 continue;
             }
-            let part = (to_share.saturating_mul(item.weight(share)) / weights).max(1);
+            let part = (distributed.saturating_mul(item.weight(adjustment)) / weights).max(1);
             let change = part.min(capacity).min(remaining);
-            match share {
-                Share::Grow => item.size += change,
-                Share::Shrink => item.size -= change,
+            match adjustment {
+                FlexAdjustment::Grow => item.size += change,
+                FlexAdjustment::Shrink => item.size -= change,
             }
             remaining -= change;
         }
     }
 }
 
-/// Shows its children below each other.
+/// Stacks its children vertically.
 #[derive(Default)]
 pub struct VStack {
     items: Vec<StackItem>,
@@ -169,17 +166,15 @@ impl VStack {
         }
     }
 
-    /// Adds a child at the end.
     pub fn push(&mut self, item: StackItem) {
         self.items.push(item);
     }
 
-    /// Returns the child at `index`.
     pub fn item_mut(&mut self, index: usize) -> Option<&mut StackItem> {
         self.items.get_mut(index)
     }
 
-    /// Sets the rows to fill; `None` lets the children take what they need.
+    /// Sets the rows to fill. With `None`, children take the size of their content.
     pub fn set_height(&mut self, height: Option<usize>) {
         self.height = height;
     }
@@ -227,7 +222,7 @@ impl Component for VStack {
     }
 }
 
-/// Shows its children beside each other; shorter ones are filled up with empty rows.
+/// Stacks its children horizontally. Shorter ones are padded with empty rows.
 #[derive(Default)]
 pub struct HStack {
     items: Vec<StackItem>,
@@ -243,12 +238,10 @@ impl HStack {
         }
     }
 
-    /// Adds a child at the end.
     pub fn push(&mut self, item: StackItem) {
         self.items.push(item);
     }
 
-    /// Returns the child at `index`.
     pub fn item_mut(&mut self, index: usize) -> Option<&mut StackItem> {
         self.items.get_mut(index)
     }
@@ -328,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_shared_by_weight_within_bounds() {
+    fn space_is_distributed_by_weight_within_bounds() {
         assert_eq!(sizes(vec![cells(2), cells(2).grow(1)], 10, 0), [2, 8]);
         assert_eq!(
             sizes(vec![cells(0).grow(1), cells(0).grow(3)], 8, 0),
@@ -345,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_fills_its_height() {
+    fn vertical_stack_fills_its_height() {
         let mut stack = VStack::new(0);
         stack.push(StackItem::new(Text::new("one").padding(0, 0)).shrink(0));
         stack.push(StackItem::new(Spacer::new(0)).grow(1));
@@ -355,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_puts_columns_side_by_side() {
+    fn horizontal_stack_places_children_side_by_side() {
         let mut stack = HStack::new(1);
         stack.push(StackItem::new(Text::new("ab").padding(0, 0)));
         stack.push(StackItem::new(Text::new("c\nd").padding(0, 0)).grow(1));

@@ -1,4 +1,4 @@
-//! Snapshots of components at several widths, and what holds for all of them.
+//! Snapshots of components at several widths, and properties that hold for all of them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -7,12 +7,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::component::{Component, InputContext};
-use crate::input::{InputEvent, KeyEvent, Keybindings, Paste, Platform, TUI_ACTIONS, UserBindings};
+use crate::input::{
+    InputEvent, KeyEvent, Keybindings, Paste, Platform, TUI_ACTIONS, UserKeybindings,
+};
 use crate::style::{Color, Style};
 use crate::text::{strip_ansi, visible_width};
 
 fn bindings() -> Keybindings {
-    Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default())
+    Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default())
 }
 
 fn press(component: &mut dyn Component, keys: &[&str]) {
@@ -37,8 +39,8 @@ fn press(component: &mut dyn Component, keys: &[&str]) {
     }
 }
 
-/// Returns the lines at each width, with the right edge shown.
-fn shown(component: &mut dyn Component, widths: &[usize]) -> String {
+/// Returns the lines at each width, with the right edge marked.
+fn snapshot(component: &mut dyn Component, widths: &[usize]) -> String {
     let mut out = Vec::new();
     for width in widths {
         out.push(format!("{width}:"));
@@ -71,7 +73,7 @@ fn items() -> Vec<SelectItem> {
 #[test]
 fn text_wraps_within_its_padding() {
     let mut text = Text::new("Hello wide 漢字 world\nsecond");
-    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @r"
+    insta::assert_snapshot!(snapshot(&mut text, &[24, 12, 3]), @r"
     24:
                             ⏐
      Hello wide 漢字 world  ⏐
@@ -114,7 +116,7 @@ fn text_wraps_within_its_padding() {
 #[test]
 fn truncated_text_is_one_line() {
     let mut text = TruncatedText::new("Hello wide world\nsecond").padding(1, 0);
-    insta::assert_snapshot!(shown(&mut text, &[24, 12, 3]), @r"
+    insta::assert_snapshot!(snapshot(&mut text, &[24, 12, 3]), @r"
     24:
      Hello wide world       ⏐
     12:
@@ -125,12 +127,14 @@ fn truncated_text_is_one_line() {
 }
 
 #[test]
-fn a_box_frames_its_children() {
-    let mut boxed = Boxed::new().background(Style::plain().bg(Color::Indexed(4)));
-    boxed.children().push(Text::new("one two").padding(0, 0));
-    boxed.children().push(Spacer::new(1));
-    boxed.children().push(Text::new("three").padding(0, 0));
-    insta::assert_snapshot!(shown(&mut boxed, &[14, 7]), @r"
+fn padded_box_pads_its_children() {
+    let mut padded_box = PaddedBox::new().background(Style::plain().bg(Color::Indexed(4)));
+    padded_box
+        .children()
+        .push(Text::new("one two").padding(0, 0));
+    padded_box.children().push(Spacer::new(1));
+    padded_box.children().push(Text::new("three").padding(0, 0));
+    insta::assert_snapshot!(snapshot(&mut padded_box, &[14, 7]), @r"
     14:
                   ⏐
      one two      ⏐
@@ -145,15 +149,15 @@ fn a_box_frames_its_children() {
      three ⏐
            ⏐
     ");
-    let first = boxed.render(14);
-    assert!(boxed.render(14).same(&first), "nothing changed");
+    let first = padded_box.render(14);
+    assert!(padded_box.render(14).ptr_eq(&first), "nothing changed");
 }
 
 #[test]
 fn a_select_list_scrolls_around_its_selection() {
     let mut list = SelectList::new(items(), 3, SelectTheme::default());
     press(&mut list, &["up"]);
-    insta::assert_snapshot!(shown(&mut list, &[70, 30, 8]), @r"
+    insta::assert_snapshot!(snapshot(&mut list, &[70, 30, 8]), @r"
     70:
       resume                          What resume does, in many words⏐
       quit                            What quit does, in many words⏐
@@ -181,7 +185,7 @@ fn a_select_list_scrolls_around_its_selection() {
 }
 
 #[test]
-fn a_select_list_reports_what_happens() {
+fn select_list_emits_events() {
     let log = Arc::new(Mutex::new(Vec::new()));
     let mut list = SelectList::new(items(), 3, SelectTheme::default());
     let events = Arc::clone(&log);
@@ -189,18 +193,18 @@ fn a_select_list_reports_what_happens() {
         events.lock().unwrap().push(match event {
             SelectEvent::Moved(item) => format!("moved {}", item.value),
             SelectEvent::Confirmed(item) => format!("confirmed {}", item.value),
-            SelectEvent::Cancelled => "cancelled".to_owned(),
+            SelectEvent::Canceled => "canceled".to_owned(),
         });
     });
     press(&mut list, &["down", "enter", "escape"]);
     assert_eq!(
         *log.lock().unwrap(),
-        ["moved settings", "confirmed settings", "cancelled"]
+        ["moved settings", "confirmed settings", "canceled"]
     );
 }
 
 fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> SettingsList {
-    let submenu = |value: &str, reply: SubmenuReply| -> Box<dyn Component> {
+    let submenu = |value: &str, reply: SubmenuHandle| -> Box<dyn Component> {
         let mut list = SelectList::new(
             vec![SelectItem::new(value), SelectItem::new("light")],
             5,
@@ -211,7 +215,7 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
                 value: Some(item.value),
                 navigate_to: None,
             }),
-            SelectEvent::Cancelled => reply.close(SubmenuOutcome::default()),
+            SelectEvent::Canceled => reply.close(SubmenuOutcome::default()),
             SelectEvent::Moved(_) => {}
         });
         Box::new(list)
@@ -222,13 +226,13 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
             label: "Wrap lines".to_owned(),
             description: Some("Whether long lines are wrapped".to_owned()),
             value: "on".to_owned(),
-            choices: SettingChoices::Cycle(vec!["on".to_owned(), "off".to_owned()]),
+            control: SettingControl::Cycle(vec!["on".to_owned(), "off".to_owned()]),
         },
         SettingItem {
             id: "theme".to_owned(),
             label: "Theme".to_owned(),
             value: "dark".to_owned(),
-            choices: SettingChoices::Submenu(Box::new(submenu)),
+            control: SettingControl::Submenu(Box::new(submenu)),
             ..SettingItem::default()
         },
     ];
@@ -242,7 +246,7 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
 fn settings_cycle_and_open_submenus() {
     let log = Arc::default();
     let mut list = settings(&log, SettingsSearch::Off);
-    insta::assert_snapshot!(shown(&mut list, &[50, 16]), @r"
+    insta::assert_snapshot!(snapshot(&mut list, &[50, 16]), @r"
     50:
     → Wrap lines  on⏐
       Theme       dark⏐
@@ -277,7 +281,7 @@ fn settings_cycle_and_open_submenus() {
             changed("wrap", "on"),
             changed("wrap", "off"),
             changed("theme", "light"),
-            SettingsEvent::Cancelled,
+            SettingsEvent::Canceled,
         ]
     );
     assert_eq!(list.value("theme"), Some("light"));
@@ -288,7 +292,7 @@ fn settings_can_be_searched() {
     let log = Arc::default();
     let mut list = settings(&log, SettingsSearch::On);
     press(&mut list, &["'the"]);
-    insta::assert_snapshot!(shown(&mut list, &[60]), @r"
+    insta::assert_snapshot!(snapshot(&mut list, &[60]), @r"
     60:
     > the                                                       ⏐
     ⏐
@@ -304,7 +308,7 @@ fn settings_can_be_searched() {
 fn an_input_scrolls_around_its_cursor() {
     let mut input = Input::new(InputOptions::default());
     press(&mut input, &["'the quick brown fox 漢字"]);
-    insta::assert_snapshot!(shown(&mut input, &[30, 12, 3, 1]), @r"
+    insta::assert_snapshot!(snapshot(&mut input, &[30, 12, 3, 1]), @r"
     30:
     > the quick brown fox 漢字    ⏐
     12:
@@ -315,14 +319,14 @@ fn an_input_scrolls_around_its_cursor() {
     >⏐
     ");
     press(&mut input, &["home"]);
-    insta::assert_snapshot!(shown(&mut input, &[12]), @r"
+    insta::assert_snapshot!(snapshot(&mut input, &[12]), @r"
     12:
     > the quick ⏐
     ");
 }
 
 #[test]
-fn an_input_edits_like_the_editor() {
+fn input_supports_editor_keys() {
     let cases: &[(&[&str], &str)] = &[
         (&["'ab", "left", "backspace"], "b"),
         (&["'one two", "ctrl+w"], "one "),
@@ -354,8 +358,8 @@ fn an_input_edits_like_the_editor() {
 }
 
 #[test]
-fn an_image_without_a_protocol_is_text() {
-    let source = ImageSource {
+fn image_without_a_protocol_is_text() {
+    let source = EncodedImage {
         base64: "".into(),
         mime_type: "image/png".to_owned(),
         size: Some(crate::terminal::ImageDimensions {
@@ -365,7 +369,7 @@ fn an_image_without_a_protocol_is_text() {
         file_name: Some("cat.png".to_owned()),
     };
     let mut image = Image::new(source, None);
-    insta::assert_snapshot!(shown(&mut image, &[60, 10]), @r"
+    insta::assert_snapshot!(snapshot(&mut image, &[60, 10]), @r"
     60:
     [Image: cat.png [image/png] 640x480]⏐
     10:
@@ -379,9 +383,9 @@ fn escape_cancels_a_loader_once() {
     let count = Arc::new(Mutex::new(0));
     let calls = Arc::clone(&count);
     loader.on_cancel(move || *calls.lock().unwrap() += 1);
-    let watched = loader.cancellation();
+    let flag = loader.cancellation();
     press(&mut loader, &["escape", "escape"]);
-    assert!(watched.is_cancelled());
+    assert!(flag.is_canceled());
     assert_eq!(*count.lock().unwrap(), 1);
 }
 
@@ -389,17 +393,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn no_line_is_wider_than_the_width(
+    fn no_line_exceeds_the_width(
         text in "([a-z漢👨\u{301}\u{200d}🇩🇪\t -]|\\PC){0,200}",
         width in 1_usize..300,
         keys in prop::collection::vec(0_usize..8, 0..12),
     ) {
         let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
         editor.set_text(&text);
-        let moves = ["left", "up", "home", "alt+left", "backspace", "ctrl+w", "down", "ctrl+y"];
+        let edit_keys = ["left", "up", "home", "alt+left", "backspace", "ctrl+w", "down", "ctrl+y"];
         for key in keys {
             editor.render(width);
-            press(&mut editor, &[moves[key]]);
+            press(&mut editor, &[edit_keys[key]]);
         }
         let mut input = Input::new(InputOptions::default());
         input.set_value(&text);
@@ -438,7 +442,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_laid_out() {
+fn ten_megabyte_line_is_laid_out() {
     let text = "a word and another ".repeat(530_000);
     let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
     editor.set_text(&text);

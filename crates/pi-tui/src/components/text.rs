@@ -1,14 +1,14 @@
 //! Wrapped text with padding and an optional background.
 
-use super::background::Fill;
+use super::background::BackgroundFill;
 use crate::component::Component;
 use crate::line::{Line, Lines};
 use crate::style::Painter;
 use crate::text::wrap_text;
 
-/// Several lines of text, wrapped to the width.
+/// Text wrapped to the width.
 ///
-/// The text may carry styles of its own. Text from outside must be sanitized by the owner first.
+/// The text may contain styles. Sanitize untrusted text before passing it in.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     content: String,
@@ -30,7 +30,7 @@ impl Text {
         }
     }
 
-    /// Returns the text with this padding: columns left and right, rows above and below.
+    /// Sets the padding: columns left and right, rows above and below.
     #[must_use]
     pub fn padding(mut self, columns: usize, rows: usize) -> Self {
         self.padding_x = columns;
@@ -39,14 +39,13 @@ impl Text {
         self
     }
 
-    /// Returns the text on a background that fills its lines.
+    /// Sets a background that fills the lines.
     #[must_use]
     pub fn background(mut self, painter: impl Into<Painter>) -> Self {
         self.set_background(Some(painter.into()));
         self
     }
 
-    /// Replaces the text.
     pub fn set_text(&mut self, text: impl Into<String>) {
         let text = text.into();
         if text != self.content {
@@ -55,7 +54,6 @@ impl Text {
         }
     }
 
-    /// Replaces the background.
     pub fn set_background(&mut self, painter: Option<Painter>) {
         self.background = painter;
         self.cache = None;
@@ -65,7 +63,11 @@ impl Text {
         if self.content.trim().is_empty() || width == 0 {
             return Lines::empty();
         }
-        let fill = self.background.as_ref().map(Fill::of).unwrap_or_default();
+        let fill = self
+            .background
+            .as_ref()
+            .map(BackgroundFill::of)
+            .unwrap_or_default();
         let padding = horizontal_padding(self.padding_x, width);
         let margin = " ".repeat(padding);
         let content_width = width - padding * 2;
@@ -79,9 +81,9 @@ impl Text {
     }
 }
 
-/// Returns the padding that leaves at least one column for content.
-pub(super) fn horizontal_padding(wanted: usize, width: usize) -> usize {
-    wanted.min(width.saturating_sub(1) / 2)
+/// Returns the padding, reduced so that at least one column remains for content.
+pub(super) fn horizontal_padding(requested: usize, width: usize) -> usize {
+    requested.min(width.saturating_sub(1) / 2)
 }
 
 impl Component for Text {

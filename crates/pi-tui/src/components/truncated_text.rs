@@ -1,4 +1,4 @@
-//! One line of text, cut to the width.
+//! A single line of text, truncated to the width.
 
 use super::background::{ellipsize, fit};
 use super::text::horizontal_padding;
@@ -6,7 +6,7 @@ use crate::component::Component;
 use crate::line::{Line, Lines};
 use crate::text::pad_to_width;
 
-/// The first line of a text; what does not fit gives way to dots.
+/// The first line of a text, truncated with an ellipsis.
 #[derive(Clone, Debug, Default)]
 pub struct TruncatedText {
     text: String,
@@ -16,7 +16,6 @@ pub struct TruncatedText {
 }
 
 impl TruncatedText {
-    /// Returns the text without padding.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -24,7 +23,7 @@ impl TruncatedText {
         }
     }
 
-    /// Returns the text with this padding: columns left and right, rows above and below.
+    /// Sets the padding: columns left and right, rows above and below.
     #[must_use]
     pub fn padding(mut self, columns: usize, rows: usize) -> Self {
         self.padding_x = columns;
@@ -33,7 +32,6 @@ impl TruncatedText {
         self
     }
 
-    /// Replaces the text.
     pub fn set_text(&mut self, text: impl Into<String>) {
         self.text = text.into();
         self.cache = None;

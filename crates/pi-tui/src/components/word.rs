@@ -1,7 +1,8 @@
-//! Words as the cursor moves over them: runs of letters, runs of punctuation, spaces between.
+//! Word boundaries for cursor movement: runs of letters, runs of punctuation, and the spaces
+//! between.
 //!
-//! Boundaries are Unicode's, with one addition: ASCII punctuation always separates, so that a path or
-//! an identifier with dots is taken piece by piece.
+//! Boundaries follow Unicode, with one addition: ASCII punctuation always separates, so the cursor
+//! stops within paths and dotted identifiers.
 
 use std::ops::Range;
 
@@ -10,43 +11,45 @@ use unicode_segmentation::UnicodeSegmentation;
 const PUNCTUATION: &str = "(){}[]<>.,;:'\"!?+-=*/\\|&%^$#@~`";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SegmentKind {
     Space,
     Word,
     Punctuation,
     Atom,
 }
 
-/// Returns the pieces of `text` in order; `atoms` are ranges that count as one piece each.
-fn pieces<'a>(
+/// Returns the segments of `text` in order. Each range in `atoms` is one segment.
+fn segments<'a>(
     text: &'a str,
     atoms: &'a [Range<usize>],
-) -> impl Iterator<Item = (Range<usize>, Kind)> + 'a {
+) -> impl Iterator<Item = (Range<usize>, SegmentKind)> + 'a {
     let mut atoms = atoms.iter().peekable();
     text.split_word_bound_indices()
         .flat_map(|(start, segment)| split_at_punctuation(start, segment))
         .filter_map(move |(range, kind)| {
             while atoms.next_if(|atom| atom.end <= range.start).is_some() {}
             match atoms.peek() {
-                Some(atom) if atom.start == range.start => Some(((*atom).clone(), Kind::Atom)),
+                Some(atom) if atom.start == range.start => {
+                    Some(((*atom).clone(), SegmentKind::Atom))
+                }
                 Some(atom) if atom.contains(&range.start) => None,
                 _ => Some((range, kind)),
             }
         })
 }
 
-fn split_at_punctuation(start: usize, segment: &str) -> Vec<(Range<usize>, Kind)> {
-    let mut found: Vec<(Range<usize>, Kind)> = Vec::new();
+fn split_at_punctuation(start: usize, segment: &str) -> Vec<(Range<usize>, SegmentKind)> {
+    let mut found: Vec<(Range<usize>, SegmentKind)> = Vec::new();
     for (offset, character) in segment.char_indices() {
         let at = start + offset;
         let kind = if character.is_whitespace() {
-            Kind::Space
+            SegmentKind::Space
         } else if PUNCTUATION.contains(character)
             || !(character.is_alphanumeric() || character == '_' || !character.is_ascii())
         {
-            Kind::Punctuation
+            SegmentKind::Punctuation
         } else {
-            Kind::Word
+            SegmentKind::Word
         };
         let end = at + character.len_utf8();
         match found.last_mut() {
@@ -57,14 +60,15 @@ fn split_at_punctuation(start: usize, segment: &str) -> Vec<(Range<usize>, Kind)
     found
 }
 
-/// Returns where the cursor lands one word before `cursor`.
+/// Returns the cursor position one word before `cursor`.
 pub(crate) fn word_start_before(text: &str, cursor: usize, atoms: &[Range<usize>]) -> usize {
     let before = text.get(..cursor).unwrap_or(text);
     let mut landed = 0;
-    let mut previous_kind = Kind::Space;
-    for (range, kind) in pieces(before, atoms) {
-        let continues = kind == Kind::Punctuation && previous_kind == Kind::Punctuation;
-        if kind != Kind::Space && !continues {
+    let mut previous_kind = SegmentKind::Space;
+    for (range, kind) in segments(before, atoms) {
+        let continues =
+            kind == SegmentKind::Punctuation && previous_kind == SegmentKind::Punctuation;
+        if kind != SegmentKind::Space && !continues {
             landed = range.start;
         }
         previous_kind = kind;
@@ -72,7 +76,7 @@ pub(crate) fn word_start_before(text: &str, cursor: usize, atoms: &[Range<usize>
     landed
 }
 
-/// Returns where the cursor lands one word after `cursor`.
+/// Returns the cursor position one word after `cursor`.
 pub(crate) fn word_end_after(text: &str, cursor: usize, atoms: &[Range<usize>]) -> usize {
     let shifted: Vec<Range<usize>> = atoms
         .iter()
@@ -80,12 +84,12 @@ pub(crate) fn word_end_after(text: &str, cursor: usize, atoms: &[Range<usize>]) 
         .map(|atom| atom.start - cursor..atom.end - cursor)
         .collect();
     let after = text.get(cursor..).unwrap_or_default();
-    let mut end: Option<(usize, Kind)> = None;
-    for (range, kind) in pieces(after, &shifted) {
+    let mut end: Option<(usize, SegmentKind)> = None;
+    for (range, kind) in segments(after, &shifted) {
         match end {
-            None if kind == Kind::Space => {}
+            None if kind == SegmentKind::Space => {}
             None => end = Some((range.end, kind)),
-            Some((_, Kind::Punctuation)) if kind == Kind::Punctuation => {
+            Some((_, SegmentKind::Punctuation)) if kind == SegmentKind::Punctuation => {
                 end = Some((range.end, kind));
             }
             Some(_) => break,
@@ -100,8 +104,8 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn words_stop_at_spaces_and_punctuation() {
-        // The text, and where repeated moves from the end and from the start land.
+    fn word_movement_stops_at_spaces_and_punctuation() {
+        // The text, and the positions of repeated moves from the end and from the start.
         let cases: &[(&str, &[usize], &[usize])] = &[
             ("foo bar", &[4, 0], &[3, 7]),
             ("foo.bar  ", &[4, 3, 0], &[3, 4, 7, 9]),
@@ -126,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_atom_is_one_word() {
+    fn atoms_are_one_word() {
         let text = "a [paste #1 +12 lines]b";
         let atoms = std::slice::from_ref(&(2..22));
         assert_eq!(word_start_before(text, 22, atoms), 2);

@@ -1,20 +1,21 @@
-//! The anatomy of a control sequence (CSI): marker, parameters, intermediates, final byte.
+//! Structure of a control sequence (CSI): marker, parameters, intermediates, final byte.
 
-/// A control sequence taken apart; `ESC [` is gone.
+/// A parsed control sequence, without `ESC [`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ControlSequence<'a> {
     /// A private marker: one of `?`, `>`, `<` and `=`.
     pub(super) marker: Option<u8>,
     pub(super) parameters: Parameters<'a>,
     pub(super) intermediates: &'a [u8],
-    pub(super) last: u8,
+    pub(super) final_byte: u8,
 }
 
 impl<'a> ControlSequence<'a> {
-    /// Takes apart one complete sequence; `None` if it is another kind of sequence or incomplete.
+    /// Parses one complete sequence. Returns `None` if it is incomplete or another kind of
+    /// sequence.
     pub(super) fn parse(raw: &'a [u8]) -> Option<Self> {
         let body = raw.strip_prefix(b"\x1b[")?;
-        let (last, body) = body.split_last()?;
+        let (final_byte, body) = body.split_last()?;
         let (marker, body) = match body {
             [marker @ (b'?' | b'>' | b'<' | b'='), rest @ ..] => (Some(*marker), rest),
             _ => (None, body),
@@ -24,17 +25,17 @@ impl<'a> ControlSequence<'a> {
             .take_while(|byte| matches!(byte, b'0'..=b';'))
             .count();
         let (parameters, intermediates) = body.split_at_checked(length)?;
-        let well_formed = matches!(last, 0x40..=0x7e)
+        let well_formed = matches!(final_byte, 0x40..=0x7e)
             && intermediates.iter().all(|byte| matches!(byte, 0x20..=0x2f));
         well_formed.then_some(Self {
             marker,
             parameters: Parameters(parameters),
             intermediates,
-            last: *last,
+            final_byte: *final_byte,
         })
     }
 
-    /// Returns whether the sequence has the form of a key: no marker, no intermediates.
+    /// Whether the sequence has the form of a key: no marker and no intermediates.
     pub(super) fn is_plain(&self) -> bool {
         self.marker.is_none() && self.intermediates.is_empty()
     }
@@ -49,12 +50,12 @@ impl<'a> Parameters<'a> {
         self.0.is_empty()
     }
 
-    /// Returns how many parameters there are; an empty list has one empty parameter.
+    /// Returns the number of parameters. An empty list has one empty parameter.
     pub(super) fn len(self) -> usize {
         self.0.split(|byte| *byte == b';').count()
     }
 
-    /// Returns one part of one parameter; `None` if it is absent, empty or no sensible number.
+    /// Returns one part of a parameter, or `None` if it is missing, empty or not a valid number.
     pub(super) fn part(self, parameter: usize, part: usize) -> Option<u32> {
         let parameter = self.0.split(|byte| *byte == b';').nth(parameter)?;
         number(parameter.split(|byte| *byte == b':').nth(part)?)
@@ -65,7 +66,7 @@ impl<'a> Parameters<'a> {
         self.part(parameter, 0)
     }
 
-    /// Returns the first parts of all parameters, absent ones as 0.
+    /// Returns the first parts of all parameters, with missing ones as 0.
     pub(super) fn numbers(self) -> impl Iterator<Item = u32> + 'a {
         self.0
             .split(|byte| *byte == b';')
@@ -73,7 +74,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Returns the value of decimal digits; `None` for anything else and for more than a `u32` holds.
+/// Parses decimal digits. Returns `None` for anything else or if the value does not fit a `u32`.
 pub(super) fn number(digits: &[u8]) -> Option<u32> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -86,11 +87,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_are_taken_apart() {
+    fn sequences_are_parsed() {
         let sequence = ControlSequence::parse(b"\x1b[?2026;2$y").unwrap();
         assert_eq!(sequence.marker, Some(b'?'));
         assert_eq!(sequence.parameters.numbers().collect::<Vec<_>>(), [2026, 2]);
-        assert_eq!((sequence.intermediates, sequence.last), (&b"$"[..], b'y'));
+        assert_eq!(
+            (sequence.intermediates, sequence.final_byte),
+            (&b"$"[..], b'y')
+        );
 
         let sequence = ControlSequence::parse(b"\x1b[97:65:99;2:3u").unwrap();
         assert_eq!(sequence.parameters.part(0, 2), Some(99));

@@ -3,20 +3,20 @@
 use super::key_id::KeyId;
 use super::legacy;
 
-/// A key of the keyboard, without modifiers.
+/// A key, without modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// A lower-case letter, a digit or an ASCII symbol.
+    /// A lowercase letter, a digit or an ASCII symbol.
     Char(char),
     Escape,
-    /// Enter, on the main block or the keypad.
+    /// On the main block or the keypad.
     Enter,
     Tab,
     Space,
     Backspace,
     Delete,
     Insert,
-    /// Clear, the middle of the keypad.
+    /// The middle key of the keypad.
     Clear,
     Home,
     End,
@@ -26,7 +26,7 @@ pub enum Key {
     Down,
     Left,
     Right,
-    /// A function key, 1 to 12.
+    /// 1 to 12.
     Function(u8),
 }
 
@@ -35,18 +35,15 @@ pub enum Key {
 pub struct Modifiers(u8);
 
 impl Modifiers {
-    /// No modifier.
     pub const NONE: Self = Self(0);
-    /// Shift.
     pub const SHIFT: Self = Self(1);
-    /// Alt, or Option.
+    /// Alt, or Option on macOS.
     pub const ALT: Self = Self(2);
-    /// Control.
     pub const CTRL: Self = Self(4);
-    /// Super: the Windows or Command key.
+    /// The Windows or Command key.
     pub const SUPER: Self = Self(8);
 
-    /// Returns both sets together.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -58,42 +55,41 @@ impl Modifiers {
         Self(self.0 & !other.0)
     }
 
-    /// Returns whether all of `other` are in the set.
+    /// Whether all of `other` are in the set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
-/// What happened to a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeyEventKind {
-    /// It went down; the only kind most terminals report.
+    /// Pressed; the only kind most terminals report.
     #[default]
     Press,
-    /// It is being held.
+    /// Held down.
     Repeat,
     Release,
 }
 
-/// What is known about the terminal's keyboard, where sequences are ambiguous.
+/// Keyboard properties of the terminal that resolve ambiguous sequences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyboardMode {
-    /// The Kitty keyboard protocol is active, so that ESC-prefixed keys are custom mappings.
+    /// Whether the Kitty keyboard protocol is active, in which case ESC-prefixed keys are custom
+    /// mappings.
     pub kitty: bool,
-    /// The byte 0x08 is Ctrl+Backspace, as Windows Terminal sends it; elsewhere it is Backspace.
+    /// Whether the byte 0x08 is Ctrl+Backspace, as in Windows Terminal; otherwise it is Backspace.
     pub backspace_is_ctrl: bool,
 }
 
 impl KeyboardMode {
-    /// Returns the mode to start with, before the terminal said anything; `variable` looks up the
-    /// environment.
+    /// Returns the initial mode, before the terminal has replied to queries. `variable` looks up
+    /// environment variables.
     ///
-    /// Over SSH the variables describe a terminal that may not be the one at the other end.
+    /// Over SSH the variables may describe a different terminal than the one at the other end.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
         let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
         let over_ssh = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"]
@@ -106,9 +102,9 @@ impl KeyboardMode {
     }
 }
 
-/// What a sequence says about a key.
+/// The meaning of a key sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KeyMeaning {
+pub(super) struct DecodedKey {
     id: Option<KeyId>,
     /// Further keys that send the same sequence.
     aliases: [Option<KeyId>; 2],
@@ -116,7 +112,7 @@ pub(super) struct KeyMeaning {
     text: Option<char>,
 }
 
-impl KeyMeaning {
+impl DecodedKey {
     pub(super) fn key(key: Key) -> Self {
         KeyId::new(key).into()
     }
@@ -126,21 +122,21 @@ impl KeyMeaning {
     }
 
     /// Adds a key that sends the same sequence.
-    pub(super) fn or(mut self, alias: KeyId) -> Self {
+    pub(super) fn with_alias(mut self, alias: KeyId) -> Self {
         if let Some(free) = self.aliases.iter_mut().find(|slot| slot.is_none()) {
             *free = Some(alias);
         }
         self
     }
 
-    pub(super) fn typing(self, text: char) -> Self {
+    pub(super) fn with_text(self, text: char) -> Self {
         Self {
             text: Some(text),
             ..self
         }
     }
 
-    pub(super) fn of_kind(self, kind: KeyEventKind) -> Self {
+    pub(super) fn with_kind(self, kind: KeyEventKind) -> Self {
         Self { kind, ..self }
     }
 
@@ -154,7 +150,7 @@ impl KeyMeaning {
         }
     }
 
-    /// Adds Alt, which makes a command of a key that types.
+    /// Adds Alt. The key then no longer types text.
     pub(super) fn with_alt(self) -> Self {
         Self {
             text: None,
@@ -163,7 +159,7 @@ impl KeyMeaning {
     }
 }
 
-impl From<KeyId> for KeyMeaning {
+impl From<KeyId> for DecodedKey {
     fn from(id: KeyId) -> Self {
         Self {
             id: Some(id),
@@ -172,66 +168,64 @@ impl From<KeyId> for KeyMeaning {
     }
 }
 
-/// A key press, repeat or release with everything the terminal said about it.
+/// A key press, repeat or release with everything the terminal reported about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEvent {
-    meaning: KeyMeaning,
+    decoded: DecodedKey,
     raw: Box<[u8]>,
 }
 
 impl KeyEvent {
-    /// Returns the key that one complete raw sequence stands for; `None` if it is not a key.
+    /// Decodes one complete raw sequence. Returns `None` if it is not a key.
     pub fn parse(raw: &[u8], mode: KeyboardMode) -> Option<Self> {
         Some(Self {
-            meaning: legacy::parse(raw, mode)?,
+            decoded: legacy::parse(raw, mode)?,
             raw: raw.into(),
         })
     }
 
-    /// Returns the press of a key without raw bytes, for tests and programs that make their own input.
+    /// Returns a key press without raw bytes, for tests and synthetic input.
     pub fn press(id: KeyId) -> Self {
         Self {
-            meaning: id.into(),
+            decoded: id.into(),
             raw: Box::default(),
         }
     }
 
-    /// Returns the typing of a character, as if a terminal had sent it.
+    /// Returns a typed character, as if a terminal had sent it.
     pub fn typed(character: char) -> Self {
         let mut buffer = [0; 4];
         let raw = character.encode_utf8(&mut buffer).as_bytes();
         Self::parse(raw, KeyboardMode::default()).unwrap_or_else(|| Self {
-            meaning: KeyMeaning::default(),
+            decoded: DecodedKey::default(),
             raw: raw.into(),
         })
     }
 
-    /// Returns the key and its modifiers; `None` for keys that have no name, such as `é`.
+    /// Returns the key and its modifiers, or `None` for keys without a name, such as `é`.
     pub fn id(&self) -> Option<KeyId> {
-        self.meaning.id
+        self.decoded.id
     }
 
-    /// Returns whether the event is this key.
+    /// Whether the event is this key.
     ///
-    /// Legacy terminals send the same byte for several keys (Tab and Ctrl+I); such an event is all of
-    /// them.
+    /// Legacy terminals send the same byte for several keys (Tab and Ctrl+I). Such an event matches
+    /// all of them.
     pub fn is(&self, id: KeyId) -> bool {
-        self.meaning.id == Some(id) || self.meaning.aliases.contains(&Some(id))
+        self.decoded.id == Some(id) || self.decoded.aliases.contains(&Some(id))
     }
 
-    /// Returns whether the key went down, is held, or went up.
     pub fn kind(&self) -> KeyEventKind {
-        self.meaning.kind
+        self.decoded.kind
     }
 
-    /// Returns whether the key went up.
     pub fn is_release(&self) -> bool {
-        self.meaning.kind == KeyEventKind::Release
+        self.decoded.kind == KeyEventKind::Release
     }
 
     /// Returns the character the key types, unless it is a command (Ctrl, Alt) or a release.
     pub fn text(&self) -> Option<char> {
-        self.meaning.text
+        self.decoded.text
     }
 
     /// Returns the bytes the terminal sent.

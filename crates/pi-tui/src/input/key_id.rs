@@ -1,4 +1,4 @@
-//! The names of keys: `ctrl+shift+p`, `escape`, `alt+left`.
+//! Key names: `ctrl+shift+p`, `escape`, `alt+left`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,12 +9,10 @@ use super::key::{Key, Modifiers};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId {
     pub key: Key,
-    /// The modifiers held with it.
     pub modifiers: Modifiers,
 }
 
 impl KeyId {
-    /// Returns a key without modifiers.
     pub const fn new(key: Key) -> Self {
         Self {
             key,
@@ -22,7 +20,7 @@ impl KeyId {
         }
     }
 
-    /// Returns the key with these modifiers added.
+    /// Adds modifiers.
     #[must_use]
     pub const fn with(self, modifiers: Modifiers) -> Self {
         Self {
@@ -32,17 +30,14 @@ impl KeyId {
     }
 }
 
-/// Why a text is no key name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyIdError {
-    /// There is nothing to read.
-    #[error("the key name is empty")]
+    #[error("empty key name")]
     Empty,
     /// A modifier is not one of ctrl, shift, alt and super.
-    #[error("`{0}` is no modifier: use ctrl, shift, alt or super")]
+    #[error("unknown modifier `{0}`; use ctrl, shift, alt or super")]
     UnknownModifier(String),
-    /// The last part names no key.
-    #[error("`{0}` is no key")]
+    #[error("unknown key `{0}`")]
     UnknownKey(String),
 }
 
@@ -59,18 +54,18 @@ impl FromStr for KeyId {
             Some(modifiers) => (modifiers, "+"),
             None => name.rsplit_once('+').unwrap_or(("", &name)),
         };
-        let key = key_named(key).ok_or_else(|| KeyIdError::UnknownKey(key.to_owned()))?;
+        let key = parse_key(key).ok_or_else(|| KeyIdError::UnknownKey(key.to_owned()))?;
         let modifiers = modifiers
             .split('+')
             .filter(|part| !part.is_empty())
             .try_fold(Modifiers::NONE, |set, part| {
-                Ok(set.with(modifier_named(part)?))
+                Ok(set.with(parse_modifier(part)?))
             })?;
         Ok(Self { key, modifiers })
     }
 }
 
-fn modifier_named(name: &str) -> Result<Modifiers, KeyIdError> {
+fn parse_modifier(name: &str) -> Result<Modifiers, KeyIdError> {
     match name {
         "ctrl" => Ok(Modifiers::CTRL),
         "shift" => Ok(Modifiers::SHIFT),
@@ -99,7 +94,7 @@ const NAMES: &[(&str, Key)] = &[
     ("right", Key::Right),
 ];
 
-fn key_named(name: &str) -> Option<Key> {
+fn parse_key(name: &str) -> Option<Key> {
     if let Some((_, key)) = NAMES
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(name))
@@ -122,7 +117,7 @@ fn key_named(name: &str) -> Option<Key> {
     }
 }
 
-/// Returns whether a character is the name of its key: lower-case letters, digits, ASCII symbols.
+/// Whether a character is the name of its key: lowercase letters, digits, ASCII symbols.
 pub(super) fn is_named_character(character: char) -> bool {
     character.is_ascii_lowercase()
         || character.is_ascii_digit()
@@ -175,7 +170,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn names_are_read_in_any_order_and_case() {
+    fn names_are_parsed_in_any_order_and_case() {
         let cases = [
             ("a", "a"),
             ("A", "a"),
@@ -203,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_with_the_reason() {
+    fn invalid_names_are_rejected_with_the_reason() {
         let parse = |text: &str| text.parse::<KeyId>().unwrap_err();
         assert_eq!(parse(""), KeyIdError::Empty);
         assert_eq!(parse("meta+x"), KeyIdError::UnknownModifier("meta".into()));

@@ -1,8 +1,8 @@
-//! Which keys mean which action.
+//! Keybindings: which keys trigger which action.
 //!
-//! The application gives action definitions (ids, descriptions, default keys by platform) and the
-//! user's choices; this answers whether a key event means an action. Reading and rewriting the user's
-//! file is the application's.
+//! The application provides action definitions (IDs, descriptions, default keys by platform) and
+//! the user's bindings; this resolves whether a key event triggers an action. The application reads
+//! and writes the user's file.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,19 +16,19 @@ pub use action::TUI_ACTIONS;
 #[cfg(test)]
 mod tests;
 
-/// A platform whose default keys may differ.
+/// A platform with its own default keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Platform {
     /// Linux and other Unix systems.
     Linux,
     MacOs,
     Windows,
-    /// Linux inside Windows (WSL): its terminal is a Windows program.
+    /// Linux inside Windows (WSL), whose terminal is a Windows program.
     Wsl,
 }
 
 impl Platform {
-    /// Returns the platform this program runs on; `variable` looks up the environment.
+    /// Returns the platform of this process. `variable` looks up environment variables.
     pub fn current(variable: impl Fn(&str) -> Option<String>) -> Self {
         if cfg!(windows) {
             Self::Windows
@@ -48,18 +48,17 @@ impl Platform {
 /// An action that keys can be bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionDefinition {
-    /// The name users write in their file, such as `tui.editor.cursorUp`.
+    /// The name users write in their keybindings file, such as `tui.editor.cursorUp`.
     pub id: &'static str,
-    /// What it does, for help.
+    /// Shown in help.
     pub description: &'static str,
-    /// Default keys.
     pub keys: &'static [&'static str],
     /// Default keys on platforms that differ.
     pub overrides: &'static [(Platform, &'static [&'static str])],
 }
 
 impl ActionDefinition {
-    /// Returns the default keys on `platform`; a name that is no key is left out.
+    /// Returns the default keys on `platform`, skipping invalid key names.
     pub fn default_keys(&self, platform: Platform) -> Vec<KeyId> {
         let keys = self
             .overrides
@@ -70,29 +69,28 @@ impl ActionDefinition {
     }
 }
 
-/// The user's choices: keys by action, and what could not be understood.
+/// The user's bindings: keys by action, and the key names that are invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UserBindings {
+pub struct UserKeybindings {
     keys: BTreeMap<String, Vec<KeyId>>,
     invalid: Vec<InvalidKey>,
 }
 
-/// A key name of the user's that is none.
+/// An invalid key name in the user's bindings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidKey {
-    /// The action it was meant for.
     pub action: String,
-    /// What the user wrote.
+    /// The key name as written.
     pub key: String,
-    /// What is wrong with it.
     pub error: KeyIdError,
 }
 
-impl UserBindings {
-    /// Reads a file's object: an action's key or list of keys; values of other types are ignored.
+impl UserKeybindings {
+    /// Parses the object of a keybindings file: a key or list of keys per action. Values of other
+    /// types are ignored.
     ///
-    /// `current_name` returns the new name of an action that has been renamed. Where a file has both
-    /// names, the new one counts.
+    /// `current_name` returns the new name of a renamed action. If a file has both names, the new
+    /// one applies.
     pub fn from_json<'a>(
         object: &'a serde_json::Map<String, serde_json::Value>,
         current_name: impl Fn(&str) -> Option<&'a str>,
@@ -115,44 +113,44 @@ impl UserBindings {
         bindings
     }
 
-    /// Gives an action its keys instead of the defaults; no keys at all disable it.
+    /// Binds an action to these keys instead of its defaults. An empty list disables the action.
     ///
-    /// Names that are no keys are remembered as [`invalid`](Self::invalid). If no name is a key, the
-    /// defaults stay: a typing error must not take the way out of the program away.
+    /// Invalid key names are recorded in [`invalid`](Self::invalid). If all names are invalid, the
+    /// defaults stay, so that a typo cannot make it impossible to exit the program.
     pub fn bind<'a>(&mut self, action: &str, names: impl IntoIterator<Item = &'a str>) {
-        let (mut keys, mut refused) = (Vec::new(), false);
+        let (mut keys, mut has_invalid) = (Vec::new(), false);
         for name in names {
             match name.parse() {
                 Ok(key) if keys.contains(&key) => {}
                 Ok(key) => keys.push(key),
                 Err(error) => {
-                    refused = true;
+                    has_invalid = true;
                     let (action, key) = (action.to_owned(), name.to_owned());
                     self.invalid.push(InvalidKey { action, key, error });
                 }
             }
         }
-        if !keys.is_empty() || !refused {
+        if !keys.is_empty() || !has_invalid {
             self.keys.insert(action.to_owned(), keys);
         }
     }
 
-    /// Returns the user's keys for an action; `None` if the defaults apply.
+    /// Returns the user's keys for an action, or `None` if the defaults apply.
     pub fn get(&self, action: &str) -> Option<&[KeyId]> {
         self.keys.get(action).map(Vec::as_slice)
     }
 
-    /// Returns the names that are no keys.
+    /// Returns the invalid key names.
     pub fn invalid(&self) -> &[InvalidKey] {
         &self.invalid
     }
 }
 
-/// One key that the user gave to several actions.
+/// A key that the user bound to several actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub struct KeyConflict {
     pub key: KeyId,
-    /// The actions that claim it, in definition order.
+    /// The actions bound to it, in definition order.
     pub actions: Vec<&'static str>,
 }
 
@@ -161,12 +159,17 @@ pub struct Conflict {
 pub struct Keybindings {
     definitions: Vec<ActionDefinition>,
     keys: HashMap<&'static str, Vec<KeyId>>,
-    conflicts: Vec<Conflict>,
+    conflicts: Vec<KeyConflict>,
 }
 
 impl Keybindings {
-    /// Resolves the keys of `definitions` on `platform`: the user's where there are any, else defaults.
-    pub fn new(definitions: &[ActionDefinition], platform: Platform, user: &UserBindings) -> Self {
+    /// Resolves the keys of `definitions` on `platform`: the user's bindings where present,
+    /// otherwise the defaults.
+    pub fn new(
+        definitions: &[ActionDefinition],
+        platform: Platform,
+        user: &UserKeybindings,
+    ) -> Self {
         let keys = definitions
             .iter()
             .map(|definition| {
@@ -184,12 +187,12 @@ impl Keybindings {
         }
     }
 
-    /// Returns whether `event` means `action`.
+    /// Whether `event` triggers `action`.
     pub fn matches(&self, event: &KeyEvent, action: &str) -> bool {
         self.keys(action).iter().any(|key| event.is(*key))
     }
 
-    /// Returns the keys of `action`; none if it is disabled or unknown.
+    /// Returns the keys of `action`; empty if it is disabled or unknown.
     pub fn keys(&self, action: &str) -> &[KeyId] {
         self.keys.get(action).map_or(&[], Vec::as_slice)
     }
@@ -199,15 +202,15 @@ impl Keybindings {
         &self.definitions
     }
 
-    /// Returns the keys that the user gave to more than one action.
+    /// Returns the keys that the user bound to more than one action.
     ///
-    /// Defaults share keys on purpose and are no conflict; the first handler that asks wins.
-    pub fn conflicts(&self) -> &[Conflict] {
+    /// Defaults share keys on purpose and do not conflict; the first handler that checks wins.
+    pub fn conflicts(&self) -> &[KeyConflict] {
         &self.conflicts
     }
 }
 
-fn find_conflicts(definitions: &[ActionDefinition], user: &UserBindings) -> Vec<Conflict> {
+fn find_conflicts(definitions: &[ActionDefinition], user: &UserKeybindings) -> Vec<KeyConflict> {
     let mut claims: BTreeMap<KeyId, Vec<&'static str>> = BTreeMap::new();
     for definition in definitions {
         for key in user.get(definition.id).unwrap_or_default() {
@@ -217,6 +220,6 @@ fn find_conflicts(definitions: &[ActionDefinition], user: &UserBindings) -> Vec<
     claims
         .into_iter()
         .filter(|(_, actions)| actions.len() > 1)
-        .map(|(key, actions)| Conflict { key, actions })
+        .map(|(key, actions)| KeyConflict { key, actions })
         .collect()
 }

@@ -1,28 +1,29 @@
-//! Keys in the Kitty keyboard protocol's forms and in xterm's modifyOtherKeys form.
+//! Keys in the Kitty keyboard protocol and in xterm's modifyOtherKeys form.
 //!
-//! <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>,
-//! <https://invisible-island.net/xterm/modified-keys.html>. Both write the modifiers as a number in a
-//! control sequence, tmux and WezTerm included.
+//! See <https://sw.kovidgoyal.net/kitty/keyboard-protocol/> and
+//! <https://invisible-island.net/xterm/modified-keys.html>. Both encode the modifiers as a number
+//! in a control sequence, as do tmux and WezTerm.
 
 use super::control::ControlSequence;
-use super::key::{Key, KeyEventKind, KeyMeaning, Modifiers};
+use super::key::{DecodedKey, Key, KeyEventKind, Modifiers};
 use super::key_id::{KeyId, is_named_character};
 use super::legacy::{cursor_key, numbered_key};
 
-/// Modifier bits after the usual four: hyper and meta have no name in key ids, the locks mean nothing.
+/// Modifier bits beyond the usual four. Hyper and Meta have no name in key IDs; the locks are
+/// ignored.
 const HYPER_AND_META: u32 = 16 | 32;
 const CAPS_LOCK: u32 = 64;
 const LOCKS: u32 = CAPS_LOCK | 128;
-/// Where the protocol puts keys that are no characters.
+/// Where the protocol encodes non-character keys.
 const PRIVATE_USE: std::ops::RangeInclusive<u32> = 57344..=63743;
 
-/// Returns the key a control sequence stands for; `None` if it is no key.
-pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
+/// Decodes a control sequence as a key. Returns `None` if it is not a key.
+pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<DecodedKey> {
     if !sequence.is_plain() {
         return None;
     }
     let parameters = sequence.parameters;
-    match sequence.last {
+    match sequence.final_byte {
         b'u' => Some(character_key(&CharacterKey {
             code: parameters.get(0)?,
             shifted: parameters.part(0, 1),
@@ -46,7 +47,7 @@ pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
         b'~' => functional_key(numbered_key(parameters.get(0)?)?, sequence),
         b'Z' => Some(functional_key(Key::Tab, sequence)?.with(Modifiers::SHIFT)),
         letter => {
-            // Anything but 1 in front of the modifiers is a report, such as the cursor's position.
+            // Anything but 1 before the modifiers is a report, such as the cursor position.
             if !parameters.is_empty() && parameters.get(0) != Some(1) {
                 return None;
             }
@@ -55,7 +56,7 @@ pub(super) fn parse(sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
     }
 }
 
-/// Returns the modifiers that a parameter names; `None` if they have no name in key ids.
+/// Decodes a modifier parameter. Returns `None` if a modifier has no name in key IDs.
 pub(super) fn modifiers(parameter: u32) -> Option<Modifiers> {
     named_modifiers(parameter.saturating_sub(1))
 }
@@ -83,66 +84,66 @@ fn event_kind(parameter: Option<u32>) -> KeyEventKind {
 }
 
 /// Reads modifiers and event kind from the second parameter.
-fn functional_key(key: Key, sequence: &ControlSequence<'_>) -> Option<KeyMeaning> {
+fn functional_key(key: Key, sequence: &ControlSequence<'_>) -> Option<DecodedKey> {
     let parameters = sequence.parameters;
     if parameters.len() > 2 {
         return None;
     }
-    let meaning = match modifiers(parameters.get(1).unwrap_or(1)) {
+    let decoded = match modifiers(parameters.get(1).unwrap_or(1)) {
         Some(modifiers) => KeyId::new(key).with(modifiers).into(),
-        None => KeyMeaning::default(),
+        None => DecodedKey::default(),
     };
-    Some(meaning.of_kind(event_kind(parameters.part(1, 1))))
+    Some(decoded.with_kind(event_kind(parameters.part(1, 1))))
 }
 
-/// A key reported by its Unicode code.
+/// A key reported by its Unicode code point.
 struct CharacterKey {
     code: u32,
-    /// What the key types with Shift.
+    /// The character the key types with Shift.
     shifted: Option<u32>,
-    /// The key at the same place of a US keyboard.
+    /// The key at the same position of a US keyboard.
     base_layout: Option<u32>,
     modifier_bits: u32,
     kind: KeyEventKind,
-    /// What the key types, if the terminal says.
+    /// The character the key types, if the terminal reports it.
     text: Option<u32>,
-    /// `code` is what Shift made of the key, as xterm reports it; Kitty reports the bare key.
+    /// Whether `code` already has Shift applied, as xterm reports it. Kitty reports the bare key.
     is_shifted: bool,
 }
 
-fn character_key(report: &CharacterKey) -> KeyMeaning {
-    // On a Cyrillic layout Ctrl+С must be Ctrl+C, by place. A Latin layout that moves keys (Dvorak)
-    // must not, so the place only counts for keys without a name.
-    let key = key_of_code(report.code).or_else(|| key_of_code(report.base_layout?));
+fn character_key(report: &CharacterKey) -> DecodedKey {
+    // On a Cyrillic layout Ctrl+С must act as Ctrl+C, by key position. A Latin layout that moves
+    // keys (Dvorak) must not, so the position is only used for keys without a name.
+    let key = key_from_code(report.code).or_else(|| key_from_code(report.base_layout?));
     let modifiers = named_modifiers(report.modifier_bits);
-    let mut meaning = match (key, modifiers) {
+    let mut decoded = match (key, modifiers) {
         (Some(key), Some(modifiers)) => KeyId::new(key).with(modifiers).into(),
-        _ => KeyMeaning::default(),
+        _ => DecodedKey::default(),
     };
     if let Some(modifiers) = modifiers
         && modifiers.contains(Modifiers::SHIFT)
         && let Some(symbol) = shifted_symbol(report)
     {
-        meaning =
-            meaning.or(KeyId::new(Key::Char(symbol)).with(modifiers.without(Modifiers::SHIFT)));
+        decoded = decoded
+            .with_alias(KeyId::new(Key::Char(symbol)).with(modifiers.without(Modifiers::SHIFT)));
     }
     if let Some(text) = typed_text(report) {
-        meaning = meaning.typing(text);
+        decoded = decoded.with_text(text);
     }
-    meaning.of_kind(report.kind)
+    decoded.with_kind(report.kind)
 }
 
-/// Returns the symbol that Shift makes of the key: `?` is a key of its own name, besides Shift+/.
+/// Returns the symbol the key types with Shift: `?` is a key name in addition to Shift+/.
 fn shifted_symbol(report: &CharacterKey) -> Option<char> {
     let shifted = if report.is_shifted {
         Some(report.code)
     } else {
         report.shifted
     };
-    let Key::Char(symbol) = key_of_code(shifted?)? else {
+    let Key::Char(symbol) = key_from_code(shifted?)? else {
         return None;
     };
-    // Some terminals report the bare key in xterm's form, too: Shift+- must not be the key `-`.
+    // Some terminals also report the bare key in xterm's form: Shift+- must not be the key `-`.
     let is_symbol = if report.is_shifted {
         "~!@#$%^&*()_+{}|:<>?".contains(symbol)
     } else {
@@ -151,7 +152,8 @@ fn shifted_symbol(report: &CharacterKey) -> Option<char> {
     is_symbol.then_some(symbol)
 }
 
-/// Returns what the key types: nothing with Ctrl, Alt or Super, and nothing that is no character.
+/// Returns the character the key types: none with Ctrl, Alt or Super, and none for non-character
+/// keys.
 fn typed_text(report: &CharacterKey) -> Option<char> {
     let shift = report.modifier_bits & 1 != 0;
     if report.modifier_bits & !(1 | LOCKS) != 0 || report.kind == KeyEventKind::Release {
@@ -174,7 +176,7 @@ fn typed_text(report: &CharacterKey) -> Option<char> {
     })
 }
 
-fn key_of_code(code: u32) -> Option<Key> {
+fn key_from_code(code: u32) -> Option<Key> {
     let key = match code {
         8 | 127 | 57347 => Key::Backspace,
         9 | 57346 => Key::Tab,
@@ -202,7 +204,7 @@ fn key_of_code(code: u32) -> Option<Key> {
     Some(key)
 }
 
-/// Returns the character of a keypad key that types one.
+/// Returns the character a keypad key types, if any.
 fn keypad_character(code: u32) -> Option<char> {
     Some(match code {
         57399..=57408 => char::from_digit(code - 57399, 10)?,

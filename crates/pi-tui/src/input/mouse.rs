@@ -1,60 +1,55 @@
-//! Mouse reports, and the events components receive.
+//! Mouse reports, and the mouse events components receive.
 
 use super::control::ControlSequence;
 use super::key::Modifiers;
 
-/// A mouse button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MouseButton {
     Left,
-    /// The middle button, or a pressed wheel.
     Middle,
     Right,
-    /// No button: motion, or a release that names none.
+    /// No button: motion, or a release that does not report one.
     None,
 }
 
-/// What a terminal reports about the mouse, in cells from 0.
+/// A mouse report from the terminal. Coordinates are in cells from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MouseReport {
     /// The raw button code with modifier and motion bits, as in the SGR protocol.
     pub code: u16,
-    /// Whether the report is a release.
     pub released: bool,
-    /// Column from 0.
     pub column: usize,
-    /// Row from 0.
     pub row: usize,
 }
 
 impl MouseReport {
-    /// Returns the report that one complete sequence is, in SGR or X10 form; `None` if it is none.
+    /// Parses one complete sequence in SGR or X10 form. Returns `None` if it is not a mouse report.
     pub(super) fn parse(raw: &[u8]) -> Option<Self> {
         if let [0x1b, b'[', b'M', code, column, row] = raw {
             let code = u16::from(code.checked_sub(32)?);
-            // A release does not say of which button here.
+            // X10 does not report which button was released.
             let released = code & 0b110_0011 == 3;
-            let place = |byte: &u8| usize::from(byte.saturating_sub(33));
+            let coordinate = |byte: &u8| usize::from(byte.saturating_sub(33));
             return Some(Self {
                 code,
                 released,
-                column: place(column),
-                row: place(row),
+                column: coordinate(column),
+                row: coordinate(row),
             });
         }
         let sequence = ControlSequence::parse(raw)?;
         let (Some(b'<'), [], b'M' | b'm') =
-            (sequence.marker, sequence.intermediates, sequence.last)
+            (sequence.marker, sequence.intermediates, sequence.final_byte)
         else {
             return None;
         };
         let parameters = sequence.parameters;
-        let place = |index| usize::try_from(parameters.get(index)?.saturating_sub(1)).ok();
+        let coordinate = |index| usize::try_from(parameters.get(index)?.saturating_sub(1)).ok();
         Some(Self {
             code: u16::try_from(parameters.get(0)?).ok()?,
-            released: sequence.last == b'm',
-            column: place(1)?,
-            row: place(2)?,
+            released: sequence.final_byte == b'm',
+            column: coordinate(1)?,
+            row: coordinate(2)?,
         })
     }
 
@@ -68,17 +63,15 @@ impl MouseReport {
         }
     }
 
-    /// Returns whether the pointer moved.
     pub fn is_motion(self) -> bool {
         self.code & 32 != 0
     }
 
-    /// Returns whether the wheel turned.
     pub fn is_wheel(self) -> bool {
         self.code & 64 != 0
     }
 
-    /// Returns -1 for a wheel turned up, 1 for down, 0 for sideways or no wheel.
+    /// Returns -1 for wheel up, 1 for wheel down, and 0 for horizontal scrolling or no wheel event.
     pub fn wheel_direction(self) -> i32 {
         match (self.is_wheel(), self.code & 3) {
             (true, 0) => -1,
@@ -87,7 +80,6 @@ impl MouseReport {
         }
     }
 
-    /// Returns the modifiers held.
     pub fn modifiers(self) -> Modifiers {
         [
             (4, Modifiers::SHIFT),
@@ -99,7 +91,7 @@ impl MouseReport {
         .fold(Modifiers::NONE, |set, (_, modifier)| set.with(modifier))
     }
 
-    /// Returns the report in SGR form.
+    /// Encodes the report in SGR form.
     pub fn to_bytes(self) -> Vec<u8> {
         let last = if self.released { 'm' } else { 'M' };
         format!(
@@ -112,24 +104,22 @@ impl MouseReport {
     }
 }
 
-/// What happened, once the renderer has related reports to each other.
+/// What happened, as derived by the renderer from consecutive reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MouseEventKind {
-    /// A button went down.
     Press,
-    /// A button went up.
     Release,
-    /// The pointer moved without a button.
     Move,
-    /// The pointer moved with a button held.
     Drag,
-    /// A button went down and up in place, for the given time in a row.
+    /// A button was pressed and released in place.
     Click {
         /// 1 for a single click, 2 for a double click, and so on.
         count: u8,
     },
-    /// The wheel turned by this many lines; negative is up.
-    Wheel { lines: i32 },
+    /// The wheel scrolled by this many lines; negative is up.
+    Wheel {
+        lines: i32,
+    },
 }
 
 /// A mouse event as a component receives it.
@@ -157,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_are_read() {
+    fn sgr_and_x10_reports_are_parsed() {
         let press = MouseReport {
             code: 0,
             released: false,
@@ -184,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_button_wheel_motion_and_modifiers() {
+    fn reports_include_button_wheel_motion_and_modifiers() {
         let report = |code| MouseReport {
             code,
             released: false,

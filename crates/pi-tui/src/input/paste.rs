@@ -4,27 +4,27 @@ use memchr::memmem;
 
 const PASTE_END: &[u8] = b"\x1b[201~";
 
-/// The largest paste delivered as one; beyond it the content comes in several units.
+/// Maximum size of a single paste. Larger content is delivered in several units.
 const PASTE_LIMIT: usize = 64 * 1024 * 1024;
 
-/// Pasted text, without the markers around it. It is foreign text: nothing has been removed from it.
+/// Pasted text, without the surrounding markers. It is untrusted and unmodified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paste {
     pub text: String,
 }
 
 impl Paste {
-    /// Returns the text between bracketed paste markers.
+    /// Returns the text wrapped in bracketed paste markers.
     pub fn to_bytes(&self) -> Vec<u8> {
         [b"\x1b[200~", self.text.as_bytes(), PASTE_END].concat()
     }
 }
 
-/// Content that is ready.
+/// Content of a paste that is ready to be delivered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PasteContent {
     pub(super) bytes: Vec<u8>,
-    /// The end marker was found; otherwise more of the same paste follows.
+    /// Whether the end marker was found; otherwise more of the same paste follows.
     pub(super) is_last: bool,
 }
 
@@ -35,7 +35,8 @@ pub(super) struct PasteBuffer {
 }
 
 impl PasteBuffer {
-    /// Takes bytes up to the end marker; returns how many, and the content when it is ready.
+    /// Takes bytes up to the end marker. Returns how many were taken, and the content once it is
+    /// ready.
     pub(super) fn push(&mut self, bytes: &[u8]) -> (usize, Option<PasteContent>) {
         if let Some(taken) = self.end_across(bytes) {
             self.bytes
@@ -49,7 +50,7 @@ impl PasteBuffer {
         }
         self.bytes.extend_from_slice(bytes);
         let content = (self.bytes.len() > PASTE_LIMIT).then(|| {
-            // What may be the start of the marker stays.
+            // Keep bytes that may be the start of the marker.
             let tail = self
                 .bytes
                 .split_off(self.bytes.len() - (PASTE_END.len() - 1));

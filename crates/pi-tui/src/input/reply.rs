@@ -1,8 +1,8 @@
-//! What a terminal answers when asked: never a key, whatever it looks like.
+//! Replies of the terminal to queries, as opposed to keys.
 
 use super::control::ControlSequence;
 
-/// Which color a terminal reports.
+/// The color a terminal reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorSlot {
     /// The default foreground (OSC 10).
@@ -11,50 +11,41 @@ pub enum ColorSlot {
     Background,
     /// The cursor (OSC 12).
     Cursor,
-    /// An entry of the palette (OSC 4).
+    /// A palette entry (OSC 4).
     Palette(u8),
 }
 
-/// An answer of the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalReply {
-    /// Primary device attributes (`CSI ? … c`); every terminal answers this, hence a sentinel.
+    /// Primary device attributes (`CSI ? … c`). Every terminal replies to this query, so it serves
+    /// as a sentinel.
     DeviceAttributes(Vec<u16>),
     /// The active flags of the Kitty keyboard protocol (`CSI ? n u`).
     KittyKeyboard(u16),
     /// A color (`OSC 4`, `OSC 10` to `12`).
     Color { slot: ColorSlot, rgb: (u8, u8, u8) },
     /// The user's preference for dark or light (`CSI ? 997 ; n n`).
-    ColorScheme {
-        /// Whether dark is preferred.
-        dark: bool,
-    },
+    ColorScheme { dark: bool },
     /// The size of a cell in pixels (`CSI 6 ; height ; width t`).
     CellSize { width: u16, height: u16 },
     /// The state of a private mode (`CSI ? mode ; state $ y`).
     Mode {
-        /// The mode asked for.
         mode: u16,
         /// 0 unknown, 1 set, 2 reset, 3 always set, 4 always reset.
         state: u16,
     },
-    /// The cursor's place from 1 (`CSI row ; column R`).
-    CursorPosition {
-        /// Row from 1.
-        row: u16,
-        /// Column from 1.
-        column: u16,
-    },
+    /// The cursor position, from 1 (`CSI row ; column R`).
+    CursorPosition { row: u16, column: u16 },
     /// The terminal's name and version (`DCS > | … ST`).
     Version(String),
-    /// An answer of the Kitty graphics protocol (`APC G … ST`), without introducer and end.
+    /// A reply of the Kitty graphics protocol (`APC G … ST`), without introducer and terminator.
     KittyGraphics(String),
-    /// Any other answer, as it came.
+    /// Any other reply, unparsed.
     Other(Vec<u8>),
 }
 
 impl TerminalReply {
-    /// Returns the answer that one complete sequence is; `None` if it is none.
+    /// Parses one complete sequence. Returns `None` if it is not a reply.
     pub(super) fn parse(raw: &[u8]) -> Option<Self> {
         match raw {
             [0x1b, b'[', ..] => Self::from_control(&ControlSequence::parse(raw)?, raw),
@@ -70,7 +61,7 @@ impl TerminalReply {
                 let graphics = string_body(raw)?.strip_prefix(b"G");
                 Some(graphics.map_or_else(
                     || Self::Other(raw.to_vec()),
-                    |answer| Self::KittyGraphics(String::from_utf8_lossy(answer).into_owned()),
+                    |reply| Self::KittyGraphics(String::from_utf8_lossy(reply).into_owned()),
                 ))
             }
             _ => None,
@@ -84,7 +75,7 @@ impl TerminalReply {
                 .get(index)
                 .and_then(|number| u16::try_from(number).ok())
         };
-        let reply = match (sequence.marker, sequence.intermediates, sequence.last) {
+        let reply = match (sequence.marker, sequence.intermediates, sequence.final_byte) {
             (Some(b'?'), [], b'c') => Self::DeviceAttributes(
                 parameters
                     .numbers()
@@ -122,7 +113,7 @@ impl TerminalReply {
         Self::color(body).unwrap_or_else(|| Self::Other(raw.to_vec()))
     }
 
-    /// Reads `11;rgb:ffff/ffff/ffff`, `4;1;#ffffff` and the like.
+    /// Parses `11;rgb:ffff/ffff/ffff`, `4;1;#ffffff` and similar forms.
     fn color(body: &[u8]) -> Option<Self> {
         let body = std::str::from_utf8(body).ok()?;
         let (command, value) = body.split_once(';')?;
@@ -143,14 +134,14 @@ impl TerminalReply {
     }
 }
 
-/// Returns what stands between the introducer and the terminator of a control string.
+/// Returns the text between the introducer and the terminator of a control string.
 fn string_body(raw: &[u8]) -> Option<&[u8]> {
     let body = raw.get(2..)?;
     body.strip_suffix(b"\x1b\\")
         .or_else(|| body.strip_suffix(b"\x07"))
 }
 
-/// Reads an X11 color: `rgb:r/g/b` or `rgba:r/g/b/a` with 1 to 4 digits each, `#rrggbb` or
+/// Parses an X11 color: `rgb:r/g/b` or `rgba:r/g/b/a` with 1 to 4 digits each, `#rrggbb` or
 /// `#rrrrggggbbbb`.
 fn x11_color(value: &str) -> Option<(u8, u8, u8)> {
     if let Some(digits) = value.strip_prefix('#') {
@@ -192,7 +183,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn answers_are_told_apart() {
+    fn replies_are_parsed() {
         use TerminalReply as R;
         let background = |rgb| {
             Some(R::Color {

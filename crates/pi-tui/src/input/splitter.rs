@@ -1,7 +1,8 @@
-//! Cutting the byte stream into sequences.
+//! Splits the byte stream into sequences.
 //!
-//! Knows where a sequence ends, not what it means. Bytes go through one state machine, so that any
-//! split of the stream gives the same pieces; only [`Splitter::expire`] depends on time.
+//! It knows where a sequence ends, not what it means. Bytes go through a single state machine, so
+//! that any split of the stream yields the same pieces; only [`SequenceSplitter::expire`] depends
+//! on time.
 
 use std::time::{Duration, Instant};
 
@@ -14,20 +15,20 @@ const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 const PASTE_START: &[u8] = b"\x1b[200~";
 
-/// The longest sequence kept; nothing a terminal has to say comes near it. The rest is dropped.
+/// Maximum length of a stored sequence, far beyond anything a terminal sends. The rest is dropped.
 const SEQUENCE_LIMIT: usize = 64 * 1024;
 
-/// Beyond this the Escape key would seem dead.
-const LONGEST_ESCAPE_TIMEOUT: Duration = Duration::from_secs(10);
+/// With a longer timeout the Escape key would seem unresponsive.
+const MAX_ESCAPE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait for the rest of something.
+/// Timeouts for incomplete sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputTiming {
     /// After a lone ESC, which may be the Escape key or the start of a sequence.
     pub escape: Duration,
     /// After the start of any other sequence.
     pub sequence: Duration,
-    /// After the start of what looks like a terminal's reply, which no key can be.
+    /// After the start of a terminal reply, which cannot be a key.
     pub reply: Duration,
 }
 
@@ -41,11 +42,11 @@ impl Default for InputTiming {
     }
 }
 
-/// Milliseconds to wait after a lone ESC, in place of the default.
+/// Milliseconds to wait after a lone ESC, instead of the default.
 const ESCAPE_TIMEOUT_VARIABLE: &str = "PI_TUI_ESC_TIMEOUT";
 
 impl InputTiming {
-    /// Returns the timing for this terminal; `variable` looks up the environment.
+    /// Returns the timing for this terminal. `variable` looks up environment variables.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
         let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
         let timing = if is_set("SSH_CONNECTION") || is_set("SSH_TTY") {
@@ -58,12 +59,12 @@ impl InputTiming {
             .filter(|milliseconds| *milliseconds > 0.0)
             .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok());
         Self {
-            escape: chosen.unwrap_or(timing.escape).min(LONGEST_ESCAPE_TIMEOUT),
+            escape: chosen.unwrap_or(timing.escape).min(MAX_ESCAPE_TIMEOUT),
             ..timing
         }
     }
 
-    /// Returns the timing for a connection over SSH, where packets tear sequences apart.
+    /// Returns the timing for SSH connections, where sequences may be split across packets.
     pub fn over_ssh() -> Self {
         Self {
             escape: Duration::from_millis(100),
@@ -72,19 +73,19 @@ impl InputTiming {
     }
 }
 
-/// What the splitter cuts out of the stream.
+/// A piece of the input stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// A character, an escape sequence, or a fragment of either that went nowhere.
+pub(super) enum InputPiece {
+    /// A character, an escape sequence, or an incomplete fragment of either.
     Sequence(Vec<u8>),
-    /// What stood between bracketed paste markers.
+    /// The text between bracketed paste markers.
     Paste(Vec<u8>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SplitterState {
     Ground,
-    /// Inside a character, with so many bytes to come.
+    /// Inside a character, with this many bytes missing.
     Character {
         missing: u8,
     },
@@ -96,8 +97,8 @@ enum State {
     Control,
     /// After `ESC [ [`.
     Console,
-    /// After `ESC [ M`: coordinates follow as bare bytes.
-    OldMouse {
+    /// After `ESC [ M`: coordinates follow as raw bytes.
+    X10Mouse {
         missing: u8,
     },
     /// After `ESC O`.
@@ -110,137 +111,137 @@ enum State {
     Paste,
 }
 
-/// The splitter; see the module.
 #[derive(Clone, Debug)]
-pub(super) struct Splitter {
+pub(super) struct SequenceSplitter {
     timing: InputTiming,
-    state: State,
-    /// The bytes of the sequence under way.
+    state: SplitterState,
+    /// Bytes of the current sequence.
     pending: Vec<u8>,
-    /// The sequence under way has an ESC in front that may not belong to it.
+    /// Whether the current sequence is preceded by an ESC that may not belong to it.
     has_leading_escape: bool,
     paste: PasteBuffer,
-    /// A reply is expected, so that `ESC [` is more likely to start one than to be Alt+[.
-    pub(super) awaits_reply: bool,
+    /// Whether a reply is expected, in which case `ESC [` more likely starts one than means Alt+[.
+    pub(super) awaiting_reply: bool,
     deadline: Option<Instant>,
 }
 
-impl Splitter {
+impl SequenceSplitter {
     pub(super) fn new(timing: InputTiming) -> Self {
         Self {
             timing,
-            state: State::Ground,
+            state: SplitterState::Ground,
             pending: Vec::new(),
             has_leading_escape: false,
             paste: PasteBuffer::default(),
-            awaits_reply: false,
+            awaiting_reply: false,
             deadline: None,
         }
     }
 
-    /// Takes bytes and appends the pieces they complete.
-    pub(super) fn push(&mut self, mut bytes: &[u8], now: Instant, pieces: &mut Vec<Piece>) {
+    /// Processes bytes and appends the completed pieces.
+    pub(super) fn push(&mut self, mut bytes: &[u8], now: Instant, pieces: &mut Vec<InputPiece>) {
         while let Some((first, rest)) = bytes.split_first() {
-            if self.state == State::Paste {
+            if self.state == SplitterState::Paste {
                 let (taken, content) = self.paste.push(bytes);
                 bytes = bytes.get(taken..).unwrap_or_default();
                 if let Some(content) = content {
                     self.state = if content.is_last {
-                        State::Ground
+                        SplitterState::Ground
                     } else {
-                        State::Paste
+                        SplitterState::Paste
                     };
-                    pieces.push(Piece::Paste(content.bytes));
+                    pieces.push(InputPiece::Paste(content.bytes));
                 }
             } else {
                 self.advance(*first, pieces);
                 bytes = rest;
             }
         }
-        self.deadline = self.patience().map(|patience| now + patience);
+        self.deadline = self.timeout().map(|timeout| now + timeout);
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Stops waiting for the rest of a sequence if its time is up, and appends what there is of it.
-    pub(super) fn expire(&mut self, now: Instant, pieces: &mut Vec<Piece>) {
+    /// Stops waiting for the rest of a sequence if its timeout has expired, and appends the
+    /// fragment.
+    pub(super) fn expire(&mut self, now: Instant, pieces: &mut Vec<InputPiece>) {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
         }
         self.deadline = None;
-        self.state = State::Ground;
+        self.state = SplitterState::Ground;
         // Terminals with 8-bit input set the high bit for Alt.
         if let [meta @ 0x80..=0xff] = *self.pending {
             self.pending = vec![ESCAPE, meta & 0x7f];
         }
-        self.release(pieces);
+        self.flush(pieces);
     }
 
-    /// Returns how long to wait for the rest of what is pending.
-    fn patience(&self) -> Option<Duration> {
+    /// Returns how long to wait for the rest of the pending bytes.
+    fn timeout(&self) -> Option<Duration> {
         let reply = match self.pending.as_slice() {
             [ESCAPE, b'[', b'?' | b'>' | b'<', ..] | [ESCAPE, b']' | b'P' | b'_', _, ..] => true,
-            [ESCAPE, b'['] => self.awaits_reply,
+            [ESCAPE, b'['] => self.awaiting_reply,
             _ => false,
         };
         match self.state {
-            State::Ground | State::Paste => None,
-            State::Escape | State::DoubleEscape => Some(self.timing.escape),
+            SplitterState::Ground | SplitterState::Paste => None,
+            SplitterState::Escape | SplitterState::DoubleEscape => Some(self.timing.escape),
             _ if reply => Some(self.timing.reply),
             _ => Some(self.timing.sequence),
         }
     }
 
-    fn advance(&mut self, byte: u8, pieces: &mut Vec<Piece>) {
+    fn advance(&mut self, byte: u8, pieces: &mut Vec<InputPiece>) {
         match self.state {
-            State::Ground | State::Paste => self.begin(byte, pieces),
-            State::Character { missing } => match byte {
+            SplitterState::Ground | SplitterState::Paste => self.begin(byte, pieces),
+            SplitterState::Character { missing } => match byte {
                 0x80..=0xbf if missing == 1 => self.complete(byte, pieces),
-                0x80..=0xbf => self.keep(
+                0x80..=0xbf => self.push_byte(
                     byte,
-                    State::Character {
+                    SplitterState::Character {
                         missing: missing - 1,
                     },
                 ),
                 _ => self.restart(byte, pieces),
             },
-            State::Escape => self.after_escape(byte, pieces),
-            State::DoubleEscape => self.after_double_escape(byte, pieces),
-            State::ControlStart => match byte {
-                b'M' => self.keep(byte, State::OldMouse { missing: 3 }),
-                b'[' => self.keep(byte, State::Console),
+            SplitterState::Escape => self.after_escape(byte, pieces),
+            SplitterState::DoubleEscape => self.after_double_escape(byte, pieces),
+            SplitterState::ControlStart => match byte {
+                b'M' => self.push_byte(byte, SplitterState::X10Mouse { missing: 3 }),
+                b'[' => self.push_byte(byte, SplitterState::Console),
                 _ => self.in_control(byte, pieces),
             },
-            State::Control => self.in_control(byte, pieces),
-            State::Console => match byte {
-                b'0'..=b'9' => self.keep(byte, State::Console),
+            SplitterState::Control => self.in_control(byte, pieces),
+            SplitterState::Console => match byte {
+                b'0'..=b'9' => self.push_byte(byte, SplitterState::Console),
                 b'A'..=b'E' | b'~' => self.complete(byte, pieces),
                 _ => self.restart(byte, pieces),
             },
-            State::OldMouse { missing: 1 } => self.complete(byte, pieces),
-            State::OldMouse { missing } => {
-                self.keep(
+            SplitterState::X10Mouse { missing: 1 } => self.complete(byte, pieces),
+            SplitterState::X10Mouse { missing } => {
+                self.push_byte(
                     byte,
-                    State::OldMouse {
+                    SplitterState::X10Mouse {
                         missing: missing - 1,
                     },
                 );
             }
-            State::Application => match byte {
-                b'0'..=b'9' | b';' => self.keep(byte, State::Application),
+            SplitterState::Application => match byte {
+                b'0'..=b'9' | b';' => self.push_byte(byte, SplitterState::Application),
                 0x20..=0x7e => self.complete(byte, pieces),
                 _ => self.restart(byte, pieces),
             },
-            State::String => match byte {
-                ESCAPE => self.keep(byte, State::StringEscape),
+            SplitterState::String => match byte {
+                ESCAPE => self.push_byte(byte, SplitterState::StringEscape),
                 BELL | 0x18 | 0x1a => self.complete(byte, pieces),
-                _ => self.keep(byte, State::String),
+                _ => self.push_byte(byte, SplitterState::String),
             },
-            State::StringEscape if byte == b'\\' => self.complete(byte, pieces),
-            State::StringEscape => {
-                // The ESC cancelled the string and starts another sequence.
+            SplitterState::StringEscape if byte == b'\\' => self.complete(byte, pieces),
+            SplitterState::StringEscape => {
+                // The ESC canceled the string and starts another sequence.
                 self.pending.pop();
                 self.restart(ESCAPE, pieces);
                 self.advance(byte, pieces);
@@ -248,28 +249,28 @@ impl Splitter {
         }
     }
 
-    fn begin(&mut self, byte: u8, pieces: &mut Vec<Piece>) {
+    fn begin(&mut self, byte: u8, pieces: &mut Vec<InputPiece>) {
         match byte {
-            ESCAPE => self.keep(byte, State::Escape),
-            0xc2..=0xdf => self.keep(byte, State::Character { missing: 1 }),
-            0xe0..=0xef => self.keep(byte, State::Character { missing: 2 }),
-            0xf0..=0xf4 => self.keep(byte, State::Character { missing: 3 }),
+            ESCAPE => self.push_byte(byte, SplitterState::Escape),
+            0xc2..=0xdf => self.push_byte(byte, SplitterState::Character { missing: 1 }),
+            0xe0..=0xef => self.push_byte(byte, SplitterState::Character { missing: 2 }),
+            0xf0..=0xf4 => self.push_byte(byte, SplitterState::Character { missing: 3 }),
             _ => self.complete(byte, pieces),
         }
     }
 
-    fn after_escape(&mut self, byte: u8, pieces: &mut Vec<Piece>) {
+    fn after_escape(&mut self, byte: u8, pieces: &mut Vec<InputPiece>) {
         match byte {
-            ESCAPE => self.keep(byte, State::DoubleEscape),
-            b'[' => self.keep(byte, State::ControlStart),
-            b'O' => self.keep(byte, State::Application),
-            b']' | b'P' | b'_' => self.keep(byte, State::String),
+            ESCAPE => self.push_byte(byte, SplitterState::DoubleEscape),
+            b'[' => self.push_byte(byte, SplitterState::ControlStart),
+            b'O' => self.push_byte(byte, SplitterState::Application),
+            b']' | b'P' | b'_' => self.push_byte(byte, SplitterState::String),
             _ => self.begin(byte, pieces),
         }
     }
 
-    /// Tells Escape pressed twice from Escape in front of a sequence.
-    fn after_double_escape(&mut self, byte: u8, pieces: &mut Vec<Piece>) {
+    /// Distinguishes Escape pressed twice from Escape before a sequence.
+    fn after_double_escape(&mut self, byte: u8, pieces: &mut Vec<InputPiece>) {
         match byte {
             b'[' | b'O' | b']' | b'P' | b'_' => {
                 self.pending.pop();
@@ -280,63 +281,63 @@ impl Splitter {
         }
     }
 
-    fn in_control(&mut self, byte: u8, pieces: &mut Vec<Piece>) {
+    fn in_control(&mut self, byte: u8, pieces: &mut Vec<InputPiece>) {
         let digits_only = || {
             let body = self.pending.get(2..).unwrap_or_default();
             !body.is_empty() && body.iter().all(u8::is_ascii_digit)
         };
         match byte {
-            // rxvt ends Shift+Insert with a byte that is no final byte elsewhere.
+            // rxvt ends Shift+Insert with a byte that is not a final byte elsewhere.
             b'$' if digits_only() => self.complete(byte, pieces),
-            0x20..=0x3f => self.keep(byte, State::Control),
+            0x20..=0x3f => self.push_byte(byte, SplitterState::Control),
             0x40..=0x7e => self.complete(byte, pieces),
             _ => self.restart(byte, pieces),
         }
     }
 
-    /// Adds a byte to the sequence under way.
-    fn keep(&mut self, byte: u8, state: State) {
+    /// Adds a byte to the current sequence.
+    fn push_byte(&mut self, byte: u8, state: SplitterState) {
         if self.pending.len() < SEQUENCE_LIMIT {
             self.pending.push(byte);
         }
         self.state = state;
     }
 
-    /// Ends the sequence under way with this byte.
-    fn complete(&mut self, byte: u8, pieces: &mut Vec<Piece>) {
-        self.keep(byte, State::Ground);
-        self.release(pieces);
+    /// Ends the current sequence with this byte.
+    fn complete(&mut self, byte: u8, pieces: &mut Vec<InputPiece>) {
+        self.push_byte(byte, SplitterState::Ground);
+        self.flush(pieces);
     }
 
-    /// Ends the sequence under way, since this byte cannot belong to it, and starts anew.
-    fn restart(&mut self, byte: u8, pieces: &mut Vec<Piece>) {
-        self.state = State::Ground;
-        self.release(pieces);
+    /// Ends the current sequence, since this byte cannot belong to it, and starts a new one.
+    fn restart(&mut self, byte: u8, pieces: &mut Vec<InputPiece>) {
+        self.state = SplitterState::Ground;
+        self.flush(pieces);
         self.begin(byte, pieces);
     }
 
-    fn release(&mut self, pieces: &mut Vec<Piece>) {
+    fn flush(&mut self, pieces: &mut Vec<InputPiece>) {
         let mut sequence = std::mem::take(&mut self.pending);
         if std::mem::take(&mut self.has_leading_escape) {
-            if takes_alt_as_escape(&sequence) {
+            if may_have_alt_prefix(&sequence) {
                 sequence.insert(0, ESCAPE);
             } else {
-                pieces.push(Piece::Sequence(vec![ESCAPE]));
+                pieces.push(InputPiece::Sequence(vec![ESCAPE]));
             }
         }
         if sequence == PASTE_START {
-            self.state = State::Paste;
+            self.state = SplitterState::Paste;
         } else if !sequence.is_empty() {
-            pieces.push(Piece::Sequence(sequence));
+            pieces.push(InputPiece::Sequence(sequence));
         }
     }
 }
 
-/// Returns whether a sequence is of the kind that rxvt and iTerm2 put an ESC in front of for Alt.
+/// Whether a sequence is of the kind that rxvt and iTerm2 prefix with ESC for Alt.
 ///
-/// WezTerm sends a bare ESC when Escape goes down and a Kitty sequence when it goes up; that one, a reply
-/// or a paste must not be taken for Alt.
-fn takes_alt_as_escape(sequence: &[u8]) -> bool {
+/// WezTerm sends a bare ESC when Escape is pressed and a Kitty sequence when it is released. That
+/// sequence, a reply or a paste must not be interpreted as Alt.
+fn may_have_alt_prefix(sequence: &[u8]) -> bool {
     match sequence {
         [ESCAPE, b'O', .., 0x40..=0x7e] => true,
         [ESCAPE, b'[', parameters @ .., last] => {

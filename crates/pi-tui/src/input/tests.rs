@@ -26,7 +26,7 @@ fn decode(bytes: &[u8], mode: KeyboardMode) -> Vec<InputEvent> {
     events
 }
 
-/// Returns the only event of `bytes` as a key.
+/// Decodes `bytes` as exactly one key event.
 fn key(bytes: &[u8], mode: KeyboardMode) -> KeyEvent {
     match decode(bytes, mode).as_slice() {
         [InputEvent::Key(key)] => key.clone(),
@@ -34,7 +34,7 @@ fn key(bytes: &[u8], mode: KeyboardMode) -> KeyEvent {
     }
 }
 
-/// Checks that each sequence is all the keys named beside it, and that the first is its name.
+/// Asserts that each sequence matches all keys listed next to it, and that the first one is its ID.
 fn assert_keys(mode: KeyboardMode, table: &[(&[u8], &str)]) {
     for (bytes, names) in table {
         let event = key(bytes, mode);
@@ -309,7 +309,7 @@ fn kitty_protocol() {
     ] {
         assert_eq!(text(bytes), None, "{}", bytes.escape_ascii());
     }
-    // Hyper and meta have no name.
+    // Hyper and Meta have no name.
     assert_eq!(key(b"\x1b[97;17u", KITTY).id(), None);
     assert_eq!(key(b"\x1b[1;33A", KITTY).id(), None);
 }
@@ -325,7 +325,7 @@ fn kitty_event_kinds() {
             .iter()
             .all(InputEvent::is_key_release)
     );
-    // A paste that contains what looks like a release is none.
+    // A paste that contains text resembling a release is not a release.
     assert!(
         !decode(b"\x1b[200~90:62:3F:A5\x1b[201~", KITTY)
             .iter()
@@ -334,7 +334,7 @@ fn kitty_event_kinds() {
 }
 
 #[test]
-fn wezterm_sends_escape_bare_and_its_release_in_full() {
+fn wezterm_escape_press_and_release() {
     let events = decode(b"\x1b\x1b[27;1:3u", KITTY);
     let [InputEvent::Key(press), InputEvent::Key(release)] = events.as_slice() else {
         panic!("{events:?}");
@@ -359,7 +359,7 @@ fn windows_terminal() {
 }
 
 #[test]
-fn the_environment_names_windows_terminal_unless_it_is_remote() {
+fn windows_terminal_is_detected_unless_remote() {
     let mode = |set: &[&str]| {
         KeyboardMode::from_environment(|name| set.contains(&name).then(|| "1".to_owned()))
     };
@@ -405,7 +405,7 @@ fn a_character_reported_twice_is_typed_once() {
 }
 
 #[test]
-fn what_is_no_key_is_told_apart() {
+fn non_key_input_is_distinguished() {
     assert_eq!(
         decode(b"\x1b[I\x1b[O", LEGACY),
         [
@@ -452,7 +452,7 @@ fn what_is_no_key_is_told_apart() {
 }
 
 #[test]
-fn endless_sequences_cost_bounded_memory() {
+fn unterminated_sequences_use_bounded_memory() {
     let long = 10 * 1024 * 1024;
     for introducer in [&b"\x1b]0;"[..], b"\x1b[", b"\x1bO", b"\x1b[["] {
         let bytes = [introducer, &vec![b'1'; long]].concat();
@@ -464,8 +464,8 @@ fn endless_sequences_cost_bounded_memory() {
 }
 
 #[test]
-fn a_million_random_bytes_end_in_events() {
-    // xorshift: the same bytes every time, no seed to lose.
+fn random_bytes_are_decoded() {
+    // xorshift: the same bytes on every run.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
         state ^= state << 13;
@@ -473,7 +473,7 @@ fn a_million_random_bytes_end_in_events() {
         state ^= state << 17;
         state
     };
-    let favorites = b"\x1b[]OP_?<>;:0123459uM~Am\\\x07\x7f\xc3\xa9";
+    let common_bytes = b"\x1b[]OP_?<>;:0123459uM~Am\\\x07\x7f\xc3\xa9";
     let now = Instant::now();
     let mut decoder = InputDecoder::new(InputTiming::default(), LEGACY);
     let mut events = 0;
@@ -485,7 +485,7 @@ fn a_million_random_bytes_end_in_events() {
                 if random & 1 == 0 {
                     byte
                 } else {
-                    favorites[usize::from(byte) % favorites.len()]
+                    common_bytes[usize::from(byte) % common_bytes.len()]
                 }
             })
             .collect();
@@ -536,7 +536,7 @@ fn keyboard_bytes() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_split_gives_the_same_events(
+    fn splitting_input_gives_the_same_events(
         bytes in keyboard_bytes(),
         splits in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
     ) {

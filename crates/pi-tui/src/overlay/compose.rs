@@ -1,21 +1,21 @@
-//! One line laid over another.
+//! Draws one line over another.
 
-use super::layout::Bounds;
+use super::layout::CellRect;
 use crate::line::Line;
 use crate::render::RESET;
 use crate::terminal::ImageSpan;
-use crate::text::{Edge, around_columns, slice_columns};
+use crate::text::{WideCharPolicy, slice_columns, split_around};
 
 /// Returns `base` with `line` over the columns of `bounds`.
 ///
-/// An image cannot be covered cell by cell; its line stays as it is.
-pub(crate) fn lay_over(base: &Line, line: &Line, bounds: Bounds, columns: usize) -> Line {
+/// An image cannot be covered cell by cell, so its line is returned unchanged.
+pub(crate) fn compose_line(base: &Line, line: &Line, bounds: CellRect, columns: usize) -> Line {
     if ImageSpan::find(base).is_some() {
         return base.clone();
     }
     let right = bounds.column + bounds.width;
-    let (before, after) = around_columns(base, bounds.column..right, columns);
-    let over = slice_columns(line, 0..bounds.width, Edge::Drop);
+    let (before, after) = split_around(base, bounds.column..right, columns);
+    let over = slice_columns(line, 0..bounds.width, WideCharPolicy::Drop);
     let mut text = String::with_capacity(base.len() + line.len() + 4 * RESET.len());
     text.push_str(&before.text);
     text.push_str(RESET);

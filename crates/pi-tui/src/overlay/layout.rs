@@ -1,64 +1,51 @@
-//! Size and place of an overlay on the screen.
+//! Size and position of an overlay on the screen.
 
 use crate::terminal::Size;
 
-/// The width of an overlay, where one is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Width {
-    /// 80 columns, or what there is.
+pub enum OverlayWidth {
+    /// 80 columns, or the available width if less.
     #[default]
     Auto,
     Columns(usize),
-    /// A share of the screen's columns, in percent.
+    /// Percentage of the screen's columns.
     Percent(f32),
 }
 
-/// A place along one axis.
+/// A position along one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Position {
-    /// A cell of the screen, from 0.
+pub enum OverlayPosition {
+    /// Cell of the screen, counted from 0.
     Cell(usize),
-    /// A share of the free room: 0 is the near edge, 100 the far one.
+    /// Percentage of the free space: 0 is the start edge, 100 the end edge.
     Percent(f32),
 }
 
-/// The point of the screen an overlay holds on to.
+/// The point of the screen an overlay is attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Anchor {
+pub enum OverlayAnchor {
     #[default]
     Center,
-    /// The upper left corner.
     TopLeft,
-    /// The middle of the upper edge.
     TopCenter,
-    /// The upper right corner.
     TopRight,
-    /// The middle of the left edge.
     LeftCenter,
-    /// The middle of the right edge.
     RightCenter,
-    /// The lower left corner.
     BottomLeft,
-    /// The middle of the lower edge.
     BottomCenter,
-    /// The lower right corner.
     BottomRight,
 }
 
-/// Cells that stay free at the edges of the screen.
+/// Cells kept free at the edges of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Margin {
-    /// Rows at the top.
+pub struct OverlayMargin {
     pub top: usize,
-    /// Columns on the right.
     pub right: usize,
-    /// Rows at the bottom.
     pub bottom: usize,
-    /// Columns on the left.
     pub left: usize,
 }
 
-impl Margin {
+impl OverlayMargin {
     /// Returns the same margin on every side.
     pub fn all(cells: usize) -> Self {
         Self {
@@ -70,10 +57,10 @@ impl Margin {
     }
 }
 
-/// The cells an overlay covers.
+/// A rectangle of screen cells, such as the area an overlay covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Row of the upper edge, from 0.
+pub struct CellRect {
+    /// Row of the top edge, from 0.
     pub row: usize,
     /// Column of the left edge, from 0.
     pub column: usize,
@@ -81,83 +68,80 @@ pub struct Bounds {
     pub height: usize,
 }
 
-impl Bounds {
-    /// Returns whether a cell lies inside.
+impl CellRect {
     pub fn contains(self, column: usize, row: usize) -> bool {
         (self.column..self.column + self.width).contains(&column)
             && (self.row..self.row + self.height).contains(&row)
     }
 }
 
-/// How an overlay is shown.
 #[derive(Clone, Debug)]
 pub struct OverlayOptions {
-    pub width: Width,
-    /// The least width, if the screen has it.
+    pub width: OverlayWidth,
+    /// Minimum width, if the screen is wide enough.
     pub min_width: usize,
-    /// The greatest height; lines beyond it are not shown.
-    pub max_height: Option<Position>,
-    /// What it holds on to, where `row` and `column` say nothing.
-    pub anchor: Anchor,
+    /// Maximum height; further lines are not shown.
+    pub max_height: Option<OverlayPosition>,
+    /// Used where `row` and `column` are not set.
+    pub anchor: OverlayAnchor,
     /// Rows to move it down.
     pub offset_y: isize,
     /// Columns to move it right.
     pub offset_x: isize,
-    /// Its row; wins over the anchor.
-    pub row: Option<Position>,
-    /// Its column; wins over the anchor.
-    pub column: Option<Position>,
-    /// Cells kept free around it.
-    pub margin: Margin,
-    /// Whether a screen of this size shows it at all.
+    /// Takes precedence over the anchor.
+    pub row: Option<OverlayPosition>,
+    /// Takes precedence over the anchor.
+    pub column: Option<OverlayPosition>,
+    pub margin: OverlayMargin,
+    /// Whether to show the overlay on a screen of this size.
     pub visible: fn(Size) -> bool,
-    /// Whether it takes the keyboard when shown.
+    /// Whether the overlay takes focus when shown.
     pub captures_focus: bool,
 }
 
 impl Default for OverlayOptions {
     fn default() -> Self {
         Self {
-            width: Width::Auto,
+            width: OverlayWidth::Auto,
             min_width: 0,
             max_height: None,
-            anchor: Anchor::Center,
+            anchor: OverlayAnchor::Center,
             offset_y: 0,
             offset_x: 0,
             row: None,
             column: None,
-            margin: Margin::default(),
+            margin: OverlayMargin::default(),
             visible: |_| true,
             captures_focus: true,
         }
     }
 }
 
-/// Which end of an axis an anchor holds on to.
+/// Which end of an axis an anchor is attached to.
 #[derive(Clone, Copy)]
-enum Side {
+enum AnchorSide {
     Near,
     Middle,
     Far,
 }
 
-impl Anchor {
-    fn sides(self) -> (Side, Side) {
+impl OverlayAnchor {
+    fn sides(self) -> (AnchorSide, AnchorSide) {
         match self {
-            Self::TopLeft => (Side::Near, Side::Near),
-            Self::TopCenter => (Side::Near, Side::Middle),
-            Self::TopRight => (Side::Near, Side::Far),
-            Self::LeftCenter => (Side::Middle, Side::Near),
-            Self::Center => (Side::Middle, Side::Middle),
-            Self::RightCenter => (Side::Middle, Side::Far),
-            Self::BottomLeft => (Side::Far, Side::Near),
-            Self::BottomCenter => (Side::Far, Side::Middle),
-            Self::BottomRight => (Side::Far, Side::Far),
+            Self::TopLeft => (AnchorSide::Near, AnchorSide::Near),
+            Self::TopCenter => (AnchorSide::Near, AnchorSide::Middle),
+            Self::TopRight => (AnchorSide::Near, AnchorSide::Far),
+            Self::LeftCenter => (AnchorSide::Middle, AnchorSide::Near),
+            Self::Center => (AnchorSide::Middle, AnchorSide::Middle),
+            Self::RightCenter => (AnchorSide::Middle, AnchorSide::Far),
+            Self::BottomLeft => (AnchorSide::Far, AnchorSide::Near),
+            Self::BottomCenter => (AnchorSide::Far, AnchorSide::Middle),
+            Self::BottomRight => (AnchorSide::Far, AnchorSide::Far),
         }
     }
 }
 
-/// One axis of the screen, margins taken off.
+/// One axis of the screen.
 struct Axis {
     near_margin: usize,
     far_margin: usize,
@@ -165,24 +149,30 @@ struct Axis {
 }
 
 impl Axis {
-    fn room(&self) -> usize {
+    fn available(&self) -> usize {
         self.screen
             .saturating_sub(self.near_margin + self.far_margin)
             .max(1)
     }
 
-    /// Places something of `length` cells and keeps it between the margins.
-    fn place(&self, length: usize, position: Option<Position>, side: Side, offset: isize) -> usize {
-        let free = self.room().saturating_sub(length);
+    /// Positions an item of `length` cells and keeps it within the margins.
+    fn place(
+        &self,
+        length: usize,
+        position: Option<OverlayPosition>,
+        side: AnchorSide,
+        offset: isize,
+    ) -> usize {
+        let free = self.available().saturating_sub(length);
         let start = match position {
-            Some(Position::Cell(cell)) => cell,
-            Some(Position::Percent(percent)) => self.near_margin + share(free, percent),
+            Some(OverlayPosition::Cell(cell)) => cell,
+            Some(OverlayPosition::Percent(percent)) => self.near_margin + percent_of(free, percent),
             None => {
                 self.near_margin
                     + match side {
-                        Side::Near => 0,
-                        Side::Middle => free / 2,
-                        Side::Far => free,
+                        AnchorSide::Near => 0,
+                        AnchorSide::Middle => free / 2,
+                        AnchorSide::Far => free,
                     }
             }
         };
@@ -195,37 +185,37 @@ impl Axis {
     }
 }
 
-/// Returns `percent` of `whole`, rounded down.
+/// Returns `percent` of `total`, rounded down.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "screens have few cells, and the float cast saturates"
 )]
-fn share(whole: usize, percent: f32) -> usize {
-    (whole as f32 * percent.clamp(0.0, 100.0) / 100.0) as usize
+fn percent_of(total: usize, percent: f32) -> usize {
+    (total as f32 * percent.clamp(0.0, 100.0) / 100.0) as usize
 }
 
 impl OverlayOptions {
-    /// Returns how wide the overlay is on a screen.
+    /// Returns the width of the overlay on a screen of this size.
     pub(super) fn resolve_width(&self, size: Size) -> usize {
-        let room = self.columns(size).room();
+        let available = self.columns(size).available();
         let width = match self.width {
-            Width::Auto => room.min(80),
-            Width::Columns(columns) => columns,
-            Width::Percent(percent) => share(size.columns, percent),
+            OverlayWidth::Auto => available.min(80),
+            OverlayWidth::Columns(columns) => columns,
+            OverlayWidth::Percent(percent) => percent_of(size.columns, percent),
         };
-        width.max(self.min_width).clamp(1, room)
+        width.max(self.min_width).clamp(1, available)
     }
 
     /// Returns the cells of an overlay that rendered `lines` lines of `width` columns.
-    pub(super) fn place(&self, width: usize, lines: usize, size: Size) -> Bounds {
+    pub(super) fn place(&self, width: usize, lines: usize, size: Size) -> CellRect {
         let rows = self.rows(size);
         let height = match self.max_height {
             None => lines,
-            Some(Position::Cell(cells)) => lines.min(cells.clamp(1, rows.room())),
-            Some(Position::Percent(percent)) => {
-                lines.min(share(size.rows, percent).clamp(1, rows.room()))
+            Some(OverlayPosition::Cell(cells)) => lines.min(cells.clamp(1, rows.available())),
+            Some(OverlayPosition::Percent(percent)) => {
+                lines.min(percent_of(size.rows, percent).clamp(1, rows.available()))
             }
         };
         let (vertical, horizontal) = self.anchor.sides();
@@ -233,7 +223,7 @@ impl OverlayOptions {
         let column = self
             .columns(size)
             .place(width, self.column, horizontal, self.offset_x);
-        Bounds {
+        CellRect {
             row,
             column,
             width: width.min(size.columns.saturating_sub(column)),
@@ -274,21 +264,21 @@ mod tests {
     }
 
     #[test]
-    fn anchors_hold_on_to_edges_and_corners() {
+    fn anchors_attach_to_edges_and_corners() {
         let cases = [
-            (Anchor::Center, (15, 40)),
-            (Anchor::TopLeft, (0, 0)),
-            (Anchor::TopCenter, (0, 40)),
-            (Anchor::TopRight, (0, 80)),
-            (Anchor::LeftCenter, (15, 0)),
-            (Anchor::RightCenter, (15, 80)),
-            (Anchor::BottomLeft, (30, 0)),
-            (Anchor::BottomCenter, (30, 40)),
-            (Anchor::BottomRight, (30, 80)),
+            (OverlayAnchor::Center, (15, 40)),
+            (OverlayAnchor::TopLeft, (0, 0)),
+            (OverlayAnchor::TopCenter, (0, 40)),
+            (OverlayAnchor::TopRight, (0, 80)),
+            (OverlayAnchor::LeftCenter, (15, 0)),
+            (OverlayAnchor::RightCenter, (15, 80)),
+            (OverlayAnchor::BottomLeft, (30, 0)),
+            (OverlayAnchor::BottomCenter, (30, 40)),
+            (OverlayAnchor::BottomRight, (30, 80)),
         ];
         for (anchor, (row, column)) in cases {
             let options = OverlayOptions {
-                width: Width::Columns(20),
+                width: OverlayWidth::Columns(20),
                 anchor,
                 ..OverlayOptions::default()
             };
@@ -297,29 +287,29 @@ mod tests {
     }
 
     #[test]
-    fn sizes_places_and_margins_are_resolved() {
+    fn sizes_positions_and_margins_are_resolved() {
         let base = OverlayOptions::default();
         assert_eq!(bounds(&base, 10), (15, 10, 80, 10));
         let percent = OverlayOptions {
-            width: Width::Percent(50.0),
-            row: Some(Position::Percent(100.0)),
-            column: Some(Position::Percent(0.0)),
-            margin: Margin::all(2),
+            width: OverlayWidth::Percent(50.0),
+            row: Some(OverlayPosition::Percent(100.0)),
+            column: Some(OverlayPosition::Percent(0.0)),
+            margin: OverlayMargin::all(2),
             ..OverlayOptions::default()
         };
         assert_eq!(bounds(&percent, 10), (28, 2, 50, 10));
         let pushed_out = OverlayOptions {
-            width: Width::Columns(500),
-            row: Some(Position::Cell(90)),
+            width: OverlayWidth::Columns(500),
+            row: Some(OverlayPosition::Cell(90)),
             offset_x: -500,
-            max_height: Some(Position::Cell(4)),
+            max_height: Some(OverlayPosition::Cell(4)),
             ..OverlayOptions::default()
         };
         assert_eq!(bounds(&pushed_out, 10), (36, 0, 100, 4));
         let wide = OverlayOptions {
-            width: Width::Columns(10),
+            width: OverlayWidth::Columns(10),
             min_width: 30,
-            max_height: Some(Position::Percent(10.0)),
+            max_height: Some(OverlayPosition::Percent(10.0)),
             offset_y: 3,
             ..OverlayOptions::default()
         };
@@ -327,12 +317,12 @@ mod tests {
     }
 
     #[test]
-    fn no_screen_is_too_small() {
+    fn overlays_fit_on_any_screen() {
         for columns in 1..6 {
             for rows in 1..6 {
                 let size = Size { columns, rows };
                 let options = OverlayOptions {
-                    margin: Margin::all(3),
+                    margin: OverlayMargin::all(3),
                     ..OverlayOptions::default()
                 };
                 let placed = options.place(options.resolve_width(size), 9, size);

@@ -1,18 +1,19 @@
-//! What of a changed row must be written again.
+//! Computes which part of a changed row must be rewritten.
 
 use crate::text::{AnsiToken, AnsiTokens};
 
-/// A part of a row to write, after erasing from its column to the end of the row.
+/// Text to write after erasing from `column` to the end of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowChange<'a> {
     pub(super) column: usize,
     pub(super) text: &'a str,
 }
 
-/// Returns what turns a row showing `old` into one showing `new`; nothing if they look the same.
+/// Returns the change that turns a row showing `old` into one showing `new`, or `None` if they are
+/// visually identical.
 ///
-/// Only a common start of unstyled ASCII is kept: there, bytes are columns and no style is open. The
-/// last kept character is given up when something that is not ASCII follows, which may combine with it.
+/// Only a common prefix of unstyled ASCII is kept: there, bytes equal columns and no style is open.
+/// The last kept character is dropped if non-ASCII text follows, which may combine with it.
 pub(super) fn row_change<'a>(old: &str, new: &'a str) -> Option<RowChange<'a>> {
     if old == new {
         return None;
@@ -31,7 +32,7 @@ pub(super) fn row_change<'a>(old: &str, new: &'a str) -> Option<RowChange<'a>> {
         kept = kept.saturating_sub(1);
     }
     let text = new.get(kept..).unwrap_or(new);
-    // Styles alone change nothing, and behind a full row there is no column to erase from: the
+    // Styles alone change nothing, and after a full row there is no column left to erase from: the
     // terminal would erase the last one.
     if is_only_style(text) && old.get(kept..).is_some_and(is_only_style) {
         return None;
@@ -39,7 +40,7 @@ pub(super) fn row_change<'a>(old: &str, new: &'a str) -> Option<RowChange<'a>> {
     Some(RowChange { column: kept, text })
 }
 
-/// Returns whether text is styles and links around nothing.
+/// Whether text consists only of styles and links around nothing.
 fn is_only_style(text: &str) -> bool {
     AnsiTokens::new(text).all(|token| match token {
         AnsiToken::Text(_) => false,
@@ -55,7 +56,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn only_the_part_after_a_plain_common_start_is_written() {
+    fn only_the_part_after_a_plain_common_prefix_is_written() {
         let cases = [
             ("same", "same", None),
             ("", "new", Some((0, "new"))),

@@ -1,7 +1,8 @@
-//! A document of blocks, each keeping the lines it rendered.
+//! A document of blocks that cache their rendered lines.
 //!
-//! A block is rendered when it is new, touched, live, or laid out for another width or theme and about
-//! to be seen. Everything else costs nothing, so that a frame does not grow with the transcript.
+//! A block is rendered when it is new, touched or live, or when it is about to become visible after
+//! a width or theme change. All other blocks cost nothing, so the cost of a frame does not grow
+//! with the transcript.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,41 +11,41 @@ use super::line_index::LineIndex;
 use crate::component::Component;
 use crate::line::{Line, Lines};
 
-/// Names a block of a [`Document`]; never used twice.
+/// Identifies a block of a [`Document`]. IDs are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(u64);
 
 /// How often a block is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// Every frame: it may change by itself, as a loader or a stream does.
+    /// Every frame: it changes without being touched, like a loader or a stream.
     Live,
-    /// After [`Document::get_mut`] only: it is finished.
+    /// Only after [`Document::get_mut`]: it is finished.
     Settled,
 }
 
-struct Block {
+struct DocumentBlock {
     id: BlockId,
     component: Box<dyn Component>,
     lines: Lines,
     liveness: Liveness,
-    /// The layout the lines belong to; another number means stale.
+    /// Layout epoch of the lines. Any other epoch means they are stale.
     epoch: u64,
 }
 
-/// Lines of a block were replaced; those before and after it moved along.
+/// The lines of a block were replaced, and the lines after it moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct LineChange {
     pub(super) start: usize,
     pub(super) old: usize,
     pub(super) new: usize,
 }
 
-impl Change {
-    /// Returns where a boundary between lines is after the change.
+impl LineChange {
+    /// Returns the position of a boundary between lines after the change.
     ///
-    /// A boundary inside the block, or at its end, keeps its distance from the block's start: what a
-    /// growing block adds comes after it.
+    /// A boundary inside the block, or at its end, keeps its distance from the block's start: lines
+    /// added by a growing block come after it.
     pub(super) fn shift(self, line: usize) -> usize {
         if line > self.start + self.old {
             line + self.new - self.old
@@ -59,14 +60,14 @@ impl Change {
 /// An ordered list of blocks with their rendered lines.
 #[derive(Default)]
 pub struct Document {
-    blocks: Vec<Block>,
+    blocks: Vec<DocumentBlock>,
     positions: HashMap<BlockId, usize>,
     index: LineIndex,
-    /// Blocks to render in the next layout whatever their epoch.
+    /// Blocks to render in the next layout regardless of their epoch.
     touched: Vec<BlockId>,
     live: Vec<BlockId>,
-    /// Edits of the block list since the last layout.
-    changes: Vec<Change>,
+    /// Changes to the block list since the last layout.
+    changes: Vec<LineChange>,
     next_id: u64,
     width: usize,
     epoch: u64,
@@ -84,7 +85,6 @@ impl std::fmt::Debug for Document {
 }
 
 impl Document {
-    /// Returns a document without blocks.
     pub fn new() -> Self {
         Self::default()
     }
@@ -99,16 +99,15 @@ impl Document {
         self.push_boxed(Box::new(component), Liveness::Live)
     }
 
-    /// Appends a block.
     pub fn push_boxed(&mut self, component: Box<dyn Component>, liveness: Liveness) -> BlockId {
-        let id = self.admit(liveness);
+        let id = self.register(liveness);
         self.positions.insert(id, self.blocks.len());
         self.index.push(0);
         self.blocks.push(self.block(id, component, liveness));
         id
     }
 
-    /// Puts a block in front of `before`, or at the end if that is gone.
+    /// Inserts a block before `before`, or at the end if that block does not exist.
     pub fn insert_before(
         &mut self,
         before: BlockId,
@@ -118,16 +117,16 @@ impl Document {
         let Some(position) = self.positions.get(&before).copied() else {
             return self.push_boxed(component, liveness);
         };
-        let id = self.admit(liveness);
+        let id = self.register(liveness);
         self.blocks
             .insert(position, self.block(id, component, liveness));
         self.reindex();
         id
     }
 
-    /// Puts finished blocks in front of `before`, or at the end if that is gone.
+    /// Inserts finished blocks before `before`, or at the end if that block does not exist.
     ///
-    /// The list is put in order once, so that a thousand blocks cost little more than one.
+    /// The index is rebuilt only once, so inserting a thousand blocks costs little more than one.
     pub fn insert_all_before(
         &mut self,
         before: BlockId,
@@ -135,10 +134,10 @@ impl Document {
     ) -> Vec<BlockId> {
         let position = self.positions.get(&before).copied();
         let position = position.unwrap_or(self.blocks.len());
-        let blocks: Vec<Block> = components
+        let blocks: Vec<DocumentBlock> = components
             .into_iter()
             .map(|component| {
-                let id = self.admit(Liveness::Settled);
+                let id = self.register(Liveness::Settled);
                 self.block(id, component, Liveness::Settled)
             })
             .collect();
@@ -148,13 +147,12 @@ impl Document {
         ids
     }
 
-    /// Takes a block out of the document.
     pub fn remove(&mut self, id: BlockId) -> Option<Box<dyn Component>> {
         let position = self.positions.get(&id).copied()?;
         let start = self.index.start(position);
         let block = self.blocks.remove(position);
         self.live.retain(|live| *live != id);
-        self.changes.push(Change {
+        self.changes.push(LineChange {
             start,
             old: block.lines.len(),
             new: 0,
@@ -163,9 +161,8 @@ impl Document {
         Some(block.component)
     }
 
-    /// Takes every block out of the document.
     pub fn clear(&mut self) {
-        self.changes.push(Change {
+        self.changes.push(LineChange {
             start: 0,
             old: self.index.total(),
             new: 0,
@@ -176,35 +173,33 @@ impl Document {
         self.reindex();
     }
 
-    /// Returns the ids of the blocks from top to bottom.
+    /// Returns the IDs of the blocks from top to bottom.
     pub fn ids(&self) -> impl Iterator<Item = BlockId> {
         self.blocks.iter().map(|block| block.id)
     }
 
-    /// Returns the id of the last block.
+    /// Returns the ID of the last block.
     pub fn last(&self) -> Option<BlockId> {
         self.blocks.last().map(|block| block.id)
     }
 
-    /// Returns whether the block exists.
     pub fn contains(&self, id: BlockId) -> bool {
         self.positions.contains_key(&id)
     }
 
-    /// Returns a block's component.
     pub fn get(&self, id: BlockId) -> Option<&dyn Component> {
         let position = self.positions.get(&id)?;
         Some(self.blocks.get(*position)?.component.as_ref())
     }
 
-    /// Returns a block's component to change it; it is rendered again in the next frame.
+    /// Returns a block's component for modification. The block is rendered again in the next frame.
     pub fn get_mut(&mut self, id: BlockId) -> Option<&mut dyn Component> {
         let position = self.positions.get(&id).copied()?;
         self.touched.push(id);
         Some(self.blocks.get_mut(position)?.component.as_mut())
     }
 
-    /// Changes how often a block is rendered; one that settles is rendered once more.
+    /// Changes how often a block is rendered. A block that settles is rendered once more.
     pub fn set_liveness(&mut self, id: BlockId, liveness: Liveness) {
         let Some(block) = self
             .positions
@@ -221,7 +216,7 @@ impl Document {
         }
     }
 
-    /// Makes every block drop its cached lines; those in view are rendered again.
+    /// Makes every block drop its cached lines. Visible blocks are rendered again.
     pub fn invalidate(&mut self) {
         self.epoch += 1;
         for block in &mut self.blocks {
@@ -229,22 +224,22 @@ impl Document {
         }
     }
 
-    /// Returns how many lines the document has; stale blocks count as they were.
+    /// Returns the number of lines. Stale blocks count with their previous lines.
     pub fn line_count(&self) -> usize {
         self.index.total()
     }
 
-    /// Returns a number that changes with the lines.
+    /// Returns a number that changes whenever the lines do.
     pub(super) fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Returns the blocks' lines as they were last rendered.
+    /// Returns the most recently rendered lines of each block.
     pub(super) fn rendered(&self) -> impl Iterator<Item = (BlockId, &Lines)> {
         self.blocks.iter().map(|block| (block.id, &block.lines))
     }
 
-    /// Returns lines of the document as they were last rendered.
+    /// Returns lines of the document as most recently rendered.
     pub fn lines(&self, range: Range<usize>) -> impl Iterator<Item = &Line> {
         let (first, offset) = self.index.find(range.start);
         self.blocks
@@ -255,15 +250,16 @@ impl Document {
             .take(range.len())
     }
 
-    /// Returns the block at a line, the block's first line and its line count.
+    /// Returns the block at a line, its first line and its line count.
     pub(super) fn block_at(&self, line: usize) -> Option<(BlockId, usize, usize)> {
         let (position, _) = self.index.find(line);
         let block = self.blocks.get(position)?;
         Some((block.id, self.index.start(position), block.lines.len()))
     }
 
-    /// Lays out for `width`: renders what was touched or lives, and returns what moved.
-    pub(super) fn layout(&mut self, width: usize) -> Vec<Change> {
+    /// Lays out for `width`: renders touched and live blocks, and returns the resulting line
+    /// changes.
+    pub(super) fn layout(&mut self, width: usize) -> Vec<LineChange> {
         if self.width != width {
             self.width = width;
             self.epoch += 1;
@@ -280,8 +276,8 @@ impl Document {
         changes
     }
 
-    /// Brings the last `rows` lines up to the current layout.
-    pub(crate) fn refresh_tail(&mut self, rows: usize) -> Vec<Change> {
+    /// Brings the last `rows` lines up to date with the current layout.
+    pub(crate) fn refresh_tail(&mut self, rows: usize) -> Vec<LineChange> {
         let mut changes = Vec::new();
         let mut covered = 0;
         for position in (0..self.blocks.len()).rev() {
@@ -297,13 +293,13 @@ impl Document {
         changes
     }
 
-    /// Brings the lines of `range` up to the current layout.
-    pub(super) fn refresh_range(&mut self, range: Range<usize>) -> Vec<Change> {
+    /// Brings the lines of `range` up to date with the current layout.
+    pub(super) fn refresh_range(&mut self, range: Range<usize>) -> Vec<LineChange> {
         let mut changes = Vec::new();
         let (mut position, offset) = self.index.find(range.start);
         let mut covered = 0;
-        let wanted = range.len() + offset;
-        while covered < wanted && position < self.blocks.len() {
+        let target_lines = range.len() + offset;
+        while covered < target_lines && position < self.blocks.len() {
             changes.extend(self.refresh(position));
             covered += self
                 .blocks
@@ -314,7 +310,7 @@ impl Document {
         changes
     }
 
-    fn refresh(&mut self, position: usize) -> Option<Change> {
+    fn refresh(&mut self, position: usize) -> Option<LineChange> {
         let epoch = self.epoch;
         if self.blocks.get(position)?.epoch == epoch {
             return None;
@@ -322,16 +318,16 @@ impl Document {
         self.render(position)
     }
 
-    fn render_by_id(&mut self, id: BlockId) -> Option<Change> {
+    fn render_by_id(&mut self, id: BlockId) -> Option<LineChange> {
         let position = self.positions.get(&id).copied()?;
         self.render(position)
     }
 
-    fn render(&mut self, position: usize) -> Option<Change> {
+    fn render(&mut self, position: usize) -> Option<LineChange> {
         let block = self.blocks.get_mut(position)?;
         block.epoch = self.epoch;
         let lines = block.component.render(self.width);
-        if lines.same(&block.lines) {
+        if lines.ptr_eq(&block.lines) {
             return None;
         }
         self.revision += 1;
@@ -342,10 +338,10 @@ impl Document {
         }
         let start = self.index.start(position);
         self.index.change(position, old, new);
-        Some(Change { start, old, new })
+        Some(LineChange { start, old, new })
     }
 
-    fn admit(&mut self, liveness: Liveness) -> BlockId {
+    fn register(&mut self, liveness: Liveness) -> BlockId {
         let id = BlockId(self.next_id);
         self.next_id += 1;
         match liveness {
@@ -355,8 +351,13 @@ impl Document {
         id
     }
 
-    fn block(&self, id: BlockId, component: Box<dyn Component>, liveness: Liveness) -> Block {
-        Block {
+    fn block(
+        &self,
+        id: BlockId,
+        component: Box<dyn Component>,
+        liveness: Liveness,
+    ) -> DocumentBlock {
+        DocumentBlock {
             id,
             component,
             lines: Lines::empty(),
@@ -377,7 +378,6 @@ impl Document {
             .rebuild(self.blocks.iter().map(|block| block.lines.len()));
     }
 
-    /// Returns how often a block is rendered.
     pub fn liveness(&self, id: BlockId) -> Option<Liveness> {
         let position = self.positions.get(&id)?;
         Some(self.blocks.get(*position)?.liveness)
@@ -391,7 +391,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn blocks_put_in_front_together_keep_their_order_and_are_rendered() {
+    fn blocks_inserted_together_keep_their_order() {
         let mut document = Document::new();
         let text = |text: &str| TruncatedText::new(text);
         let head = document.push(text("head"));

@@ -1,29 +1,28 @@
-//! A line made ready for the terminal: cursor marker taken out, tabs expanded, width checked, style
-//! and link closed.
+//! Prepares a line for the terminal: removes the cursor marker, expands tabs, checks the width, and
+//! closes styles and links.
 
-use crate::cursor::take_marker;
+use crate::cursor::take_cursor_marker;
 use crate::line::Line;
 use crate::terminal::ImageSpan;
-use crate::text::{Edge, expand_for_terminal, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, expand_for_terminal, slice_columns, visible_width};
 
-/// What closes every style and link; only lines with sequences in them need it.
+/// Closes all styles and links. Only lines that contain sequences need it.
 pub(crate) const RESET: &str = "\x1b[0m\x1b]8;;\x07";
 
-/// What happens to a line that is wider than the screen.
+/// How to treat a line that is wider than the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WidthPolicy {
-    /// It is cut and reported in the log; a screen with a short line beats no screen.
+    /// Truncate it and log a warning: a truncated line is better than no frame.
     #[default]
-    Cut,
-    /// The frame fails, as tests want it.
+    Truncate,
+    /// Fail the frame, for tests.
     Strict,
 }
 
-/// Why a frame cannot be painted.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// A component broke its promise about the width.
-    #[error("a line is {actual} columns wide on a screen of {width}: {line:?}")]
+    /// A component rendered a line wider than the width it was given.
+    #[error("line is {actual} columns wide on a screen of {width}: {line:?}")]
     LineTooWide {
         /// Columns of the line.
         actual: usize,
@@ -35,8 +34,8 @@ pub enum RenderError {
 
 /// One row of the screen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
-    /// What it was made from; the same source needs no second look.
+pub(super) struct PreparedRow {
+    /// The line this row was prepared from, to skip preparing it again.
     pub(super) source: Line,
     pub(super) text: Line,
     /// Column of the cursor marker.
@@ -45,12 +44,11 @@ pub(super) struct Row {
     pub(super) image: Option<ImageSpan>,
 }
 
-impl Row {
+impl PreparedRow {
     pub(super) fn is_blank(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Makes a row of a line.
     pub(super) fn prepare(
         source: &Line,
         width: usize,
@@ -67,14 +65,14 @@ impl Row {
             });
         }
         let (line, cursor) = if has_sequences {
-            take_marker(source)
+            take_cursor_marker(source)
         } else {
             (source.clone(), None)
         };
         let expanded = expand_for_terminal(&line);
         let actual = visible_width(&expanded);
         let mut text = if actual > width {
-            let text = cut(&expanded, actual, width, policy)?;
+            let text = truncate(&expanded, actual, width, policy)?;
             Line::from(text)
         } else if expanded == *line {
             line
@@ -93,7 +91,7 @@ impl Row {
     }
 }
 
-fn cut(
+fn truncate(
     line: &str,
     actual: usize,
     width: usize,
@@ -105,30 +103,30 @@ fn cut(
             width,
             line: line.to_owned(),
         }),
-        WidthPolicy::Cut => {
+        WidthPolicy::Truncate => {
             tracing::warn!(
                 actual,
                 width,
-                "a component rendered a line that is too wide"
+                "component rendered a line wider than the screen"
             );
-            Ok(slice_columns(line, 0..width, Edge::Drop).text)
+            Ok(slice_columns(line, 0..width, WideCharPolicy::Drop).text)
         }
     }
 }
 
-/// Makes rows of lines, taking over what `previous` already prepared.
+/// Prepares rows for lines, reusing rows of `previous` where the source is unchanged.
 pub(super) fn prepare_rows(
     lines: &[Line],
-    previous: &[Row],
+    previous: &[PreparedRow],
     width: usize,
     policy: WidthPolicy,
-) -> Result<Vec<Row>, RenderError> {
+) -> Result<Vec<PreparedRow>, RenderError> {
     lines
         .iter()
         .enumerate()
         .map(|(index, line)| match previous.get(index) {
-            Some(row) if row.source.same(line) => Ok(row.clone()),
-            _ => Row::prepare(line, width, policy),
+            Some(row) if row.source.ptr_eq(line) => Ok(row.clone()),
+            _ => PreparedRow::prepare(line, width, policy),
         })
         .collect()
 }

@@ -1,21 +1,21 @@
 //! Drawing on the alternate screen: the transcript scrolls in a viewport, the dock stays below it.
 //!
-//! Every row is addressed by number. What the user does with mouse and keys is decided in `gesture`;
-//! this paints the outcome.
+//! Every row is addressed by number. Mouse and key handling lives in `gesture`; this file paints
+//! the result.
 
-use super::content::Content;
+use super::content::ScreenContent;
 use super::diff::row_change;
-use super::document::Change;
-use super::frame::{RenderError, Row, WidthPolicy, prepare_rows};
+use super::document::LineChange;
+use super::frame::{PreparedRow, RenderError, WidthPolicy, prepare_rows};
 use super::image_cache::ImageCache;
-use super::screen::Compose;
-use super::search::Search;
-use super::selection::{Selection, highlight};
+use super::screen::ComposeFn;
+use super::search::TranscriptSearch;
+use super::selection::{MouseSelection, highlight};
 use super::sync_output::SyncOutput;
 use super::viewport::Viewport;
 use crate::line::Line;
 use crate::terminal::{ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, Size};
-use crate::text::{Edge, pad_to_width, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, pad_to_width, slice_columns, visible_width};
 
 const ENTER: &str = "\x1b[?1049h\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?1049l";
@@ -25,52 +25,51 @@ const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1004l\x1b[?1003l\x1b[?1002l\x1b[?1000l
 /// Shown below a viewport that does not follow the end.
 const TO_END_LABEL: &str = " \u{2193} end ";
 
-/// What the terminal reports about the mouse.
+/// Which mouse events the terminal reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MouseTracking {
-    /// Nothing; the terminal's own selection works.
+    /// None; the terminal's own selection works.
     Off,
-    /// Buttons, wheel and dragging. For multiplexers, which lag when every motion is passed on.
+    /// Buttons, wheel and drags. For multiplexers, which lag if every motion is forwarded.
     Buttons,
     #[default]
     All,
 }
 
-/// When the scrollbar is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScrollbarPolicy {
-    /// While the end is out of view.
+    /// While the end is not visible.
     #[default]
     Auto,
-    /// Whenever there is more than fits.
+    /// Whenever the content does not fit.
     Always,
     Hidden,
 }
 
-/// What stays on the main screen after full-screen mode.
+/// What to leave on the main screen after full-screen mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
-    /// The main screen as it was.
-    AsItWas,
-    /// The whole content, printed below it.
-    WithTranscript,
+pub enum ExitBehavior {
+    /// Restore the main screen as it was.
+    RestoreScreen,
+    /// Print the complete content below it.
+    PrintTranscript,
 }
 
 /// The alternate screen as last painted.
 #[derive(Debug, Default)]
 pub(crate) struct FullScreen {
     size: Option<Size>,
-    rows: Vec<Row>,
+    rows: Vec<PreparedRow>,
     cursor: Option<(usize, usize, bool)>,
     images: ImageCache,
     pub(crate) viewport: Viewport,
-    pub(crate) selection: Option<Selection>,
-    pub(crate) search: Option<Search>,
-    /// The number of the first dock line in view.
+    pub(crate) selection: Option<MouseSelection>,
+    pub(crate) search: Option<TranscriptSearch>,
+    /// Number of the first visible dock line.
     dock_top: usize,
     transcript_lines: usize,
-    /// What moved since somebody asked.
-    moves: Vec<Change>,
+    /// Line changes since the last call to `take_changes`.
+    pending_changes: Vec<LineChange>,
 }
 
 pub(super) struct FullFrameOptions<'a> {
@@ -78,11 +77,11 @@ pub(super) struct FullFrameOptions<'a> {
     pub(super) width_policy: WidthPolicy,
     pub(super) show_cursor: bool,
     pub(super) scrollbar: ScrollbarPolicy,
-    pub(super) overlay: Option<Compose<'a>>,
+    pub(super) overlay: Option<ComposeFn<'a>>,
 }
 
 impl FullScreen {
-    /// Returns what switches to the alternate screen.
+    /// Returns the bytes that switch to the alternate screen.
     pub(crate) fn enter(&mut self, mouse: MouseTracking) -> String {
         *self = Self::default();
         let mut output = SyncOutput::default();
@@ -96,18 +95,18 @@ impl FullScreen {
         output.finish()
     }
 
-    /// Returns what switches back to the main screen.
-    pub(crate) fn leave(&mut self, content: &mut Content, leave: Leave) -> String {
+    /// Returns the bytes that switch back to the main screen.
+    pub(crate) fn leave(&mut self, content: &mut ScreenContent, exit: ExitBehavior) -> String {
         let mut output = SyncOutput::default();
         if self.images.any() {
             output.push(KITTY_DELETE_ALL);
         }
         output.push(MOUSE_OFF);
         output.push(LEAVE);
-        if let (Leave::WithTranscript, Some(size)) = (leave, self.size) {
+        if let (ExitBehavior::PrintTranscript, Some(size)) = (exit, self.size) {
             content.refresh_tail(usize::MAX);
             for line in content.lines(0..content.line_count()) {
-                if let Ok(row) = Row::prepare(&line, size.columns, WidthPolicy::Cut) {
+                if let Ok(row) = PreparedRow::prepare(&line, size.columns, WidthPolicy::Truncate) {
                     output.push("\r\x1b[K");
                     output.push(&row.text);
                     output.push("\r\n");
@@ -119,7 +118,7 @@ impl FullScreen {
         output.finish()
     }
 
-    /// Makes the next frame write every row again.
+    /// Makes the next frame rewrite every row.
     pub(crate) fn request_repaint(&mut self) {
         self.size = None;
     }
@@ -135,11 +134,11 @@ impl FullScreen {
 
     pub(super) fn frame(
         &mut self,
-        content: &mut Content,
+        content: &mut ScreenContent,
         options: FullFrameOptions<'_>,
     ) -> Result<String, RenderError> {
         let size = options.size;
-        self.lay_out(content, size);
+        self.layout(content, size);
         self.refresh_search(content);
         let mut screen = self.visible_lines(content, size);
         let placements = self.take_images(content, &mut screen);
@@ -160,42 +159,46 @@ impl FullScreen {
         Ok(output.finish())
     }
 
-    /// Renders what the viewport and the dock show.
-    fn lay_out(&mut self, content: &mut Content, size: Size) {
+    /// Renders the visible part of the transcript and the dock.
+    fn layout(&mut self, content: &mut ScreenContent, size: Size) {
         let changes = content.layout(size.columns);
-        self.follow(&changes);
+        self.apply_changes(&changes);
         content.dock.refresh_tail(usize::MAX);
         let dock_lines = content.dock.line_count();
         let dock_rows = dock_lines.min(size.rows);
         self.dock_top = dock_lines - dock_rows;
         let height = size.rows - dock_rows;
-        let changes =
-            content
-                .transcript
-                .refresh_tail(if self.viewport.follows() { height } else { 0 });
-        self.follow(&changes);
-        self.viewport.fit(height, content.transcript.line_count());
+        let changes = content
+            .transcript
+            .refresh_tail(if self.viewport.follows_end() {
+                height
+            } else {
+                0
+            });
+        self.apply_changes(&changes);
+        self.viewport
+            .set_dimensions(height, content.transcript.line_count());
         let top = self.viewport.top();
         let changes = content.transcript.refresh_range(top..top + height);
-        self.follow(&changes);
+        self.apply_changes(&changes);
         self.transcript_lines = content.transcript.line_count();
-        self.viewport.fit(height, self.transcript_lines);
+        self.viewport.set_dimensions(height, self.transcript_lines);
     }
 
-    /// Returns what moved since this was last asked.
-    pub(crate) fn take_moves(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.moves)
+    /// Returns the line changes since the last call.
+    pub(crate) fn take_changes(&mut self) -> Vec<LineChange> {
+        std::mem::take(&mut self.pending_changes)
     }
 
-    fn follow(&mut self, changes: &[Change]) {
-        self.moves.extend_from_slice(changes);
-        self.viewport.follow(changes);
+    fn apply_changes(&mut self, changes: &[LineChange]) {
+        self.pending_changes.extend_from_slice(changes);
+        self.viewport.apply_changes(changes);
         if let Some(selection) = &mut self.selection {
-            selection.follow(changes);
+            selection.apply_changes(changes);
         }
     }
 
-    fn refresh_search(&mut self, content: &Content) {
+    fn refresh_search(&mut self, content: &ScreenContent) {
         if let Some(search) = &mut self.search
             && !search.query().is_empty()
         {
@@ -203,7 +206,7 @@ impl FullScreen {
         }
     }
 
-    fn visible_lines(&self, content: &Content, size: Size) -> Vec<Line> {
+    fn visible_lines(&self, content: &ScreenContent, size: Size) -> Vec<Line> {
         let (top, height) = (self.viewport.top(), self.viewport.height());
         let mut lines: Vec<Line> = content
             .transcript
@@ -217,8 +220,8 @@ impl FullScreen {
         lines
     }
 
-    /// Takes the images out of the lines, cut to what the viewport shows of them.
-    fn take_images(&self, content: &Content, screen: &mut [Line]) -> Vec<(usize, Line)> {
+    /// Takes the images out of the lines, cropped to their visible part.
+    fn take_images(&self, content: &ScreenContent, screen: &mut [Line]) -> Vec<(usize, Line)> {
         let (top, height) = (self.viewport.top(), self.viewport.height());
         let mut placements = Vec::new();
         for (row, line) in screen.iter_mut().enumerate() {
@@ -234,7 +237,7 @@ impl FullScreen {
                 Some(_) => ImageSpan::crop(line, 0, room).map(Line::from),
                 None => None,
             };
-            // Inline files cannot be cut or deleted, hence a word in their place.
+            // Inline files cannot be cropped or deleted, so show a placeholder instead.
             *line = Line::from(if shown.is_some() { "" } else { "[image]" });
             placements.extend(shown.map(|image| (row, image)));
         }
@@ -269,12 +272,12 @@ impl FullScreen {
     }
 
     fn draw_scrollbar(&self, screen: &mut [Line], size: Size, policy: ScrollbarPolicy) {
-        let wanted = match policy {
-            ScrollbarPolicy::Auto => !self.viewport.follows(),
+        let is_visible = match policy {
+            ScrollbarPolicy::Auto => !self.viewport.follows_end(),
             ScrollbarPolicy::Always => true,
             ScrollbarPolicy::Hidden => false,
         };
-        let Some(thumb) = self.viewport.thumb().filter(|_| wanted) else {
+        let Some(thumb) = self.viewport.thumb().filter(|_| is_visible) else {
             return;
         };
         for (row, line) in screen.iter_mut().take(self.viewport.height()).enumerate() {
@@ -283,18 +286,18 @@ impl FullScreen {
             } else {
                 "\u{2502}"
             };
-            *line = at_right_edge(line, bar, size.columns);
+            *line = overlay_right_edge(line, bar, size.columns);
         }
     }
 
     fn draw_end_label(&self, screen: &mut [Line], size: Size) {
         let width = visible_width(TO_END_LABEL);
-        if self.viewport.follows() || size.columns < width + 2 {
+        if self.viewport.follows_end() || size.columns < width + 2 {
             return;
         }
         let last = self.viewport.height().saturating_sub(1);
         if let Some(line) = screen.get_mut(last) {
-            *line = at_right_edge(
+            *line = overlay_right_edge(
                 line,
                 &format!("\x1b[7m{TO_END_LABEL}\x1b[27m"),
                 size.columns,
@@ -302,22 +305,22 @@ impl FullScreen {
         }
     }
 
-    /// Returns whether a cell belongs to the label that leads back to the end.
+    /// Whether a cell belongs to the label that scrolls to the end.
     pub(crate) fn is_end_label(&self, column: usize, row: usize) -> bool {
         let width = visible_width(TO_END_LABEL);
         self.size.is_some_and(|size| {
-            !self.viewport.follows()
+            !self.viewport.follows_end()
                 && size.columns >= width + 2
                 && row + 1 == self.viewport.height()
                 && column + width >= size.columns
         })
     }
 
-    fn paint(&mut self, rows: Vec<Row>, size: Size, output: &mut SyncOutput) {
+    fn paint(&mut self, rows: Vec<PreparedRow>, size: Size, output: &mut SyncOutput) {
         let fresh = self.size != Some(size);
         if fresh {
             output.push("\x1b[H\x1b[J");
-            self.rows = vec![Row::default(); size.rows];
+            self.rows = vec![PreparedRow::default(); size.rows];
             self.cursor = None;
             self.size = Some(size);
         }
@@ -334,16 +337,16 @@ impl FullScreen {
         }
     }
 
-    /// Draws the images, unless they are where they were.
+    /// Draws the images, unless they are unchanged.
     fn draw_images(&mut self, placements: &[(usize, Line)], output: &mut SyncOutput) {
-        let Some(drawn) = self.images.update(placements) else {
+        let Some(update) = self.images.update(placements) else {
             return;
         };
         output.push(KITTY_HIDE_ALL);
-        for deletion in drawn.deletions {
+        for deletion in update.deletions {
             output.push(&deletion);
         }
-        for (row, image) in drawn.images {
+        for (row, image) in update.images {
             output.move_to(row, 0);
             output.push(&image);
         }
@@ -371,9 +374,9 @@ impl FullScreen {
 }
 
 /// Returns the line with `text` over its last columns.
-fn at_right_edge(line: &str, text: &str, columns: usize) -> Line {
+fn overlay_right_edge(line: &str, text: &str, columns: usize) -> Line {
     let left = columns.saturating_sub(visible_width(text));
-    let kept = slice_columns(line, 0..left, Edge::Drop);
+    let kept = slice_columns(line, 0..left, WideCharPolicy::Drop);
     let reset = super::frame::RESET;
     let missing = pad_to_width("", left.saturating_sub(kept.width));
     Line::from(format!("{}{reset}{missing}{text}", kept.text))

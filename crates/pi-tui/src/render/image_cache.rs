@@ -1,37 +1,37 @@
-//! Which images the terminal already holds, so that scrolling does not send them again.
+//! Tracks which images the terminal has stored, so that scrolling does not send them again.
 
 use crate::line::Line;
 use crate::terminal::{ImageSpan, image_dimensions, kitty_delete};
 
-/// Images kept in the terminal although out of view.
-const MOST_IMAGES: usize = 16;
-/// Bytes sent for images kept although out of view.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes of pixels of images kept although out of view.
-const MOST_DECODED_BYTES: usize = 64 * 1024 * 1024;
-/// Enough of a payload to tell the size of its picture.
-const HEADER: usize = 64;
+/// Maximum number of images kept in the terminal while not visible.
+const MAX_IMAGES: usize = 16;
+/// Maximum bytes sent for images kept while not visible.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+/// Maximum decoded bytes of images kept while not visible.
+const MAX_DECODED_BYTES: usize = 64 * 1024 * 1024;
+/// Enough of a payload to determine the image dimensions.
+const HEADER_LEN: usize = 64;
 
 #[derive(Clone, Debug)]
-struct Uploaded {
+struct UploadedImage {
     id: u32,
     bytes: usize,
-    /// Bytes of its pixels, which the terminal keeps too.
+    /// Bytes of its decoded pixels, which the terminal also stores.
     decoded: usize,
-    /// Tells other data under the same id apart.
+    /// Distinguishes different data under the same ID.
     fingerprint: u64,
 }
 
-/// The images of the last frame and those uploaded, least recently shown first.
+/// The images of the last frame, and the uploaded images, least recently shown first.
 #[derive(Debug, Default)]
 pub(super) struct ImageCache {
     placements: Vec<(usize, Line)>,
-    uploaded: Vec<Uploaded>,
+    uploaded: Vec<UploadedImage>,
 }
 
 /// What to write for the images of a frame.
 #[derive(Debug, Default)]
-pub(super) struct Drawn {
+pub(super) struct ImageUpdate {
     pub(super) deletions: Vec<String>,
     pub(super) images: Vec<(usize, String)>,
 }
@@ -45,13 +45,13 @@ impl ImageCache {
         self.placements.clear();
     }
 
-    /// Takes the images of a new frame; `None` if nothing about them changed.
-    pub(super) fn update(&mut self, placements: &[(usize, Line)]) -> Option<Drawn> {
+    /// Updates the images for a new frame. Returns `None` if nothing changed.
+    pub(super) fn update(&mut self, placements: &[(usize, Line)]) -> Option<ImageUpdate> {
         if self.placements == placements {
             return None;
         }
         self.placements = placements.to_vec();
-        let mut drawn = Drawn::default();
+        let mut update = ImageUpdate::default();
         for (row, line) in placements {
             let Some(id) = ImageSpan::find(line).and_then(|span| span.id) else {
                 continue;
@@ -63,22 +63,22 @@ impl ImageCache {
                 .position(|image| image.id == id)
                 .map(|index| self.uploaded.remove(index))
                 .is_some_and(|image| image.fingerprint == fingerprint);
-            self.uploaded.push(Uploaded {
+            self.uploaded.push(UploadedImage {
                 id,
                 bytes: line.len(),
                 decoded: decoded_bytes(line),
                 fingerprint,
             });
-            let image = ImageSpan::place_again(line)
+            let image = ImageSpan::place_uploaded(line)
                 .filter(|_| known)
                 .unwrap_or_else(|| line.as_str().to_owned());
-            drawn.images.push((*row, image));
+            update.images.push((*row, image));
         }
-        drawn.deletions = self.evict(drawn.images.len());
-        Some(drawn)
+        update.deletions = self.evict(update.images.len());
+        Some(update)
     }
 
-    /// Deletes images out of view beyond the limits, oldest first.
+    /// Deletes non-visible images beyond the limits, oldest first.
     fn evict(&mut self, in_view: usize) -> Vec<String> {
         let mut deletions = Vec::new();
         loop {
@@ -87,7 +87,7 @@ impl ImageCache {
             let (bytes, decoded) = hidden.fold((0_usize, 0_usize), |(bytes, decoded), image| {
                 (bytes + image.bytes, decoded.saturating_add(image.decoded))
             });
-            if out_of_view <= MOST_IMAGES && bytes <= MOST_BYTES && decoded <= MOST_DECODED_BYTES {
+            if out_of_view <= MAX_IMAGES && bytes <= MAX_BYTES && decoded <= MAX_DECODED_BYTES {
                 return deletions;
             }
             deletions.push(kitty_delete(self.uploaded.remove(0).id));
@@ -99,10 +99,10 @@ fn payload(line: &str) -> &str {
     line.split_once(';').map_or("", |(_, payload)| payload)
 }
 
-/// Returns what the pixels of a PNG take: four bytes each.
+/// Returns the size of a PNG's decoded pixels: four bytes each.
 fn decoded_bytes(line: &str) -> usize {
     let payload = payload(line);
-    let header = payload.get(..HEADER).unwrap_or(payload);
+    let header = payload.get(..HEADER_LEN).unwrap_or(payload);
     let header = header.split('\x1b').next().unwrap_or_default();
     image_dimensions(header).map_or(0, |size| {
         let (width, height) = (size.width as usize, size.height as usize);
@@ -110,7 +110,7 @@ fn decoded_bytes(line: &str) -> usize {
     })
 }
 
-/// Returns a number for the payload, whatever part of it is shown.
+/// Returns a fingerprint of the payload, independent of the visible part.
 fn payload_fingerprint(line: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_are_kept_out_of_view() {
+    fn hidden_images_are_limited() {
         let mut cache = ImageCache::default();
         let mut deleted = Vec::new();
         for id in 1..=20 {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_count_too() {
+    fn decoded_pixels_count_toward_the_limit() {
         use base64::Engine as _;
         let huge = |id: u32| {
             let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
@@ -166,10 +166,10 @@ mod tests {
         };
         let mut cache = ImageCache::default();
         for id in 1..=3 {
-            let drawn = cache.update(&[(0, huge(id))]).unwrap();
-            assert_eq!(drawn.deletions, Vec::<String>::new());
+            let update = cache.update(&[(0, huge(id))]).unwrap();
+            assert_eq!(update.deletions, Vec::<String>::new());
         }
-        let drawn = cache.update(&[(0, huge(4))]).unwrap();
-        assert_eq!(drawn.deletions, [kitty_delete(1)]);
+        let update = cache.update(&[(0, huge(4))]).unwrap();
+        assert_eq!(update.deletions, [kitty_delete(1)]);
     }
 }

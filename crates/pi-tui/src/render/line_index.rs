@@ -1,7 +1,7 @@
-//! Where each block's lines start, for documents of any length.
+//! Maps blocks to line numbers, for documents of any length.
 //!
-//! A Fenwick tree over line counts: reading a start, changing a count and finding the block of a line
-//! cost the logarithm of the number of blocks.
+//! A Fenwick tree over line counts: reading a start, changing a count and finding the block of a
+//! line take time logarithmic in the number of blocks.
 
 /// Prefix sums over the line counts of blocks.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +32,7 @@ impl LineIndex {
         self.total += count;
     }
 
-    /// Replaces `old` lines of `block` by `new` lines.
+    /// Replaces `old` lines of `block` with `new` lines.
     pub(super) fn change(&mut self, block: usize, old: usize, new: usize) {
         self.total = (self.total + new).saturating_sub(old);
         let mut position = block + 1;
@@ -42,7 +42,7 @@ impl LineIndex {
         }
     }
 
-    /// Returns how many lines stand before `block`.
+    /// Returns how many lines precede `block`.
     pub(super) fn start(&self, block: usize) -> usize {
         let mut position = block.min(self.tree.len());
         let mut sum = 0;
@@ -57,7 +57,8 @@ impl LineIndex {
         self.total
     }
 
-    /// Returns the block that holds `line` and the line's place in it; past the end, the block count.
+    /// Returns the block that contains `line` and the line's index in it; past the end, the block
+    /// count.
     pub(super) fn find(&self, line: usize) -> (usize, usize) {
         let mut position = 0;
         let mut rest = line;

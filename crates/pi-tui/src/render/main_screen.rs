@@ -1,23 +1,23 @@
-//! Drawing into the terminal's main screen, below what the shell left there.
+//! Drawing into the terminal's main screen, below the shell's output.
 //!
-//! Lines that leave the top of the screen enter the terminal's own scrollback, each once, and are not
-//! touched again. What stays is the live tail, compared row by row with the frame before. Scrollback is
-//! cleared on an explicit request only.
+//! Lines that leave the top of the screen enter the terminal's scrollback, each once, and are not
+//! touched again. The rest is the live tail, which is compared row by row with the previous frame.
+//! Scrollback is only cleared on explicit request.
 //!
-//! Rows are addressed relative to each other, because nobody knows on which row the shell's cursor was.
-//! A row exists once it was written ("claimed"); further ones are made by line feeds.
+//! Rows are addressed relative to each other, because the row of the shell's cursor is unknown. A
+//! row exists once it was written ("claimed"); further rows are created by line feeds.
 
-use super::content::Content;
+use super::content::ScreenContent;
 use super::diff::row_change;
-use super::document::Change;
-use super::frame::{RenderError, Row, WidthPolicy, prepare_rows};
-use super::screen::Compose;
+use super::document::LineChange;
+use super::frame::{PreparedRow, RenderError, WidthPolicy, prepare_rows};
+use super::screen::ComposeFn;
 use super::sync_output::SyncOutput;
 use crate::line::Line;
 use crate::terminal::{ImageSpan, Size, kitty_delete};
 use crate::text::visible_width;
 
-/// What happens to the rows that become free when the content shrinks.
+/// What happens to rows that become free when the content shrinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShrinkPolicy {
     /// They stay empty below the content until it grows again; cheapest on slow connections.
@@ -29,12 +29,12 @@ pub enum ShrinkPolicy {
 
 /// How a frame begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
+enum FrameStart {
     /// The rows on the screen are those of the last frame.
     InPlace,
-    /// Everything is written again, starting this many rows above the cursor.
+    /// Everything is rewritten, starting this many rows above the cursor.
     RowsUp(usize),
-    /// Everything is written again from the top of the screen, which is all ours.
+    /// Everything is rewritten from the top of the screen, which belongs entirely to us.
     Top,
     /// Screen and scrollback are cleared first.
     Cleared,
@@ -45,18 +45,19 @@ enum Start {
 pub(crate) struct MainScreen {
     size: Option<Size>,
     /// The claimed rows, from the top.
-    rows: Vec<Row>,
-    /// How many of them hold content; the others are blank rows below it.
+    rows: Vec<PreparedRow>,
+    /// How many rows contain content; the others are blank rows below it.
     content_rows: usize,
     /// The first line that is not in the scrollback.
     first_live: usize,
-    /// How many lines above `first_live` are on the screen although they are in the scrollback too.
+    /// How many lines above `first_live` are on the screen although they are also in the
+    /// scrollback.
     pulled: usize,
-    /// Where the cursor is, among the claimed rows.
+    /// The cursor's row among the claimed rows.
     cursor_row: usize,
     cursor_column: usize,
     cursor_shown: Option<bool>,
-    start: Option<Start>,
+    start: Option<FrameStart>,
 }
 
 /// What a frame depends on besides the content.
@@ -65,22 +66,22 @@ pub(super) struct FrameOptions<'a> {
     pub(super) width_policy: WidthPolicy,
     pub(super) shrink: ShrinkPolicy,
     pub(super) show_cursor: bool,
-    /// Lays overlays over the rows of the screen; `None` while there are none.
-    pub(super) overlay: Option<Compose<'a>>,
+    /// Draws overlays over the rows of the screen; `None` if there are none.
+    pub(super) overlay: Option<ComposeFn<'a>>,
 }
 
 impl MainScreen {
-    /// Makes the next frame clear screen and scrollback and print the whole content.
+    /// Makes the next frame clear screen and scrollback and print all content.
     pub(crate) fn request_clear(&mut self) {
-        self.start = Some(Start::Cleared);
+        self.start = Some(FrameStart::Cleared);
     }
 
-    /// Makes the next frame write every row again, as after foreign output.
+    /// Makes the next frame rewrite every row, for example after output of another program.
     pub(crate) fn request_repaint(&mut self) {
         self.start = Some(if self.is_full() {
-            Start::Top
+            FrameStart::Top
         } else {
-            Start::RowsUp(self.cursor_row)
+            FrameStart::RowsUp(self.cursor_row)
         });
     }
 
@@ -97,12 +98,12 @@ impl MainScreen {
         self.first_live - self.pulled.min(self.first_live)
     }
 
-    /// Notes that somebody else made the cursor visible.
+    /// Records that the cursor was made visible elsewhere.
     pub(crate) fn cursor_was_shown(&mut self) {
         self.cursor_shown = Some(true);
     }
 
-    /// Returns whether there is anything of ours on the screen.
+    /// Whether any of our rows are on the screen.
     pub(crate) fn is_painted(&self) -> bool {
         !self.rows.is_empty()
     }
@@ -114,23 +115,23 @@ impl MainScreen {
     /// Paints the content and returns the bytes to write.
     pub(super) fn frame(
         &mut self,
-        content: &mut Content,
+        content: &mut ScreenContent,
         options: FrameOptions<'_>,
     ) -> Result<String, RenderError> {
         let size = options.size;
         let changes = content.layout(size.columns);
-        self.follow(&changes);
+        self.apply_changes(&changes);
         let resized = self.resize(size);
-        let start = self.start.take().or(resized).unwrap_or(Start::InPlace);
-        let relaid = self.size.is_some_and(|old| old.columns != size.columns);
+        let start = self.start.take().or(resized).unwrap_or(FrameStart::InPlace);
+        let width_changed = self.size.is_some_and(|old| old.columns != size.columns);
         let changes = content.refresh_tail(size.rows + self.pulled);
-        self.follow(&changes);
+        self.apply_changes(&changes);
         let total = content.line_count();
-        if start == Start::Cleared {
+        if start == FrameStart::Cleared {
             (self.first_live, self.pulled) = (0, 0);
-        } else if relaid {
-            // Lines have other numbers in another layout. Terminals that reflow push what no longer
-            // fits, so that everything above the new tail counts as being in the scrollback.
+        } else if width_changed {
+            // Line numbers change with the layout. Terminals that reflow push the excess out, so
+            // everything above the new tail is considered to be in the scrollback.
             (self.first_live, self.pulled) = (total.saturating_sub(size.rows), 0);
         }
         self.first_live = self.first_live.min(total);
@@ -139,15 +140,15 @@ impl MainScreen {
         self.paint_window(content, start, options)
     }
 
-    /// Takes into account that lines above the live ones came or went.
-    pub(crate) fn follow(&mut self, changes: &[Change]) {
+    /// Adjusts for lines that were added or removed above the live ones.
+    pub(crate) fn apply_changes(&mut self, changes: &[LineChange]) {
         for change in changes {
             self.first_live = change.shift(self.first_live);
         }
         self.pulled = self.pulled.min(self.first_live);
     }
 
-    /// Decides how many lines of the scrollback are shown again above `live` lines.
+    /// Determines how many scrollback lines are shown again above `live` lines.
     fn pull_back(&mut self, live: usize, rows: usize, shrink: ShrinkPolicy) {
         let room = rows.saturating_sub(live);
         self.pulled = match shrink {
@@ -158,11 +159,12 @@ impl MainScreen {
         .min(self.first_live);
     }
 
-    /// Takes a new size into account and returns how the frame must begin because of it.
+    /// Adjusts to a new size and returns how the frame must begin because of it.
     ///
-    /// A terminal that gets shorter drops rows below the cursor first and then pushes rows at the top
-    /// into the scrollback; one that gets taller pulls rows out of it. Both change what is live.
-    fn resize(&mut self, size: Size) -> Option<Start> {
+    /// A terminal that gets shorter first drops rows below the cursor and then pushes rows at the
+    /// top into the scrollback; one that gets taller pulls rows back out. Both change which lines
+    /// are live.
+    fn resize(&mut self, size: Size) -> Option<FrameStart> {
         let old = self.size?;
         if old == size || self.rows.is_empty() {
             return None;
@@ -170,9 +172,9 @@ impl MainScreen {
         let was_full = self.rows.len() >= old.rows;
         if old.columns != size.columns {
             return Some(if was_full {
-                Start::Top
+                FrameStart::Top
             } else {
-                Start::RowsUp(self.reflowed_rows_above_cursor(size.columns))
+                FrameStart::RowsUp(self.reflowed_rows_above_cursor(size.columns))
             });
         }
         let pushed = (self.cursor_row + 1).saturating_sub(size.rows);
@@ -180,16 +182,16 @@ impl MainScreen {
         self.pulled -= already;
         self.first_live += pushed - already;
         if !was_full {
-            return Some(Start::RowsUp(self.cursor_row - pushed));
+            return Some(FrameStart::RowsUp(self.cursor_row - pushed));
         }
         let taller = size.rows.saturating_sub(old.rows);
-        let pulled_out = taller.min(self.first_live);
-        self.first_live -= pulled_out;
-        self.pulled = self.pulled.saturating_sub(pulled_out);
-        Some(Start::Top)
+        let restored = taller.min(self.first_live);
+        self.first_live -= restored;
+        self.pulled = self.pulled.saturating_sub(restored);
+        Some(FrameStart::Top)
     }
 
-    /// Returns how many rows the rows above the cursor take after a terminal reflowed them.
+    /// Returns how many rows the rows above the cursor take after the terminal reflowed them.
     fn reflowed_rows_above_cursor(&self, columns: usize) -> usize {
         let rows_of = |width: usize| width.div_ceil(columns.max(1)).max(1);
         self.rows
@@ -202,8 +204,8 @@ impl MainScreen {
 
     fn paint_window(
         &mut self,
-        content: &Content,
-        start: Start,
+        content: &ScreenContent,
+        start: FrameStart,
         options: FrameOptions<'_>,
     ) -> Result<String, RenderError> {
         let FrameOptions {
@@ -230,13 +232,13 @@ impl MainScreen {
             if leaving == 0 {
                 rows = screen;
             } else {
-                // What leaves the screen must leave without the overlay on it.
+                // Rows that leave the screen must leave without the overlay.
                 covered = Some(screen);
             }
         }
         let mut output = SyncOutput::default();
         self.begin(start, &mut output);
-        if start != Start::InPlace
+        if start != FrameStart::InPlace
             && let Some(image) = content.image_from_above(top, size.rows)
         {
             output.push("\x1b7");
@@ -248,39 +250,39 @@ impl MainScreen {
             self.paint(covered, size.rows, &mut output);
         }
         self.content_rows = content_rows;
-        // Lines are pulled back into free rows only, hence none are while others leave.
+        // Lines are only pulled back into free rows, so none are while others leave.
         self.first_live += leaving;
         self.place_cursor(show_cursor, &mut output);
         Ok(output.finish())
     }
 
-    /// Writes what comes before the rows and forgets those that are written again.
-    fn begin(&mut self, start: Start, output: &mut SyncOutput) {
-        if start == Start::InPlace {
+    /// Writes the start of the frame and forgets rows that are rewritten.
+    fn begin(&mut self, start: FrameStart, output: &mut SyncOutput) {
+        if start == FrameStart::InPlace {
             return;
         }
         for id in self.rows.iter().filter_map(|row| row.image?.id) {
             output.push(&kitty_delete(id));
         }
         match start {
-            Start::InPlace => {}
-            Start::RowsUp(rows) => {
+            FrameStart::InPlace => {}
+            FrameStart::RowsUp(rows) => {
                 output.move_row(rows, 0);
                 output.push("\r\x1b[J");
             }
-            // Not `2J`: several terminals answer it by pushing the screen into the scrollback.
-            Start::Top => output.push("\x1b[H\x1b[J"),
-            Start::Cleared => output.push("\x1b[2J\x1b[H\x1b[3J"),
+            // Not `2J`: several terminals respond to it by pushing the screen into the scrollback.
+            FrameStart::Top => output.push("\x1b[H\x1b[J"),
+            FrameStart::Cleared => output.push("\x1b[2J\x1b[H\x1b[3J"),
         }
         self.rows.clear();
         self.cursor_row = 0;
-        if let (Start::Top | Start::Cleared, Some(size)) = (start, self.size) {
-            self.rows.resize(size.rows, Row::default());
+        if let (FrameStart::Top | FrameStart::Cleared, Some(size)) = (start, self.size) {
+            self.rows.resize(size.rows, PreparedRow::default());
         }
     }
 
-    /// Turns the claimed rows into `rows`; those beyond the screen's height scroll it.
-    fn paint(&mut self, rows: Vec<Row>, height: usize, output: &mut SyncOutput) {
+    /// Turns the claimed rows into `rows`. Rows beyond the screen's height scroll it.
+    fn paint(&mut self, rows: Vec<PreparedRow>, height: usize, output: &mut SyncOutput) {
         let claimed = self.rows.len();
         let has_images = rows.iter().chain(&self.rows).any(|row| row.image.is_some());
         let redraw = if has_images {
@@ -319,16 +321,16 @@ impl MainScreen {
             }
         }
         self.blank_from(rows.len(), claimed, output);
-        let kept_blank = claimed.saturating_sub(rows.len());
+        let blank_rows = claimed.saturating_sub(rows.len());
         self.rows = rows;
         self.rows
-            .extend(std::iter::repeat_n(Row::default(), kept_blank));
+            .extend(std::iter::repeat_n(PreparedRow::default(), blank_rows));
         let left = self.rows.len().saturating_sub(height);
         self.rows.drain(..left);
         self.cursor_row = self.cursor_row.saturating_sub(left);
     }
 
-    /// Empties the claimed rows from `first` on.
+    /// Blanks the claimed rows from `first` on.
     fn blank_from(&mut self, first: usize, claimed: usize, output: &mut SyncOutput) {
         let stale = self.rows.get(first..claimed).unwrap_or_default();
         let Some(offset) = stale.iter().position(|row| !row.is_blank()) else {
@@ -340,18 +342,18 @@ impl MainScreen {
     }
 
     /// Deletes images whose rows change and returns the rows of those to draw.
-    fn images_to_redraw(&self, rows: &[Row], output: &mut SyncOutput) -> Vec<usize> {
+    fn images_to_redraw(&self, rows: &[PreparedRow], output: &mut SyncOutput) -> Vec<usize> {
         let changed = |index: usize| match (self.rows.get(index), rows.get(index)) {
             (Some(old), Some(new)) => old.text != new.text,
             (None, None) => false,
             _ => true,
         };
-        let touches = |index: usize, span: ImageSpan| {
+        let is_affected = |index: usize, span: ImageSpan| {
             (index.saturating_sub(span.above)..=index + span.below).any(changed)
         };
         for (index, row) in self.rows.iter().enumerate() {
             if let Some(span) = row.image
-                && touches(index, span)
+                && is_affected(index, span)
                 && let Some(id) = span.id
             {
                 output.push(&kitty_delete(id));
@@ -359,15 +361,15 @@ impl MainScreen {
         }
         rows.iter()
             .enumerate()
-            .filter(|(index, row)| row.image.is_some_and(|span| touches(*index, span)))
+            .filter(|(index, row)| row.image.is_some_and(|span| is_affected(*index, span)))
             .map(|(index, _)| index)
             .collect()
     }
 
-    /// Draws the images whose last row is `index`: their rows exist and are empty by then.
+    /// Draws the images whose last row is `index`: by then their rows exist and are empty.
     fn draw_finished_images(
         &mut self,
-        rows: &[Row],
+        rows: &[PreparedRow],
         redraw: &[usize],
         (index, height): (usize, usize),
         output: &mut SyncOutput,
@@ -379,7 +381,7 @@ impl MainScreen {
             if (at + below).min(last) != index {
                 continue;
             }
-            // An image taller than the screen has lost its upper rows already.
+            // An image taller than the screen has already lost its upper rows.
             let top = (*at).max((index + 1).saturating_sub(height));
             let hidden = top - at;
             let cropped = ImageSpan::crop(&row.text, hidden, height);
@@ -388,7 +390,7 @@ impl MainScreen {
                 _ => row.text.as_str(),
             };
             output.move_row(self.cursor_row, top);
-            // The terminal knows better than we do where an image leaves the cursor.
+            // Restore the cursor, because where an image leaves it depends on the terminal.
             output.push("\r\x1b7");
             output.push(image);
             output.push("\x1b8");
@@ -396,7 +398,7 @@ impl MainScreen {
         }
     }
 
-    /// Puts the cursor where the text goes, so that input methods open there.
+    /// Places the cursor at the text position, so that input methods open there.
     fn place_cursor(&mut self, show: bool, output: &mut SyncOutput) {
         let target = self
             .rows
@@ -409,8 +411,8 @@ impl MainScreen {
             output.push(if shown { "\x1b[?25h" } else { "\x1b[?25l" });
             self.cursor_shown = Some(shown);
         }
-        // Without a marker the cursor rests on the last line of the content: a shrinking terminal
-        // drops what is below the cursor before it pushes anything out.
+        // Without a marker, the cursor rests on the last line of the content: a shrinking terminal
+        // drops rows below the cursor before it pushes any out.
         let (row, column) = target.unwrap_or((self.content_rows.saturating_sub(1), 0));
         if row == self.cursor_row && column == self.cursor_column && output.is_empty() {
             return;
@@ -420,7 +422,7 @@ impl MainScreen {
         (self.cursor_row, self.cursor_column) = (row, column);
     }
 
-    /// Returns what leaves the cursor on a fresh line below the content, visible.
+    /// Returns the bytes that leave the cursor visible on a new line below the content.
     pub(crate) fn finish(&mut self) -> String {
         let mut output = SyncOutput::default();
         if !self.rows.is_empty() {

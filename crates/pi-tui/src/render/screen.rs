@@ -1,48 +1,44 @@
-//! The screen in either mode, and what its frames depend on.
+//! The screen in either mode, and the options for painting it.
 
-use super::content::Content;
+use super::content::ScreenContent;
 use super::frame::{RenderError, WidthPolicy};
 use super::full_screen::{FullFrameOptions, FullScreen, MouseTracking, ScrollbarPolicy};
 use super::main_screen::{FrameOptions, MainScreen, ShrinkPolicy};
 use crate::line::Line;
 use crate::terminal::Size;
 
-/// Where the content is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScreenMode {
-    /// Into the main screen and the terminal's scrollback.
+    /// The main screen and the terminal's scrollback.
     #[default]
     Main,
-    /// On the alternate screen, with scrolling of our own.
+    /// The alternate screen, with scrolling handled by the application.
     Full,
 }
 
-/// How frames are painted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RenderOptions {
-    /// What happens to a line that is wider than the screen.
     pub width_policy: WidthPolicy,
     /// What happens to rows that become free, on the main screen.
     pub shrink: ShrinkPolicy,
-    /// Whether the hardware cursor is visible; it is placed either way, for input methods.
+    /// Whether the hardware cursor is visible. It is positioned either way, for input methods.
     pub show_cursor: bool,
-    /// When a full screen has a scrollbar.
     pub scrollbar: ScrollbarPolicy,
-    /// What a full screen asks the mouse for.
+    /// Mouse reporting in full-screen mode.
     pub mouse: MouseTracking,
 }
 
-/// Lays overlays over the rows of the screen.
-pub(crate) type Compose<'a> = &'a mut dyn FnMut(&mut Vec<Line>);
+/// Draws overlays over the rows of the screen.
+pub(crate) type ComposeFn<'a> = &'a mut dyn FnMut(&mut Vec<Line>);
 
 /// The screen in use.
 #[derive(Debug)]
-pub(crate) enum Screen {
+pub(crate) enum ActiveScreen {
     Main(MainScreen),
     Full(FullScreen),
 }
 
-impl Screen {
+impl ActiveScreen {
     pub(crate) fn new(mode: ScreenMode) -> Self {
         match mode {
             ScreenMode::Main => Self::Main(MainScreen::default()),
@@ -50,13 +46,13 @@ impl Screen {
         }
     }
 
-    /// Paints a frame and returns the bytes to write; none if nothing changed.
+    /// Paints a frame and returns the bytes to write, which are empty if nothing changed.
     pub(crate) fn frame(
         &mut self,
-        content: &mut Content,
+        content: &mut ScreenContent,
         size: Size,
         options: RenderOptions,
-        overlay: Option<Compose<'_>>,
+        overlay: Option<ComposeFn<'_>>,
     ) -> Result<String, RenderError> {
         let size = size.at_least_one_cell();
         match self {

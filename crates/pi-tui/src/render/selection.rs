@@ -2,25 +2,27 @@
 
 use std::ops::Range;
 
-use super::document::Change;
-use crate::text::{Edge, cell_range_at, graphemes, slice_columns, strip_ansi, visible_width};
+use super::document::LineChange;
+use crate::text::{
+    WideCharPolicy, cell_range_at, graphemes, slice_columns, strip_ansi, visible_width,
+};
 
-/// A cell by line and column; lines are numbered through transcript and dock.
+/// A cell by line and column. Line numbers run through transcript and dock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct CellPosition {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// What a click in a row of clicks selects.
+/// What a click selects, depending on the click count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grain {
+pub(crate) enum SelectionGranularity {
     Cell,
     Word,
     Line,
 }
 
-impl Grain {
+impl SelectionGranularity {
     pub(crate) fn for_clicks(count: u8) -> Self {
         match count {
             0 | 1 => Self::Cell,
@@ -30,41 +32,45 @@ impl Grain {
     }
 }
 
-/// A selection from where the button went down to where the pointer is.
+/// A selection from where the button was pressed to the pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Selection {
-    grain: Grain,
-    anchor: (Place, Place),
-    head: (Place, Place),
-    /// A press alone selects nothing; a word or a line is selected at once.
+pub(crate) struct MouseSelection {
+    granularity: SelectionGranularity,
+    anchor: (CellPosition, CellPosition),
+    head: (CellPosition, CellPosition),
+    /// Whether anything is selected: a press alone selects nothing, a word or line click does.
     extended: bool,
 }
 
-impl Selection {
-    pub(crate) fn start(place: Place, line: &str, grain: Grain) -> Self {
-        let range = grain_range(place, line, grain);
+impl MouseSelection {
+    pub(crate) fn start(
+        position: CellPosition,
+        line: &str,
+        granularity: SelectionGranularity,
+    ) -> Self {
+        let range = granularity_range(position, line, granularity);
         Self {
-            grain,
+            granularity,
             anchor: range,
             head: range,
-            extended: grain != Grain::Cell,
+            extended: granularity != SelectionGranularity::Cell,
         }
     }
 
-    pub(crate) fn extend(&mut self, place: Place, line: &str) {
-        self.head = grain_range(place, line, self.grain);
+    pub(crate) fn extend(&mut self, position: CellPosition, line: &str) {
+        self.head = granularity_range(position, line, self.granularity);
         self.extended |= self.head != self.anchor;
     }
 
-    pub(super) fn follow(&mut self, changes: &[Change]) {
+    pub(super) fn apply_changes(&mut self, changes: &[LineChange]) {
         for change in changes {
-            for place in [
+            for position in [
                 &mut self.anchor.0,
                 &mut self.anchor.1,
                 &mut self.head.0,
                 &mut self.head.1,
             ] {
-                place.line = change.shift(place.line);
+                position.line = change.shift(position.line);
             }
         }
     }
@@ -73,14 +79,14 @@ impl Selection {
         !self.extended
     }
 
-    fn bounds(&self) -> (Place, Place) {
+    fn bounds(&self) -> (CellPosition, CellPosition) {
         (
             self.anchor.0.min(self.head.0),
             self.anchor.1.max(self.head.1),
         )
     }
 
-    /// Returns the lines the selection touches.
+    /// Returns the lines the selection covers.
     pub(crate) fn lines(&self) -> Range<usize> {
         let (start, end) = self.bounds();
         start.line..end.line + 1
@@ -99,14 +105,14 @@ impl Selection {
         (!range.is_empty()).then_some(range)
     }
 
-    /// Returns the selected part of the lines as plain text, trailing spaces left out.
+    /// Returns the selected part of the lines as plain text, without trailing spaces.
     pub(crate) fn text<'a>(&self, lines: impl Iterator<Item = (usize, &'a str)>) -> String {
         lines
             .map(|(number, line)| {
                 let Some(columns) = self.columns(number, line) else {
                     return String::new();
                 };
-                let slice = slice_columns(line, columns, Edge::Drop);
+                let slice = slice_columns(line, columns, WideCharPolicy::Drop);
                 strip_ansi(&slice.text).trim_end().to_owned()
             })
             .collect::<Vec<_>>()
@@ -114,17 +120,23 @@ impl Selection {
     }
 }
 
-fn grain_range(place: Place, line: &str, grain: Grain) -> (Place, Place) {
-    let columns = match grain {
-        Grain::Cell => cell_range_at(line, place.column).unwrap_or(place.column..place.column + 1),
-        Grain::Word => word_at(line, place.column),
-        Grain::Line => 0..visible_width(line),
+fn granularity_range(
+    position: CellPosition,
+    line: &str,
+    granularity: SelectionGranularity,
+) -> (CellPosition, CellPosition) {
+    let columns = match granularity {
+        SelectionGranularity::Cell => {
+            cell_range_at(line, position.column).unwrap_or(position.column..position.column + 1)
+        }
+        SelectionGranularity::Word => word_at(line, position.column),
+        SelectionGranularity::Line => 0..visible_width(line),
     };
-    let at = |column| Place { column, ..place };
+    let at = |column| CellPosition { column, ..position };
     (at(columns.start), at(columns.end))
 }
 
-/// Returns the columns of the word at a column; paths and names with hyphens are one word.
+/// Returns the columns of the word at a column. Paths and hyphenated names are one word.
 fn word_at(line: &str, column: usize) -> Range<usize> {
     let plain = strip_ansi(line);
     let belongs = |grapheme: &str| {
@@ -157,12 +169,12 @@ fn word_at(line: &str, column: usize) -> Range<usize> {
     }
 }
 
-/// Returns a line with some columns shown as the given sequences say.
+/// Returns a line with the given columns wrapped in `open` and `close`.
 pub(super) fn highlight(line: &str, columns: Range<usize>, open: &str, close: &str) -> String {
-    let before = slice_columns(line, 0..columns.start, Edge::Drop);
-    let inside = slice_columns(line, columns.clone(), Edge::Drop);
-    let after = slice_columns(line, columns.end..usize::MAX, Edge::Drop);
-    // Styles of the text inside would undo the highlight half-way, hence the plain text.
+    let before = slice_columns(line, 0..columns.start, WideCharPolicy::Drop);
+    let inside = slice_columns(line, columns.clone(), WideCharPolicy::Drop);
+    let after = slice_columns(line, columns.end..usize::MAX, WideCharPolicy::Drop);
+    // Use plain text: styles inside it would end the highlight early.
     let inside = strip_ansi(&inside.text).into_owned();
     let reset = super::frame::RESET;
     format!(
@@ -178,10 +190,14 @@ mod tests {
 
     const LINES: [&str; 3] = ["one \x1b[1mtwo\x1b[0m three", "漢字 src/a-b.rs", "last  "];
 
-    fn selected(grain: Grain, from: (usize, usize), to: (usize, usize)) -> String {
-        let place = |(line, column)| Place { line, column };
-        let mut selection = Selection::start(place(from), LINES[from.0], grain);
-        selection.extend(place(to), LINES[to.0]);
+    fn selected(
+        granularity: SelectionGranularity,
+        from: (usize, usize),
+        to: (usize, usize),
+    ) -> String {
+        let position = |(line, column)| CellPosition { line, column };
+        let mut selection = MouseSelection::start(position(from), LINES[from.0], granularity);
+        selection.extend(position(to), LINES[to.0]);
         let range = selection.lines();
         selection.text(range.map(|line| (line, LINES[line])))
     }
@@ -189,26 +205,35 @@ mod tests {
     #[test]
     fn cells_words_and_lines_are_selected_in_both_directions() {
         let cases = [
-            (Grain::Cell, (0, 4), (0, 6), "two"),
-            (Grain::Cell, (0, 6), (0, 4), "two"),
-            (Grain::Cell, (0, 8), (1, 1), "three\n漢"),
-            (Grain::Cell, (2, 0), (1, 3), "字 src/a-b.rs\nl"),
-            (Grain::Word, (1, 7), (1, 7), "src/a-b.rs"),
-            (Grain::Word, (0, 5), (0, 9), "two three"),
-            (Grain::Line, (2, 3), (2, 3), "last"),
+            (SelectionGranularity::Cell, (0, 4), (0, 6), "two"),
+            (SelectionGranularity::Cell, (0, 6), (0, 4), "two"),
+            (SelectionGranularity::Cell, (0, 8), (1, 1), "three\n漢"),
+            (
+                SelectionGranularity::Cell,
+                (2, 0),
+                (1, 3),
+                "字 src/a-b.rs\nl",
+            ),
+            (SelectionGranularity::Word, (1, 7), (1, 7), "src/a-b.rs"),
+            (SelectionGranularity::Word, (0, 5), (0, 9), "two three"),
+            (SelectionGranularity::Line, (2, 3), (2, 3), "last"),
         ];
-        for (grain, from, to, expected) in cases {
+        for (granularity, from, to, expected) in cases {
             assert_eq!(
-                selected(grain, from, to),
+                selected(granularity, from, to),
                 expected,
-                "{grain:?} {from:?} {to:?}"
+                "{granularity:?} {from:?} {to:?}"
             );
         }
     }
 
     #[test]
     fn a_press_selects_nothing() {
-        let selection = Selection::start(Place { line: 0, column: 2 }, LINES[0], Grain::Cell);
+        let selection = MouseSelection::start(
+            CellPosition { line: 0, column: 2 },
+            LINES[0],
+            SelectionGranularity::Cell,
+        );
         assert!(selection.is_empty());
         assert_eq!(selection.columns(0, LINES[0]), None);
     }

@@ -1,14 +1,15 @@
-//! The bytes of one frame, between the marks that make a terminal show them at once.
+//! The bytes of one frame, wrapped in synchronized-output markers so that the terminal shows them
+//! at once.
 //!
-//! <https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036>: terminals that do not
-//! know mode 2026 ignore it.
+//! See <https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036>. Terminals that
+//! do not support mode 2026 ignore it.
 
 use std::fmt::Write as _;
 
 const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
-/// Collects a frame; an empty one stays empty.
+/// Collects a frame. An empty frame gets no markers.
 #[derive(Debug, Default)]
 pub(super) struct SyncOutput {
     bytes: String,

@@ -1,17 +1,17 @@
-//! Which part of the transcript a full screen shows.
+//! The part of the transcript shown in full-screen mode.
 
-use super::document::Change;
+use super::document::LineChange;
 
-/// Lines that stay in view when a page is turned.
+/// Lines that stay visible when scrolling by a page.
 const PAGE_OVERLAP: usize = 4;
 
-/// A window on the transcript; at its end it follows what is added.
+/// A window onto the transcript. At the end, it follows new lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Viewport {
     top: usize,
     height: usize,
     total: usize,
-    follows: bool,
+    follows_end: bool,
 }
 
 impl Default for Viewport {
@@ -20,7 +20,7 @@ impl Default for Viewport {
             top: 0,
             height: 0,
             total: 0,
-            follows: true,
+            follows_end: true,
         }
     }
 }
@@ -34,45 +34,44 @@ impl Viewport {
         self.height
     }
 
-    pub(crate) fn follows(&self) -> bool {
-        self.follows
+    pub(crate) fn follows_end(&self) -> bool {
+        self.follows_end
     }
 
     fn last_top(&self) -> usize {
         self.total.saturating_sub(self.height)
     }
 
-    /// Takes new measures into account.
-    pub(super) fn fit(&mut self, height: usize, total: usize) {
+    pub(super) fn set_dimensions(&mut self, height: usize, total: usize) {
         (self.height, self.total) = (height, total);
-        if self.follows {
+        if self.follows_end {
             self.top = self.last_top();
         }
         self.top = self.top.min(self.last_top());
     }
 
-    /// Keeps the lines in view in place while others come and go above them.
-    pub(super) fn follow(&mut self, changes: &[Change]) {
-        if !self.follows {
+    /// Keeps the visible lines in place while lines above them are added or removed.
+    pub(super) fn apply_changes(&mut self, changes: &[LineChange]) {
+        if !self.follows_end {
             self.top = changes
                 .iter()
                 .fold(self.top, |top, change| change.shift(top));
         }
     }
 
-    /// Shows the transcript from `line` on.
+    /// Makes `line` the first visible line.
     pub(crate) fn scroll_to(&mut self, line: usize) {
         self.top = line.min(self.last_top());
-        self.follows = self.top == self.last_top();
+        self.follows_end = self.top == self.last_top();
     }
 
-    /// Begins with what stands from `line` on, whatever the measures turn out to be.
+    /// Starts at `line`, before the dimensions are known.
     pub(crate) fn begin_at(&mut self, line: usize) {
         self.top = line;
-        self.follows = false;
+        self.follows_end = false;
     }
 
-    /// Moves by lines; negative is up.
+    /// Scrolls by lines; negative is up.
     pub(crate) fn scroll_by(&mut self, lines: isize) {
         self.scroll_to(self.top.saturating_add_signed(lines));
     }
@@ -86,19 +85,19 @@ impl Viewport {
     }
 
     pub(crate) fn scroll_to_end(&mut self) {
-        self.follows = true;
+        self.follows_end = true;
         self.top = self.last_top();
     }
 
-    /// Scrolls so that `line` is in view, a third from the top if it was not.
+    /// Scrolls until `line` is visible, a third from the top if it was not.
     pub(crate) fn reveal(&mut self, line: usize) {
         if !(self.top..self.top + self.height).contains(&line) {
             self.scroll_to(line.saturating_sub(self.height / 3));
         }
-        self.follows = false;
+        self.follows_end = false;
     }
 
-    /// Returns the rows of the scrollbar's thumb, if there is more than fits.
+    /// Returns the rows of the scrollbar thumb, if the content does not fit.
     pub(crate) fn thumb(&self) -> Option<std::ops::Range<usize>> {
         if self.total <= self.height || self.height == 0 {
             return None;
@@ -109,7 +108,7 @@ impl Viewport {
         Some(start..start + length)
     }
 
-    /// Returns the top line that puts the thumb's start at `row`.
+    /// Returns the top line that puts the start of the thumb at `row`.
     pub(crate) fn top_for_thumb(&self, row: usize) -> usize {
         let length = self.thumb().map_or(self.height, |thumb| thumb.len());
         let free = self.height.saturating_sub(length).max(1);
@@ -123,29 +122,29 @@ mod tests {
 
     fn viewport() -> Viewport {
         let mut viewport = Viewport::default();
-        viewport.fit(10, 100);
+        viewport.set_dimensions(10, 100);
         viewport
     }
 
     #[test]
-    fn it_follows_the_end_until_scrolled_away_and_again_once_back() {
+    fn viewport_follows_the_end_unless_scrolled_away() {
         let mut viewport = viewport();
         assert_eq!(viewport.top(), 90);
         viewport.scroll_by(-viewport.page());
-        assert_eq!((viewport.top(), viewport.follows()), (84, false));
-        viewport.fit(10, 200);
+        assert_eq!((viewport.top(), viewport.follows_end()), (84, false));
+        viewport.set_dimensions(10, 200);
         assert_eq!(viewport.top(), 84);
         viewport.scroll_by(isize::MAX);
-        assert_eq!((viewport.top(), viewport.follows()), (190, true));
-        viewport.fit(10, 201);
+        assert_eq!((viewport.top(), viewport.follows_end()), (190, true));
+        viewport.set_dimensions(10, 201);
         assert_eq!(viewport.top(), 191);
     }
 
     #[test]
-    fn lines_in_view_stay_when_lines_above_change() {
+    fn visible_lines_stay_when_lines_above_change() {
         let mut viewport = viewport();
         viewport.scroll_to(50);
-        viewport.follow(&[Change {
+        viewport.apply_changes(&[LineChange {
             start: 10,
             old: 5,
             new: 8,
@@ -160,15 +159,15 @@ mod tests {
         viewport.scroll_to(0);
         assert_eq!(viewport.thumb(), Some(0..1));
         assert_eq!(viewport.top_for_thumb(9), 90);
-        viewport.fit(10, 10);
+        viewport.set_dimensions(10, 10);
         assert_eq!(viewport.thumb(), None);
     }
 
     #[test]
-    fn a_match_out_of_view_is_shown_a_third_from_the_top() {
+    fn a_hidden_line_is_revealed_a_third_from_the_top() {
         let mut viewport = viewport();
         viewport.reveal(95);
-        assert_eq!((viewport.top(), viewport.follows()), (90, false));
+        assert_eq!((viewport.top(), viewport.follows_end()), (90, false));
         viewport.reveal(30);
         assert_eq!(viewport.top(), 27);
     }

@@ -1,4 +1,4 @@
-//! What the terminal can show, by what the environment says about it.
+//! Terminal capabilities, as detected from environment variables.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::{ImageProtocol, Size};
 use crate::render::MouseTracking;
 
-/// How long tmux may take to say what it passes on.
-const TMUX_PATIENCE: Duration = Duration::from_millis(250);
+/// How long to wait for tmux to report its features.
+const TMUX_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The environment variables the terminal library reads.
 #[derive(Clone, Copy)]
@@ -22,7 +22,6 @@ impl std::fmt::Debug for TerminalEnvironment<'_> {
 }
 
 impl<'a> TerminalEnvironment<'a> {
-    /// Returns the environment behind a lookup.
     pub fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { variable }
     }
@@ -43,17 +42,16 @@ impl<'a> TerminalEnvironment<'a> {
         self.has("STY") || self.lower("TERM").starts_with("screen")
     }
 
-    /// Returns whether a multiplexer stands between us and the terminal.
+    /// Whether a multiplexer runs between us and the terminal.
     pub fn in_multiplexer(&self) -> bool {
         self.in_tmux() || self.in_screen() || self.has("ZELLIJ")
     }
 
-    /// Returns whether the terminal is Windows Terminal.
     pub fn in_windows_terminal(&self) -> bool {
         self.has("WT_SESSION") && !self.in_multiplexer()
     }
 
-    /// Returns what a full screen shall ask the mouse for.
+    /// Returns the mouse reporting to use in full-screen mode.
     pub fn mouse_tracking(&self) -> MouseTracking {
         if self.in_multiplexer() {
             MouseTracking::Buttons
@@ -62,36 +60,31 @@ impl<'a> TerminalEnvironment<'a> {
         }
     }
 
-    /// Returns the size of the process's terminal.
     pub fn size(&self) -> Size {
         super::raw_mode::size(self.variable)
     }
 }
 
-/// What the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities {
-    /// How it shows images, if it does.
+pub struct TerminalCapabilities {
+    /// Image protocol, if the terminal supports one.
     pub images: Option<ImageProtocol>,
-    /// Whether it shows 24-bit colors.
     pub true_color: bool,
-    /// Whether it makes OSC 8 links clickable; elsewhere an address must be written out.
+    /// Whether OSC 8 links are clickable. Otherwise URLs must be written out.
     pub hyperlinks: bool,
 }
 
-/// What the user's settings say about the terminal; wins over everything else.
+/// The user's settings for the terminal. They take precedence over everything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapabilityOverrides {
-    /// How images are shown; `Some(None)` for not at all.
+    /// `Some(None)` disables images.
     pub images: Option<Option<ImageProtocol>>,
-    /// Whether there are 24-bit colors.
     pub true_color: Option<bool>,
-    /// Whether links are clickable.
     pub hyperlinks: Option<bool>,
 }
 
 impl CapabilityOverrides {
-    /// Returns what `PI_IMAGE_PROTOCOL`, `PI_TRUE_COLOR` and `PI_HYPERLINKS` say.
+    /// Reads `PI_IMAGE_PROTOCOL`, `PI_TRUE_COLOR` and `PI_HYPERLINKS`.
     pub fn from_environment(environment: TerminalEnvironment<'_>) -> Self {
         let flag = |name: &str| match environment.lower(name).as_str() {
             "1" => Some(true),
@@ -110,7 +103,7 @@ impl CapabilityOverrides {
         }
     }
 
-    /// Returns these overrides, completed by `other`.
+    /// Returns these overrides, with unset values taken from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -121,10 +114,11 @@ impl CapabilityOverrides {
     }
 }
 
-impl Capabilities {
-    /// Returns what is known: settings over environment over detection.
+impl TerminalCapabilities {
+    /// Resolves the capabilities: settings override environment variables, which override
+    /// detection.
     ///
-    /// `tmux_forwards_links` is asked inside tmux only, and only if nothing else decides; see
+    /// `tmux_forwards_links` is only called inside tmux, and only if nothing else decides; see
     /// [`probe_tmux_hyperlinks`].
     pub fn resolve(
         environment: TerminalEnvironment<'_>,
@@ -160,7 +154,8 @@ impl Capabilities {
             true_color,
             ..Self::default()
         };
-        // Multiplexers do not pass images on reliably, and links only where tmux says so.
+        // Multiplexers do not forward images reliably, and forward links only where tmux reports
+        // so.
         if environment.in_tmux() {
             return Self {
                 hyperlinks: tmux_forwards_links(),
@@ -190,12 +185,12 @@ impl Capabilities {
             return modern(None);
         }
         let jetbrains = environment.lower("TERMINAL_EMULATOR") == "jetbrains-jediterm";
-        // An unknown terminal that swallows OSC 8 would hide the address, hence no links there.
+        // An unknown terminal that swallows OSC 8 would hide the URL, so no links there.
         plain(hinted || jetbrains || cfg!(windows))
     }
 }
 
-/// Asks tmux whether it passes hyperlinks on to the terminal outside; waits a quarter second at most.
+/// Asks tmux whether it forwards hyperlinks to the outer terminal. Waits at most 250 ms.
 pub fn probe_tmux_hyperlinks() -> bool {
     let spawned = Command::new("tmux")
         .args(["display-message", "-p", "#{client_termfeatures}"])
@@ -206,7 +201,7 @@ pub fn probe_tmux_hyperlinks() -> bool {
     let Ok(mut child) = spawned else {
         return false;
     };
-    let deadline = Instant::now() + TMUX_PATIENCE;
+    let deadline = Instant::now() + TMUX_TIMEOUT;
     loop {
         match child.try_wait() {
             Ok(Some(_)) => break,
@@ -215,7 +210,7 @@ pub fn probe_tmux_hyperlinks() -> bool {
             }
             Ok(None) | Err(_) => {
                 if let Err(error) = child.kill() {
-                    tracing::debug!(%error, "tmux cannot be stopped");
+                    tracing::debug!(%error, "cannot kill tmux");
                 }
                 break;
             }
@@ -234,19 +229,19 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     /// Images, 24-bit colors, links.
-    type Found = (Option<ImageProtocol>, bool, bool);
+    type Detected = (Option<ImageProtocol>, bool, bool);
 
-    /// Variables, whether tmux passes links on, and what follows.
-    type Case<'a> = (&'a [(&'a str, &'a str)], bool, Found);
+    /// Variables, whether tmux forwards links, and the expected capabilities.
+    type Case<'a> = (&'a [(&'a str, &'a str)], bool, Detected);
 
-    fn detected(variables: &[(&str, &str)], tmux: bool) -> Found {
+    fn detected(variables: &[(&str, &str)], tmux: bool) -> Detected {
         let lookup = |name: &str| {
             variables
                 .iter()
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| (*value).to_owned())
         };
-        let capabilities = Capabilities::resolve(
+        let capabilities = TerminalCapabilities::resolve(
             TerminalEnvironment::new(&lookup),
             CapabilityOverrides::default(),
             || tmux,
@@ -259,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_are_told_by_their_environment() {
+    fn terminals_are_detected_from_the_environment() {
         const KITTY: Option<ImageProtocol> = Some(ImageProtocol::Kitty);
         const ITERM: Option<ImageProtocol> = Some(ImageProtocol::ITerm2);
         let cases: &[Case<'_>] = &[
@@ -313,14 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn settings_win_over_the_environment() {
+    fn settings_override_the_environment() {
         let lookup = |name: &str| (name == "PI_HYPERLINKS").then(|| "1".to_owned());
         let settings = CapabilityOverrides {
             hyperlinks: Some(false),
             ..CapabilityOverrides::default()
         };
         let capabilities =
-            Capabilities::resolve(TerminalEnvironment::new(&lookup), settings, || true);
+            TerminalCapabilities::resolve(TerminalEnvironment::new(&lookup), settings, || true);
         assert!(!capabilities.hyperlinks);
     }
 }

@@ -1,26 +1,23 @@
-//! Whether the terminal is light or dark.
+//! Detection of a light or dark terminal background.
 
 use crate::input::{ColorSlot, TerminalReply};
 
-/// Asks for the background color (OSC 11).
+/// Queries the background color (OSC 11).
 pub const QUERY_BACKGROUND: &str = "\x1b]11;?\x07";
-/// Asks to be told when the preference changes.
-pub const NOTIFY_COLOR_SCHEME: &str = "\x1b[?2031h";
-/// Asks not to be told any more.
-pub const STOP_NOTIFYING_COLOR_SCHEME: &str = "\x1b[?2031l";
+/// Enables reports of color scheme changes (mode 2031).
+pub const ENABLE_COLOR_SCHEME_REPORTS: &str = "\x1b[?2031h";
+/// Disables reports of color scheme changes.
+pub const DISABLE_COLOR_SCHEME_REPORTS: &str = "\x1b[?2031l";
 
-/// A light or a dark background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColorScheme {
-    /// Dark text on light ground.
     Light,
-    /// Light text on dark ground.
     Dark,
 }
 
 impl ColorScheme {
-    /// Returns the scheme a background belongs to, by its perceived lightness (ITU-R BT.601).
-    pub fn of_background((red, green, blue): (u8, u8, u8)) -> Self {
+    /// Returns the scheme of a background color, by its perceived lightness (ITU-R BT.601).
+    pub fn from_background((red, green, blue): (u8, u8, u8)) -> Self {
         let luma = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
         if luma >= 128 * 1000 {
             Self::Light
@@ -29,7 +26,7 @@ impl ColorScheme {
         }
     }
 
-    /// Returns what a reply of the terminal says about the scheme.
+    /// Returns the scheme a terminal reply indicates, if any.
     pub fn from_reply(reply: &TerminalReply) -> Option<Self> {
         match reply {
             TerminalReply::ColorScheme { dark: true } => Some(Self::Dark),
@@ -37,7 +34,7 @@ impl ColorScheme {
             TerminalReply::Color {
                 slot: ColorSlot::Background,
                 rgb,
-            } => Some(Self::of_background(*rgb)),
+            } => Some(Self::from_background(*rgb)),
             TerminalReply::Color { .. }
             | TerminalReply::DeviceAttributes(_)
             | TerminalReply::KittyKeyboard(_)
@@ -50,7 +47,7 @@ impl ColorScheme {
         }
     }
 
-    /// Returns the scheme that `COLORFGBG` names, as rxvt and Konsole set it.
+    /// Returns the scheme from `COLORFGBG`, as set by rxvt and Konsole.
     pub fn from_colorfgbg(value: &str) -> Option<Self> {
         match value.rsplit(';').next()?.parse::<u8>().ok()? {
             7 | 9..=15 => Some(Self::Light),

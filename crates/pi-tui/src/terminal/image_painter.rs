@@ -1,26 +1,25 @@
-//! The picture component's way to the terminal's image protocol.
+//! Paints the image component with the terminal's image protocol.
 
 use super::{CellSize, ImageCells, ImageProtocol, image_dimensions, image_lines, next_image_id};
-use crate::components::{ImageLimits, ImagePainter, ImageSource, PaintedImage};
+use crate::components::{EncodedImage, ImageCellLimits, ImagePainter, PaintedImage};
 use crate::line::Line;
 
-/// Paints pictures with a protocol; each painting has an id of its own.
+/// Paints images with a protocol. Each painted image gets its own ID.
 #[derive(Debug)]
-pub struct ProtocolPainter {
+pub struct ProtocolImagePainter {
     protocol: ImageProtocol,
     cell: CellSize,
 }
 
-impl ProtocolPainter {
-    /// Returns a painter for a terminal with cells of this size.
+impl ProtocolImagePainter {
     pub fn new(protocol: ImageProtocol, cell: CellSize) -> Self {
         Self { protocol, cell }
     }
 }
 
-impl ImagePainter for ProtocolPainter {
-    fn paint(&self, source: &ImageSource, limits: ImageLimits) -> Option<PaintedImage> {
-        // Kitty takes PNG only; other types have to be converted before.
+impl ImagePainter for ProtocolImagePainter {
+    fn paint(&self, source: &EncodedImage, limits: ImageCellLimits) -> Option<PaintedImage> {
+        // Kitty only accepts PNG; other types must be converted first.
         if self.protocol == ImageProtocol::Kitty && source.mime_type != "image/png" {
             return None;
         }
@@ -39,8 +38,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kitty_gets_png_only_and_every_painting_its_id() {
-        let source = |mime_type: &str| ImageSource {
+    fn kitty_accepts_only_png_and_every_image_gets_an_id() {
+        let source = |mime_type: &str| EncodedImage {
             base64: "AAAA".into(),
             mime_type: mime_type.to_owned(),
             size: Some(ImageDimensions {
@@ -49,8 +48,8 @@ mod tests {
             }),
             file_name: None,
         };
-        let painter = ProtocolPainter::new(ImageProtocol::Kitty, CellSize::default());
-        let limits = ImageLimits {
+        let painter = ProtocolImagePainter::new(ImageProtocol::Kitty, CellSize::default());
+        let limits = ImageCellLimits {
             columns: 10,
             rows: Some(5),
         };

@@ -1,7 +1,8 @@
-//! The bytes that show images: Kitty's graphics protocol, iTerm2's inline files, and text elsewhere.
+//! Escape sequences that show images: Kitty's graphics protocol, iTerm2's inline files, and a text
+//! fallback.
 //!
-//! Decoding and scaling pictures is the application's; this encodes what it is given, computes how many
-//! cells a picture takes, and finds image sequences in rendered lines.
+//! The application decodes and scales images. This encodes the given data, computes how many cells
+//! an image takes, and finds image sequences in rendered lines.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +15,6 @@ mod span;
 pub use dimensions::{ImageDimensions, image_dimensions};
 pub use span::ImageSpan;
 
-/// How a terminal shows images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageProtocol {
     Kitty,
@@ -22,7 +22,7 @@ pub enum ImageProtocol {
     ITerm2,
 }
 
-/// Pixels of a character cell.
+/// Size of a character cell in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellSize {
     pub width: u32,
@@ -38,59 +38,59 @@ impl Default for CellSize {
     }
 }
 
-/// Returns an id for a picture: none of this program's has it, and other programs on the terminal are
-/// unlikely to use it.
+/// Returns an image ID that is unique in this process and unlikely to be used by other programs on
+/// the terminal.
 pub fn next_image_id() -> u32 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed) & 0xffff;
     ((std::process::id() & 0xffff) << 16 | count).max(1)
 }
 
-/// Asks for the size of a cell; the answer is a
+/// Queries the size of a cell; the terminal replies with a
 /// [`TerminalReply::CellSize`](crate::TerminalReply::CellSize).
 pub const QUERY_CELL_SIZE: &str = "\x1b[16t";
 
-/// The cells a picture takes.
+/// The cells an image takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageCells {
-    /// Columns, at least 1.
+    /// At least 1.
     pub columns: usize,
-    /// Rows, at least 1.
+    /// At least 1.
     pub rows: usize,
 }
 
 impl ImageCells {
-    /// Fits a picture into `max_columns` by `max_rows` cells, keeping its proportions.
+    /// Fits an image into `max_columns` by `max_rows` cells, keeping its aspect ratio.
     ///
-    /// Small pictures are enlarged to the limit, as the reference does.
+    /// Small images are enlarged to the limit, as in the reference implementation.
     pub fn fit(
-        picture: ImageDimensions,
+        image: ImageDimensions,
         max_columns: usize,
         max_rows: Option<usize>,
         cell: CellSize,
     ) -> Self {
         let max_columns = as_u64(max_columns).max(1);
         let (width, height) = (
-            u64::from(picture.width.max(1)),
-            u64::from(picture.height.max(1)),
+            u64::from(image.width.max(1)),
+            u64::from(image.height.max(1)),
         );
         let (cell_width, cell_height) =
             (u64::from(cell.width.max(1)), u64::from(cell.height.max(1)));
-        let room_across = max_columns.saturating_mul(cell_width);
+        let max_width_px = max_columns.saturating_mul(cell_width);
         let rows_at_full_width = height
-            .saturating_mul(room_across)
+            .saturating_mul(max_width_px)
             .div_ceil(width.saturating_mul(cell_height))
             .max(1);
         let Some(max_rows) = max_rows.map(|rows| as_u64(rows).max(1)) else {
             return Self::new(max_columns, rows_at_full_width);
         };
-        let room_down = max_rows.saturating_mul(cell_height);
-        // Compares the two scales, room / picture, without dividing.
-        if room_across.saturating_mul(height) <= room_down.saturating_mul(width) {
+        let max_height_px = max_rows.saturating_mul(cell_height);
+        // Compares the two scale factors without dividing.
+        if max_width_px.saturating_mul(height) <= max_height_px.saturating_mul(width) {
             Self::new(max_columns, rows_at_full_width.min(max_rows))
         } else {
             let columns = width
-                .saturating_mul(room_down)
+                .saturating_mul(max_height_px)
                 .div_ceil(height.saturating_mul(cell_width));
             Self::new(columns.clamp(1, max_columns), max_rows)
         }
@@ -111,9 +111,10 @@ fn as_u64(number: usize) -> u64 {
 /// Payload bytes in one Kitty command.
 const KITTY_CHUNK: usize = 4096;
 
-/// Returns the command that sends a PNG and shows it at the cursor, which stays where it is.
+/// Returns the command that sends a PNG and shows it at the cursor, which does not move.
 ///
-/// `id` names the image for its deletion; answers are off (`q=2`) because they would look like input.
+/// `id` identifies the image for deletion. Replies are disabled (`q=2`) because they would look
+/// like input.
 pub fn kitty_image(png_base64: &str, id: u32, cells: ImageCells) -> String {
     let ImageCells { columns, rows } = cells;
     let controls = format!("a=T,f=100,q=2,C=1,c={columns},r={rows},i={id}");
@@ -144,10 +145,10 @@ pub fn kitty_delete(id: u32) -> String {
     format!("\x1b_Ga=d,d=I,i={id},q=2\x1b\\")
 }
 
-/// The command that removes every image and frees the data.
+/// Removes every image and frees the data.
 pub const KITTY_DELETE_ALL: &str = "\x1b_Ga=d,d=A,q=2\x1b\\";
 
-/// The command that removes every image from the screen and keeps the data for another showing.
+/// Removes every image from the screen and keeps the data for later placement.
 pub const KITTY_HIDE_ALL: &str = "\x1b_Ga=d,d=a,q=2\x1b\\";
 
 /// Returns the sequence that shows an image file at the cursor.
@@ -166,10 +167,11 @@ pub fn iterm2_image(data_base64: &str, columns: usize, name: Option<&str>) -> St
     )
 }
 
-/// Returns the lines that show an image: as many as it takes rows, so that layout counts right.
+/// Returns the lines that show an image: as many as it has rows, so that layout counts them
+/// correctly.
 ///
-/// `id` is used by Kitty alone. Kitty's image starts in the first line. iTerm2 draws at the cursor and
-/// moves it down, hence the last line goes back up to the first before it draws.
+/// `id` is only used by Kitty. Kitty's image starts in the first line. iTerm2 draws at the cursor
+/// and moves it down, so the last line moves back up to the first before drawing.
 pub fn image_lines(
     protocol: ImageProtocol,
     data_base64: &str,
@@ -196,7 +198,7 @@ pub fn image_lines(
     lines
 }
 
-/// Returns what stands for an image where none can be shown.
+/// Returns the text shown where images are not supported.
 pub fn image_fallback(
     mime_type: &str,
     dimensions: Option<ImageDimensions>,

@@ -1,7 +1,7 @@
-//! The terminal of this process: raw mode, bytes in and out, signals.
+//! The terminal of this process: raw mode, input and output, signals.
 //!
-//! A thread reads the terminal, because reads cannot be cancelled; it is stopped and joined before the
-//! terminal is given back. Dropping the value, a panic and a signal all end in `restore`.
+//! A thread reads the terminal, because reads cannot be canceled; it is stopped and joined before
+//! the terminal is released. Dropping the value, a panic and a signal all run `restore`.
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -11,51 +11,48 @@ use super::{TerminalModes, raw_mode, restore};
 mod reader;
 mod signals;
 
-use reader::Reader;
-use signals::Signals;
+use reader::InputReader;
+use signals::TerminalSignals;
 
-/// How long leaving waits for answers at most.
+/// Maximum time to wait for pending replies on exit.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
-/// How long the line must be quiet before nothing more is expected.
+/// How long input must be idle before the drain ends.
 const DRAIN_QUIET: Duration = Duration::from_millis(50);
 
-/// How long to wait for the stop that was asked for.
+/// How long to wait for a requested stop to take effect.
 #[cfg(unix)]
 const STOP_LIMIT: Duration = Duration::from_millis(500);
 
 const BRACKETED_PASTE: &str = "\x1b[?2004h";
 const LEAVE_KEYBOARD: &str = "\x1b[<u\x1b[>4;0m";
 
-/// Something that happened to the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalEvent {
-    /// Bytes were typed or answered.
+    /// Typed bytes or replies from the terminal.
     Input(Vec<u8>),
-    /// The screen has another size.
     Resized,
-    /// The process was asked to end (SIGTERM, SIGHUP, SIGINT).
+    /// SIGTERM, SIGHUP or SIGINT was received.
     Terminated,
-    /// The terminal is gone.
+    /// The terminal was closed.
     Closed,
 }
 
-/// The terminal this process runs in.
 #[derive(Debug)]
 pub struct ProcessTerminal {
     modes: TerminalModes,
-    reader: Option<Reader>,
-    signals: Signals,
+    reader: Option<InputReader>,
+    signals: TerminalSignals,
 }
 
 impl ProcessTerminal {
-    /// Takes the terminal: raw mode, bracketed paste, and a reader for its bytes.
+    /// Takes over the terminal: enables raw mode and bracketed paste, and starts reading.
     ///
-    /// Must be called within a tokio runtime.
+    /// Must be called within a Tokio runtime.
     pub fn open() -> io::Result<Self> {
         let mut terminal = Self {
             modes: TerminalModes::default(),
             reader: None,
-            signals: Signals::new()?,
+            signals: TerminalSignals::new()?,
         };
         terminal.enter()?;
         Ok(terminal)
@@ -63,26 +60,24 @@ impl ProcessTerminal {
 
     fn enter(&mut self) -> io::Result<()> {
         raw_mode::enable()?;
-        restore::arm(self.modes);
+        restore::register(self.modes);
         self.write(BRACKETED_PASTE)?;
-        self.reader = Some(Reader::start()?);
+        self.reader = Some(InputReader::start()?);
         Ok(())
     }
 
-    /// Notes what has been switched on, so that it is switched off whatever happens.
+    /// Records which modes are enabled, so that they are always disabled on exit.
     pub fn set_modes(&mut self, modes: TerminalModes) {
         self.modes = modes;
         if self.reader.is_some() {
-            restore::arm(modes);
+            restore::register(modes);
         }
     }
 
-    /// Returns what has been switched on.
     pub fn modes(&self) -> TerminalModes {
         self.modes
     }
 
-    /// Waits for the next event.
     pub async fn next_event(&mut self) -> TerminalEvent {
         let Some(reader) = &mut self.reader else {
             return TerminalEvent::Closed;
@@ -93,7 +88,7 @@ impl ProcessTerminal {
         }
     }
 
-    /// Writes bytes; they reach the terminal before this returns.
+    /// Writes bytes and flushes them to the terminal.
     pub fn write(&mut self, bytes: &str) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -103,14 +98,14 @@ impl ProcessTerminal {
         stdout.flush()
     }
 
-    /// Gives the terminal back, after the answers still on their way have been taken off the line.
+    /// Releases the terminal after draining pending replies.
     ///
-    /// `expects_replies` is told what arrives and says whether more is expected.
+    /// `expects_replies` receives the drained bytes and returns whether more are expected.
     pub fn close(&mut self, expects_replies: impl FnMut(&[u8]) -> bool) {
         if let Some(mut reader) = self.reader.take() {
-            // First stop key reports, or a key held down would go on sending sequences.
+            // Disable key reports first, or a key that is held down would keep sending sequences.
             if let Err(error) = self.write(LEAVE_KEYBOARD) {
-                tracing::debug!(%error, "the terminal is gone");
+                tracing::debug!(%error, "terminal is closed");
             }
             drain(&mut reader, expects_replies);
             reader.stop();
@@ -118,25 +113,25 @@ impl ProcessTerminal {
         restore::restore();
     }
 
-    /// Stops the process as Ctrl+Z does, and takes the terminal again once it continues.
+    /// Suspends the process as Ctrl+Z does, and takes over the terminal again once it is resumed.
     #[cfg(unix)]
     pub async fn suspend(&mut self, expects_replies: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
         self.close(expects_replies);
         let mut continued = signals::Continued::new()?;
-        // The whole group stops, so that a shell script which started us stops too.
+        // Stop the process group, so that a shell script that started us stops, too.
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
-        // Another thread may be the one that takes the signal; until it does, this one runs on and must
-        // not touch the terminal. Without a shell that could continue us nothing stops, hence the limit.
+        // Another thread may receive the signal. Until it does, this one keeps running and must not
+        // touch the terminal. Without a shell that could resume us nothing stops, hence the limit.
         if tokio::time::timeout(STOP_LIMIT, continued.wait())
             .await
             .is_err()
         {
-            tracing::debug!("the process did not stop");
+            tracing::debug!("process did not stop");
         }
         self.enter()
     }
 
-    /// Takes the terminal again after [`close`](Self::close).
+    /// Takes over the terminal again after [`close`](Self::close).
     pub fn reopen(&mut self) -> io::Result<()> {
         self.enter()
     }
@@ -148,8 +143,8 @@ impl Drop for ProcessTerminal {
     }
 }
 
-/// Takes bytes off the line until it is quiet and nothing more is expected.
-fn drain(reader: &mut Reader, mut expects_replies: impl FnMut(&[u8]) -> bool) {
+/// Discards input until it is idle and nothing more is expected.
+fn drain(reader: &mut InputReader, mut expects_replies: impl FnMut(&[u8]) -> bool) {
     let limit = Instant::now() + DRAIN_LIMIT;
     let mut quiet_at = Instant::now() + DRAIN_QUIET;
     let mut expecting = expects_replies(&[]);

@@ -1,20 +1,20 @@
-//! The progress mark that some terminals show in tab or task bar (OSC 9;4).
+//! The progress indicator that some terminals show in the tab or task bar (OSC 9;4).
 
 use std::time::{Duration, Instant};
 
-/// Terminals drop the mark after a while, lest a crashed program leave it; it is sent again this often.
+/// Terminals drop the indicator after a while, in case a program crashed; it is sent again this
+/// often.
 const KEEP_ALIVE: Duration = Duration::from_secs(1);
 const ACTIVE: &str = "\x1b]9;4;3\x07";
 const CLEAR: &str = "\x1b]9;4;0\x07";
 
-/// Whether work is shown to be under way.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
+pub struct TerminalProgress {
     next: Option<Instant>,
 }
 
-impl Progress {
-    /// Starts or stops showing work; returns what to write.
+impl TerminalProgress {
+    /// Shows or clears the indicator. Returns the bytes to write.
     pub fn set(&mut self, active: bool, now: Instant) -> &'static str {
         match (active, self.next) {
             (true, _) => {
@@ -29,12 +29,12 @@ impl Progress {
         }
     }
 
-    /// Returns when [`tick`](Self::tick) is due, if it is.
+    /// Returns when [`tick`](Self::tick) is due, if the indicator is active.
     pub fn deadline(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Returns what to write at `now` to keep the mark.
+    /// Returns the bytes to write at `now` to keep the indicator.
     pub fn tick(&mut self, now: Instant) -> &'static str {
         match self.next {
             Some(next) if next <= now => self.set(true, now),
@@ -48,9 +48,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_is_kept_alive_and_cleared_once() {
+    fn indicator_is_kept_alive_and_cleared_once() {
         let start = Instant::now();
-        let mut progress = Progress::default();
+        let mut progress = TerminalProgress::default();
         assert_eq!(progress.set(false, start), "");
         assert_eq!(progress.set(true, start), ACTIVE);
         assert_eq!(progress.tick(start), "");

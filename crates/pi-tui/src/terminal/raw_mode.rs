@@ -4,19 +4,18 @@ use std::io;
 
 use super::Size;
 
-/// Makes the terminal pass every key on as it is typed.
 pub(super) fn enable() -> io::Result<()> {
     crossterm::terminal::enable_raw_mode()
 }
 
-/// Puts the terminal back into the mode it was in.
 pub(super) fn disable() {
     if let Err(error) = crossterm::terminal::disable_raw_mode() {
-        tracing::debug!(%error, "raw mode cannot be left");
+        tracing::debug!(%error, "cannot disable raw mode");
     }
 }
 
-/// Returns the size of the screen; where the terminal does not say, what the environment says.
+/// Returns the screen size, falling back to environment variables if the terminal does not report
+/// it.
 pub(super) fn size(variable: impl Fn(&str) -> Option<String>) -> Size {
     let fallback = Size::default();
     let number = |name: &str| variable(name)?.parse().ok().filter(|count| *count > 0);

@@ -1,14 +1,15 @@
-//! Questions to the terminal: which keyboard protocol it speaks, and which answers are still to come.
+//! Terminal queries: the supported keyboard protocol, and which replies are still pending.
 
 use crate::input::{KeyboardMode, TerminalReply};
 
-/// Asks for Kitty's disambiguation, event types and alternate keys, whether that worked, and for the
-/// device attributes: every terminal answers the last, so that silence about the first is an answer.
+/// Requests Kitty's disambiguation, event types and alternate keys, queries whether that worked,
+/// and queries the device attributes. Every terminal replies to the last query, so a missing reply
+/// to the first one is conclusive.
 const NEGOTIATE: &str = "\x1b[>7u\x1b[?u\x1b[c";
 const MODIFY_OTHER_KEYS: &str = "\x1b[>4;2m";
 const PLAIN_KEYS: &str = "\x1b[>4;0m";
 
-/// Finds out how the terminal sends keys.
+/// Determines how the terminal encodes keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyboardNegotiation {
     kitty: bool,
@@ -16,13 +17,13 @@ pub struct KeyboardNegotiation {
 }
 
 impl KeyboardNegotiation {
-    /// Returns the questions.
+    /// Returns the queries to send.
     pub fn start(&mut self) -> &'static str {
         *self = Self::default();
         NEGOTIATE
     }
 
-    /// Takes an answer and returns what to write because of it.
+    /// Processes a reply and returns the bytes to write in response.
     pub fn receive(&mut self, reply: &TerminalReply) -> &'static str {
         match reply {
             TerminalReply::KittyKeyboard(flags) if *flags != 0 => {
@@ -42,7 +43,7 @@ impl KeyboardNegotiation {
         }
     }
 
-    /// Returns how keys are to be read, `windows_terminal` telling Ctrl+Backspace apart.
+    /// Returns how to decode keys. `windows_terminal` affects Ctrl+Backspace.
     pub fn mode(&self, windows_terminal: bool) -> KeyboardMode {
         KeyboardMode {
             kitty: self.kitty,
@@ -51,29 +52,29 @@ impl KeyboardNegotiation {
     }
 }
 
-/// Knows whether answers are on their way, so that they are not taken for keys and leaving can wait.
+/// Tracks whether replies are pending, so that they are not taken for keys and exiting can wait for
+/// them.
 ///
-/// Only the device attributes are counted: they are asked for last, terminals answer in order, and not
-/// all of them know colors and cell sizes.
+/// Only device attributes are counted: they are queried last, terminals reply in order, and not all
+/// terminals support color and cell size queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingReplies {
     device_attributes: usize,
 }
 
 impl PendingReplies {
-    /// Notes the questions among bytes about to be written.
+    /// Counts the queries among bytes about to be written.
     pub fn sent(&mut self, bytes: &str) {
         self.device_attributes += bytes.matches("\x1b[c").count();
     }
 
-    /// Notes an answer.
     pub fn received(&mut self, reply: &TerminalReply) {
         if let TerminalReply::DeviceAttributes(_) = reply {
             self.device_attributes = self.device_attributes.saturating_sub(1);
         }
     }
 
-    /// Returns whether an answer is on its way.
+    /// Whether a reply is pending.
     pub fn any(&self) -> bool {
         self.device_attributes > 0
     }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_awaited_until_the_attributes_came() {
+    fn replies_are_pending_until_device_attributes_arrive() {
         let mut pending = PendingReplies::default();
         pending.sent(NEGOTIATE);
         assert!(pending.any());

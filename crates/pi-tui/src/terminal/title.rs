@@ -1,6 +1,7 @@
-//! The title of the terminal's window.
+//! The window title.
 
-/// Returns the sequence that sets the title; control characters in it would end it early.
+/// Returns the sequence that sets the title. Control characters are removed, since they would end
+/// it early.
 pub fn title_sequence(title: &str) -> String {
     let title: String = title
         .chars()
@@ -12,7 +13,7 @@ pub fn title_sequence(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_title_cannot_end_its_own_sequence() {
+    fn control_characters_are_removed_from_titles() {
         assert_eq!(
             super::title_sequence("a\x07\x1b]52;c;x\u{9c}b"),
             "\x1b]0;a]52;c;xb\x07"

@@ -1,8 +1,8 @@
-//! Escape sequences inside text: where they start and end, and what style they leave active.
+//! Escape sequences in text: where they start and end, and which style they leave active.
 //!
-//! The walker returns slices of its input, which is why it is not built on a callback parser: wrap,
-//! slice and truncate pass sequences on unchanged. It follows ECMA-48: a sequence that never ends
-//! reaches to the end of the text and takes no column.
+//! The iterator returns slices of its input, because wrap, slice and truncate copy sequences
+//! unchanged; a callback parser could not do that. It follows ECMA-48: an unterminated sequence
+//! extends to the end of the text and takes no columns.
 
 use std::borrow::Cow;
 
@@ -14,23 +14,21 @@ pub(super) use style_state::hyperlink_target;
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
-/// A piece of text as [`AnsiTokens`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnsiToken<'a> {
     /// Characters without escape sequences.
     Text(&'a str),
-    /// One escape sequence, complete or cut off by the end of the text; takes no column.
+    /// One escape sequence, complete or cut off by the end of the text. Takes no columns.
     Sequence(&'a str),
 }
 
-/// Walks text as alternating characters and escape sequences.
+/// Iterates over alternating runs of characters and escape sequences.
 #[derive(Clone, Debug)]
 pub struct AnsiTokens<'a> {
     rest: &'a str,
 }
 
 impl<'a> AnsiTokens<'a> {
-    /// Starts at the beginning of `text`.
     pub fn new(text: &'a str) -> Self {
         Self { rest: text }
     }
@@ -50,7 +48,7 @@ impl<'a> Iterator for AnsiTokens<'a> {
             None => (bytes.len(), true),
         };
         #[cfg(test)]
-        super::bombs::count(length);
+        super::linearity::count(length);
         // Every length ends before or after an ASCII byte, hence on a character boundary.
         let (token, rest) = self
             .rest
@@ -65,7 +63,7 @@ impl<'a> Iterator for AnsiTokens<'a> {
     }
 }
 
-/// Returns how many bytes the escape sequence at the start of `bytes` takes.
+/// Returns the length in bytes of the escape sequence at the start of `bytes`.
 fn sequence_length(bytes: &[u8]) -> usize {
     match bytes.get(1) {
         Some(b'[') => 2 + control_length(bytes.get(2..).unwrap_or_default()),
@@ -86,7 +84,8 @@ fn sequence_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns the length of a control sequence after `ESC [`; a stray byte ends it without being taken.
+/// Returns the length of a control sequence after `ESC [`. A stray byte ends it and is not
+/// included.
 fn control_length(body: &[u8]) -> usize {
     let parameters = body
         .iter()
@@ -96,10 +95,10 @@ fn control_length(body: &[u8]) -> usize {
     parameters + usize::from(has_final)
 }
 
-/// Returns the length of a control string after its introducer, terminator included.
+/// Returns the length of a control string after its introducer, including the terminator.
 ///
-/// BEL ends every kind of string here, not only OSC, because the cursor marker is an APC string that
-/// ends so. Any other escape sequence cancels the string, as in terminals.
+/// BEL terminates every kind of string here, not only OSC, because the cursor marker is an APC
+/// string that ends in BEL. Any other escape sequence cancels the string, as in terminals.
 fn string_length(body: &[u8]) -> usize {
     match memchr::memchr2(ESCAPE, BELL, body) {
         Some(end) if body.get(end) == Some(&BELL) => end + 1,
@@ -109,7 +108,6 @@ fn string_length(body: &[u8]) -> usize {
     }
 }
 
-/// Returns `text` without its escape sequences.
 pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if memchr::memchr(ESCAPE, text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
@@ -138,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_sequence_is_found_whole() {
+    fn every_kind_of_sequence_is_found() {
         let cases: &[(&str, &[&str])] = &[
             ("a\x1b[31mb", &["\x1b[31m"]),
             ("\x1b[38:2::1:2:3mx", &["\x1b[38:2::1:2:3m"]),
@@ -166,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn stripping_keeps_the_characters() {
+    fn stripping_keeps_text() {
         assert_eq!(strip_ansi("a\x1b[1mb\x1b]8;;u\x07c\x1b]8;;\x07"), "abc");
         assert!(matches!(strip_ansi("plain"), Cow::Borrowed("plain")));
     }

@@ -1,7 +1,7 @@
-//! Where Chinese, Japanese and Korean text may be broken.
+//! Line breaking in Chinese, Japanese and Korean text.
 
-/// Returns whether text may be broken on either side of `character`: Chinese, Japanese and Korean
-/// letters need no spaces between words.
+/// Whether text may be broken on either side of `character`: Chinese, Japanese and Korean do not
+/// separate words with spaces.
 pub(crate) fn is_cjk(character: char) -> bool {
     matches!(character,
         '\u{1100}'..='\u{11ff}' // Hangul letters

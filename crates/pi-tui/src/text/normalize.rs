@@ -1,4 +1,4 @@
-//! The last change to a line before it is written: what layout assumed, made true on screen.
+//! Final normalization of a line before output, so that it takes the columns layout assumed.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use super::ansi::{AnsiToken, AnsiTokens};
 /// The [`TAB_WIDTH`](super::TAB_WIDTH) spaces a tab is laid out with.
 const TAB: &str = "   ";
 
-/// Returns `line` with tabs as spaces and Thai and Lao AM vowels decomposed.
+/// Returns `line` with tabs expanded and Thai and Lao AM vowels decomposed.
 ///
-/// Tabs become the [`TAB_WIDTH`](super::TAB_WIDTH) spaces they were laid out with; those inside escape
-/// sequences stay. Some terminals leave stale cells behind when they repaint a precomposed AM vowel;
-/// its decomposition takes the same columns without that fault.
+/// Tabs become the [`TAB_WIDTH`](super::TAB_WIDTH) spaces they were laid out with; tabs inside
+/// escape sequences are kept. Some terminals leave stale cells behind when they repaint a
+/// precomposed AM vowel; the decomposed form takes the same columns without that problem.
 pub fn expand_for_terminal(line: &str) -> Cow<'_, str> {
-    // Thai and Lao letters start with the same byte, which hardly any other text contains.
+    // Thai and Lao letters start with the same byte, which is rare in other text.
     if memchr::memchr2(b'\t', 0xe0, line.as_bytes()).is_none() {
         return Cow::Borrowed(line);
     }
@@ -42,7 +42,7 @@ mod tests {
     use crate::text::visible_width;
 
     #[test]
-    fn output_takes_the_columns_of_the_layout() {
+    fn output_matches_the_layout_width() {
         let cases = [
             ("a\tb", "a   b"),
             ("\x1b]0;a\tb\x07\t", "\x1b]0;a\tb\x07   "),

@@ -1,9 +1,10 @@
-//! Foreign text made harmless: what comes from models, tools, files and names must not steer the
-//! terminal or hide from the reader.
+//! Sanitizes untrusted text: output of models, tools and files, and names, must not control the
+//! terminal or hide content from the reader.
 //!
-//! Control sequences vanish, in their 7-bit and 8-bit forms, complete or not. Characters that reorder
-//! text or carry hidden text are spelt out; those that writing needs are so only where they stand in rows,
-//! as no writing has them. What remains is safe to style and print.
+//! Control sequences are removed, in their 7-bit and 8-bit forms, complete or not. Characters that
+//! reorder text or carry hidden text are escaped as `<U+XXXX>`. Invisible characters that some
+//! scripts need are escaped only in sequences that no script uses. The result is safe to style and
+//! print.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use std::fmt::Write as _;
 #[cfg(test)]
 mod tests;
 
-/// The subdivision flags, which are a black flag followed by invisible tag letters.
+/// The subdivision flags, each a black flag followed by invisible tag letters.
 const TAGGED_FLAGS: [&str; 3] = [
     "\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
     "\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
@@ -20,11 +21,11 @@ const TAGGED_FLAGS: [&str; 3] = [
 
 const BLACK_FLAG: char = '\u{1f3f4}';
 
-/// Returns `text` without control sequences and with invisible directions made visible.
+/// Returns `text` without control sequences and with deceptive characters escaped.
 ///
-/// Line feeds and tabs stay; other line ends become line feeds. See [`Sanitizer`].
+/// Line feeds and tabs are kept; other line breaks become line feeds. See [`Sanitizer`].
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if harmless_length(text) == text.len() {
+    if safe_prefix_len(text) == text.len() {
         return Cow::Borrowed(text);
     }
     let mut clean = String::with_capacity(text.len());
@@ -34,8 +35,8 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Returns whether a character may be passed on whatever surrounds it.
-fn is_harmless(character: char) -> bool {
+/// Whether a character may be passed through regardless of context.
+fn is_safe(character: char) -> bool {
     match character {
         '\n' | '\t' => true,
         BLACK_FLAG | '\u{2028}' | '\u{2029}' => false,
@@ -45,48 +46,48 @@ fn is_harmless(character: char) -> bool {
     }
 }
 
-/// Returns how many bytes at the start may be passed on as they are.
-fn harmless_length(text: &str) -> usize {
+/// Returns how many bytes at the start may be passed through unchanged.
+fn safe_prefix_len(text: &str) -> usize {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     let mut length = 0;
     loop {
         let rest = text.as_bytes().get(length..).unwrap_or_default();
         length += rest.iter().take_while(|byte| is_plain(byte)).count();
         match text.get(length..).and_then(|rest| rest.chars().next()) {
-            Some(character) if is_harmless(character) => length += character.len_utf8(),
+            Some(character) if is_safe(character) => length += character.len_utf8(),
             Some(_) | None => return length,
         }
     }
 }
 
-/// Returns whether a character reorders its surroundings or carries text that nobody sees.
+/// Whether a character reorders its surroundings or carries invisible text.
 fn is_deceptive(character: char) -> bool {
     matches!(character,
-        // Directions.
+        // Bidirectional controls.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        // Letters that are blank, and marks that are nothing at all.
+        // Blank letters and other invisible characters.
         | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{180e}' | '\u{feff}'
         | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}'
-        // A whole invisible alphabet.
+        // Tag characters: an entire invisible alphabet.
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Returns whether a character joins or parts its neighbors without being seen. Persian, Khmer and emoji
-/// need one at a time.
+/// Whether a character invisibly joins or separates its neighbors. Persian, Khmer and emoji need
+/// one at a time.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200d}')
 }
 
-/// Returns whether a character chooses the form of the one before it; one is all it takes.
+/// Whether a character selects the variant of the preceding one. One is always enough.
 fn is_selector(character: char) -> bool {
     matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum SanitizerState {
     #[default]
     Text,
-    /// After a carriage return, which may be half of a line end.
+    /// After a carriage return, which may be half of a line break.
     CarriageReturn,
     /// After a black flag, which tags may turn into another flag.
     Flag,
@@ -101,93 +102,92 @@ enum State {
     StringEscape,
 }
 
-/// Invisible characters that writing needs one at a time.
+/// Invisible characters that are legitimate one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unseen {
+enum InvisibleKind {
     Joiner,
     Selector,
 }
 
-/// [`sanitize`] for text that arrives in pieces; sequences may be cut anywhere.
+/// [`sanitize`] for streamed text. Sequences may be split anywhere.
 ///
-/// A control string that is not terminated ends with its line, so that it cannot swallow what follows.
-/// No more than a few characters are held back.
+/// An unterminated control string ends at the end of its line, so that it cannot swallow the rest
+/// of the text. Only a few characters are ever held back.
 #[derive(Clone, Debug, Default)]
 pub struct Sanitizer {
-    state: State,
-    /// What kind of invisible character was passed on last, if nothing visible came since.
-    unseen: Option<Unseen>,
-    /// The tags seen after a black flag: the start of an entry of [`TAGGED_FLAGS`].
+    state: SanitizerState,
+    /// The kind of invisible character emitted last, if nothing visible followed it.
+    last_invisible: Option<InvisibleKind>,
+    /// Tags seen after a black flag: a prefix of an entry of [`TAGGED_FLAGS`].
     held_tags: String,
 }
 
 impl Sanitizer {
-    /// Starts outside any sequence.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next piece and appends what is certain by now.
+    /// Processes the next piece and appends the part that is already certain.
     pub fn push(&mut self, piece: &str, out: &mut String) {
         let mut rest = piece;
         while !rest.is_empty() {
-            if self.state == State::Text {
-                let end = harmless_length(rest);
+            if self.state == SanitizerState::Text {
+                let end = safe_prefix_len(rest);
                 #[cfg(test)]
-                super::bombs::count(end);
-                let (harmless, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
-                out.push_str(harmless);
-                if !harmless.is_empty() {
-                    self.unseen = None;
+                super::linearity::count(end);
+                let (safe, following) = rest.split_at_checked(end).unwrap_or((rest, ""));
+                out.push_str(safe);
+                if !safe.is_empty() {
+                    self.last_invisible = None;
                 }
                 rest = following;
             }
             let mut characters = rest.chars();
             if let Some(character) = characters.next() {
                 #[cfg(test)]
-                super::bombs::count(character.len_utf8());
+                super::linearity::count(character.len_utf8());
                 self.push_character(character, out);
                 rest = characters.as_str();
             }
         }
     }
 
-    /// Ends the text: appends what was held back, drops an unterminated sequence.
+    /// Finishes the text: appends held-back characters and drops an unterminated sequence.
     pub fn finish(&mut self, out: &mut String) {
-        self.release_tags(out);
-        self.state = State::Text;
+        self.escape_tags(out);
+        self.state = SanitizerState::Text;
     }
 
     fn push_character(&mut self, character: char, out: &mut String) {
         match self.state {
-            State::Text => self.start(character, out),
-            State::CarriageReturn => {
+            SanitizerState::Text => self.start(character, out),
+            SanitizerState::CarriageReturn => {
                 self.push_visible('\n', out);
-                self.state = State::Text;
+                self.state = SanitizerState::Text;
                 if character != '\n' {
                     self.start(character, out);
                 }
             }
-            State::Flag => self.continue_flag(character, out),
-            State::Escape => self.continue_escape(character, out),
-            State::EscapeIntermediate => match character {
+            SanitizerState::Flag => self.continue_flag(character, out),
+            SanitizerState::Escape => self.continue_escape(character, out),
+            SanitizerState::EscapeIntermediate => match character {
                 ' '..='/' => {}
-                '0'..='~' => self.state = State::Text,
+                '0'..='~' => self.state = SanitizerState::Text,
                 other => self.abort(other, out),
             },
-            State::Control => match character {
+            SanitizerState::Control => match character {
                 ' '..='?' => {}
-                '@'..='~' => self.state = State::Text,
+                '@'..='~' => self.state = SanitizerState::Text,
                 other => self.abort(other, out),
             },
-            State::String => match character {
-                '\x07' | '\u{9c}' | '\x18' | '\x1a' => self.state = State::Text,
-                '\x1b' => self.state = State::StringEscape,
+            SanitizerState::String => match character {
+                '\x07' | '\u{9c}' | '\x18' | '\x1a' => self.state = SanitizerState::Text,
+                '\x1b' => self.state = SanitizerState::StringEscape,
                 '\n' | '\r' => self.abort(character, out),
                 _ => {}
             },
-            State::StringEscape => match character {
-                '\\' => self.state = State::Text,
+            SanitizerState::StringEscape => match character {
+                '\\' => self.state = SanitizerState::Text,
                 other => self.continue_escape(other, out),
             },
         }
@@ -196,59 +196,62 @@ impl Sanitizer {
     /// Handles a character outside any sequence.
     fn start(&mut self, character: char, out: &mut String) {
         match character {
-            '\r' => self.state = State::CarriageReturn,
-            '\x1b' => self.state = State::Escape,
-            '\u{9b}' => self.state = State::Control,
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => self.state = State::String,
+            '\r' => self.state = SanitizerState::CarriageReturn,
+            '\x1b' => self.state = SanitizerState::Escape,
+            '\u{9b}' => self.state = SanitizerState::Control,
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => {
+                self.state = SanitizerState::String;
+            }
             '\u{85}' | '\u{2028}' | '\u{2029}' => self.push_visible('\n', out),
             BLACK_FLAG => {
                 self.push_visible(character, out);
-                self.state = State::Flag;
+                self.state = SanitizerState::Flag;
             }
-            joiner if is_joiner(joiner) => self.push_invisible(joiner, Unseen::Joiner, out),
+            joiner if is_joiner(joiner) => self.push_invisible(joiner, InvisibleKind::Joiner, out),
             selector if is_selector(selector) => {
-                self.push_invisible(selector, Unseen::Selector, out);
+                self.push_invisible(selector, InvisibleKind::Selector, out);
             }
-            deceptive if is_deceptive(deceptive) => spell_out(deceptive, out),
-            harmless if is_harmless(harmless) => self.push_visible(harmless, out),
+            deceptive if is_deceptive(deceptive) => push_escaped(deceptive, out),
+            safe if is_safe(safe) => self.push_visible(safe, out),
             _ => {}
         }
     }
 
     fn push_visible(&mut self, character: char, out: &mut String) {
         out.push(character);
-        self.unseen = None;
+        self.last_invisible = None;
     }
 
-    /// Passes a selector, a joiner, or one after the other on, as emoji need them. Whatever comes behind
-    /// without anything visible in between would be a hidden message.
-    fn push_invisible(&mut self, character: char, kind: Unseen, out: &mut String) {
-        let is_writing = match self.unseen {
+    /// Emits a selector, a joiner, or one after the other, as emoji need them. Any further
+    /// invisible character without a visible one in between would be a hidden message, so it is
+    /// escaped.
+    fn push_invisible(&mut self, character: char, kind: InvisibleKind, out: &mut String) {
+        let is_writing = match self.last_invisible {
             None => true,
-            Some(Unseen::Selector) => kind == Unseen::Joiner,
-            Some(Unseen::Joiner) => false,
+            Some(InvisibleKind::Selector) => kind == InvisibleKind::Joiner,
+            Some(InvisibleKind::Joiner) => false,
         };
         if is_writing {
             out.push(character);
-            self.unseen = Some(kind);
+            self.last_invisible = Some(kind);
         } else {
-            spell_out(character, out);
-            self.unseen = Some(Unseen::Joiner);
+            push_escaped(character, out);
+            self.last_invisible = Some(InvisibleKind::Joiner);
         }
     }
 
-    /// Leaves a malformed sequence at a character that is no part of it.
+    /// Aborts a malformed sequence at a character that does not belong to it.
     fn abort(&mut self, character: char, out: &mut String) {
-        self.state = State::Text;
+        self.state = SanitizerState::Text;
         self.start(character, out);
     }
 
     fn continue_escape(&mut self, character: char, out: &mut String) {
         match character {
-            '[' => self.state = State::Control,
-            ']' | 'P' | 'X' | '^' | '_' => self.state = State::String,
-            ' '..='/' => self.state = State::EscapeIntermediate,
-            '0'..='~' => self.state = State::Text,
+            '[' => self.state = SanitizerState::Control,
+            ']' | 'P' | 'X' | '^' | '_' => self.state = SanitizerState::String,
+            ' '..='/' => self.state = SanitizerState::EscapeIntermediate,
+            '0'..='~' => self.state = SanitizerState::Text,
             other => self.abort(other, out),
         }
     }
@@ -258,27 +261,27 @@ impl Sanitizer {
         if TAGGED_FLAGS.contains(&self.held_tags.as_str()) {
             out.push_str(&self.held_tags);
             self.held_tags.clear();
-            self.state = State::Text;
+            self.state = SanitizerState::Text;
         } else if !TAGGED_FLAGS
             .iter()
             .any(|flag| flag.starts_with(&self.held_tags))
         {
             self.held_tags.pop();
-            self.release_tags(out);
+            self.escape_tags(out);
             self.abort(character, out);
         }
     }
 
-    /// Spells out tags that made no flag.
-    fn release_tags(&mut self, out: &mut String) {
+    /// Escapes tags that did not form a flag.
+    fn escape_tags(&mut self, out: &mut String) {
         for tag in std::mem::take(&mut self.held_tags).chars() {
-            spell_out(tag, out);
+            push_escaped(tag, out);
         }
     }
 }
 
-/// Appends the name of an invisible character in place of the character.
-fn spell_out(character: char, out: &mut String) {
+/// Appends an invisible character in escaped form.
+fn push_escaped(character: char, out: &mut String) {
     // Writing to a string cannot fail.
     write!(out, "<U+{:04X}>", u32::from(character)).unwrap_or_default();
 }

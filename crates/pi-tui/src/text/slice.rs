@@ -1,34 +1,33 @@
-//! Parts of a styled line by column: for horizontal scrolling, selection and overlays.
+//! Slices of a styled line by column, for horizontal scrolling, selection and overlays.
 
 use std::ops::Range;
 
 use super::ansi::{AnsiToken, AnsiTokens, StyleState, hyperlink_target};
 use super::width::{grapheme_width, graphemes, visible_width};
 
-/// What happens to a wide character that crosses the right edge of a slice.
+/// How to treat a wide character that crosses the right edge of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
-    /// It is kept, and the slice is one column wider than asked.
+pub enum WideCharPolicy {
+    /// Keep it; the slice is one column wider than requested.
     Keep,
-    /// It is left out, and the slice is one column narrower than asked.
+    /// Drop it; the slice is one column narrower than requested.
     Drop,
 }
 
-/// A part of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Slice {
-    /// The text with the style active at its start opened again. The style at its end stays open.
+pub struct LineSlice {
+    /// The text, starting with the style active at that column. The style at its end stays open.
     pub text: String,
-    /// The columns it takes.
+    /// Width in columns.
     pub width: usize,
 }
 
 /// Returns the columns `columns` of `line`, styled as they are in the line.
 ///
-/// A wide character that the left edge cuts in two is replaced by spaces, so that what follows keeps
-/// its column.
-pub fn slice_columns(line: &str, columns: Range<usize>, edge: Edge) -> Slice {
-    let mut slice = Slice::default();
+/// A wide character that the left edge cuts in half is replaced by spaces, so that the following
+/// text keeps its column.
+pub fn slice_columns(line: &str, columns: Range<usize>, edge: WideCharPolicy) -> LineSlice {
+    let mut slice = LineSlice::default();
     if columns.is_empty() {
         return slice;
     }
@@ -54,7 +53,7 @@ pub fn slice_columns(line: &str, columns: Range<usize>, edge: Edge) -> Slice {
                         let visible = next.min(columns.end).saturating_sub(columns.start);
                         slice.text.extend(std::iter::repeat_n(' ', visible));
                         slice.width += visible;
-                    } else if next <= columns.end || edge == Edge::Keep {
+                    } else if next <= columns.end || edge == WideCharPolicy::Keep {
                         slice.text.push_str(grapheme);
                         slice.width += next - column;
                     }
@@ -72,10 +71,10 @@ pub fn slice_columns(line: &str, columns: Range<usize>, edge: Edge) -> Slice {
     slice
 }
 
-/// Returns what stays left and right of something laid over `covered`, up to column `end`.
-pub fn around_columns(line: &str, covered: Range<usize>, end: usize) -> (Slice, Slice) {
-    let before = slice_columns(line, 0..covered.start, Edge::Drop);
-    let after = slice_columns(line, covered.end..end, Edge::Drop);
+/// Returns the parts left and right of the `covered` columns, up to column `end`.
+pub fn split_around(line: &str, covered: Range<usize>, end: usize) -> (LineSlice, LineSlice) {
+    let before = slice_columns(line, 0..covered.start, WideCharPolicy::Drop);
+    let after = slice_columns(line, covered.end..end, WideCharPolicy::Drop);
     (before, after)
 }
 
@@ -97,7 +96,7 @@ pub fn cell_range_at(line: &str, column: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Returns the address of the hyperlink at `column`.
+/// Returns the URL of the hyperlink at `column`.
 pub fn link_at(line: &str, column: usize) -> Option<&str> {
     let mut address = None;
     let mut end = 0;
@@ -128,29 +127,53 @@ mod tests {
 
     #[test]
     fn a_slice_keeps_columns_and_styles() {
-        let cases: &[(&str, Range<usize>, Edge, &str, usize)] = &[
-            ("hello", 1..3, Edge::Drop, "el", 2),
-            ("hello", 3..99, Edge::Drop, "lo", 2),
-            ("hello", 9..12, Edge::Drop, "", 0),
-            ("hello", 2..2, Edge::Drop, "", 0),
-            ("漢字x", 0..3, Edge::Drop, "漢", 2),
-            ("漢字x", 0..3, Edge::Keep, "漢字", 4),
-            ("漢字x", 1..5, Edge::Drop, " 字x", 4),
-            ("漢字x", 1..2, Edge::Drop, " ", 1),
+        let cases: &[(&str, Range<usize>, WideCharPolicy, &str, usize)] = &[
+            ("hello", 1..3, WideCharPolicy::Drop, "el", 2),
+            ("hello", 3..99, WideCharPolicy::Drop, "lo", 2),
+            ("hello", 9..12, WideCharPolicy::Drop, "", 0),
+            ("hello", 2..2, WideCharPolicy::Drop, "", 0),
+            ("漢字x", 0..3, WideCharPolicy::Drop, "漢", 2),
+            ("漢字x", 0..3, WideCharPolicy::Keep, "漢字", 4),
+            ("漢字x", 1..5, WideCharPolicy::Drop, " 字x", 4),
+            ("漢字x", 1..2, WideCharPolicy::Drop, " ", 1),
             (
                 "\x1b[31mred\x1b[0m plain",
                 1..6,
-                Edge::Drop,
+                WideCharPolicy::Drop,
                 "\x1b[31med\x1b[0m pl",
                 5,
             ),
-            ("\x1b[31mred\x1b[0m plain", 4..6, Edge::Drop, "pl", 2),
-            ("\x1b[31m\x1b[1mred", 1..2, Edge::Drop, "\x1b[1;31me", 1),
-            ("ab\x1b_pi:c\x07cd", 2..4, Edge::Drop, "\x1b_pi:c\x07cd", 2),
-            ("e\u{301}e\u{301}", 1..2, Edge::Drop, "e\u{301}", 1),
+            (
+                "\x1b[31mred\x1b[0m plain",
+                4..6,
+                WideCharPolicy::Drop,
+                "pl",
+                2,
+            ),
+            (
+                "\x1b[31m\x1b[1mred",
+                1..2,
+                WideCharPolicy::Drop,
+                "\x1b[1;31me",
+                1,
+            ),
+            (
+                "ab\x1b_pi:c\x07cd",
+                2..4,
+                WideCharPolicy::Drop,
+                "\x1b_pi:c\x07cd",
+                2,
+            ),
+            (
+                "e\u{301}e\u{301}",
+                1..2,
+                WideCharPolicy::Drop,
+                "e\u{301}",
+                1,
+            ),
         ];
         for (line, columns, edge, text, width) in cases {
-            let expected = Slice {
+            let expected = LineSlice {
                 text: (*text).to_owned(),
                 width: *width,
             };
@@ -164,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_overlay_leaves_both_sides_styled() {
-        let (before, after) = around_columns("\x1b[31mabcdef", 2..4, 6);
+        let (before, after) = split_around("\x1b[31mabcdef", 2..4, 6);
         assert_eq!(before.text, "\x1b[31mab");
         assert_eq!(after.text, "\x1b[31mef");
     }
@@ -185,8 +208,8 @@ mod tests {
     proptest! {
         #[test]
         fn neighboring_slices_make_the_line(text in "[a-z漢字é👍]{0,30}", at in 0_usize..40) {
-            let left = slice_columns(&text, 0..at, Edge::Drop);
-            let right = slice_columns(&text, at..200, Edge::Drop);
+            let left = slice_columns(&text, 0..at, WideCharPolicy::Drop);
+            let right = slice_columns(&text, at..200, WideCharPolicy::Drop);
             prop_assert_eq!(left.width, visible_width(&left.text));
             prop_assert_eq!(right.width, visible_width(&right.text));
             let cut = usize::from(cell_range_at(&text, at).is_some_and(|cells| cells.start < at));

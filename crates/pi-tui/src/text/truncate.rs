@@ -1,38 +1,39 @@
-//! Cutting a line to a width, with a mark that says so.
+//! Truncates a line to a width, with an ellipsis.
 
 use std::borrow::Cow;
 
 use super::ansi::{AnsiToken, AnsiTokens, StyleState};
 use super::width::{grapheme_width, graphemes, is_printable_ascii, visible_width};
 
-/// How [`truncate_to_width`] shows that something is missing.
+/// How [`truncate_to_width`] marks truncated text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Truncation<'a> {
-    /// Put in place of what is missing; may be empty.
+pub struct TruncateOptions<'a> {
+    /// Appended to truncated text; may be empty.
     pub ellipsis: &'a str,
 }
 
-impl Default for Truncation<'_> {
+impl Default for TruncateOptions<'_> {
     fn default() -> Self {
         Self { ellipsis: "..." }
     }
 }
 
-/// Returns `text` if it fits, else its start with the ellipsis; styles end before the ellipsis.
+/// Returns `text` if it fits, otherwise its start followed by the ellipsis. Styles end before the
+/// ellipsis.
 pub fn truncate_to_width<'a>(
     text: &'a str,
     width: usize,
-    truncation: Truncation<'_>,
+    truncation: TruncateOptions<'_>,
 ) -> Cow<'a, str> {
     if text.len() <= width && is_printable_ascii(text.as_bytes()) {
         return Cow::Borrowed(text);
     }
     let ellipsis_width = visible_width(truncation.ellipsis);
-    let Some(kept) = fitting_start(text, width, width.saturating_sub(ellipsis_width)) else {
+    let Some(kept) = fitting_prefix(text, width, width.saturating_sub(ellipsis_width)) else {
         return Cow::Borrowed(text);
     };
     if ellipsis_width > width {
-        let ellipsis = fitting_start(truncation.ellipsis, width, width);
+        let ellipsis = fitting_prefix(truncation.ellipsis, width, width);
         return Cow::Owned(ellipsis.unwrap_or(truncation.ellipsis).to_owned());
     }
     let mut style = StyleState::default();
@@ -50,8 +51,9 @@ pub fn truncate_to_width<'a>(
     Cow::Owned(cut)
 }
 
-/// Returns the start of `text` that takes at most `room` columns; `None` if all of it fits in `width`.
-fn fitting_start(text: &str, width: usize, room: usize) -> Option<&str> {
+/// Returns the prefix of `text` that takes at most `room` columns, or `None` if all of it fits in
+/// `width`.
+fn fitting_prefix(text: &str, width: usize, room: usize) -> Option<&str> {
     let (mut offset, mut column) = (0, 0);
     let mut kept = 0;
     for token in AnsiTokens::new(text) {
@@ -75,7 +77,7 @@ fn fitting_start(text: &str, width: usize, room: usize) -> Option<&str> {
     None
 }
 
-/// Returns `text` followed by as many spaces as are missing to `width` columns.
+/// Pads `text` with spaces to `width` columns.
 pub fn pad_to_width(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(visible_width(text));
     let mut padded = String::with_capacity(text.len() + missing);
@@ -91,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_does_not_fit_ends_in_the_ellipsis() {
+    fn truncated_text_ends_in_the_ellipsis() {
         let cases: &[(&str, usize, &str, &str)] = &[
             ("short", 5, "...", "short"),
             ("longer", 5, "...", "lo..."),
@@ -117,7 +119,7 @@ mod tests {
             ),
         ];
         for (text, width, ellipsis, expected) in cases {
-            let truncation = Truncation { ellipsis };
+            let truncation = TruncateOptions { ellipsis };
             assert_eq!(
                 truncate_to_width(text, *width, truncation),
                 *expected,
@@ -135,7 +137,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_result_fits(text in "\\PC{0,40}", width in 0_usize..40, ellipsis in "(\\.\\.\\.|…|)") {
-            let cut = truncate_to_width(&text, width, Truncation { ellipsis: &ellipsis });
+            let cut = truncate_to_width(&text, width, TruncateOptions { ellipsis: &ellipsis });
             prop_assert!(visible_width(&cut) <= width);
         }
     }

@@ -1,17 +1,18 @@
-//! How many columns text takes.
+//! Width of text in columns.
 //!
-//! Width is counted by grapheme cluster, because that is what the cursor moves over. Escape sequences
-//! and control characters take none, a tab takes [`TAB_WIDTH`], ambiguous characters are narrow.
+//! Width is measured per grapheme cluster, which is what the cursor moves over. Escape sequences
+//! and control characters take no columns, a tab takes [`TAB_WIDTH`], and ambiguous characters are
+//! narrow.
 
 use unicode_segmentation::GraphemeCursor;
 use unicode_width::UnicodeWidthStr;
 
 use super::ansi::{AnsiToken, AnsiTokens};
 
-/// Columns a tab is laid out with. Output replaces tabs by spaces, so tab stops play no part.
+/// Columns of a tab. Output replaces tabs with spaces, so tab stops do not matter.
 pub const TAB_WIDTH: usize = 3;
 
-/// Returns the columns `text` takes on a terminal, escape sequences not counted.
+/// Returns the columns `text` takes on a terminal, ignoring escape sequences.
 pub fn visible_width(text: &str) -> usize {
     if is_printable_ascii(text.as_bytes()) {
         return text.len();
@@ -24,13 +25,13 @@ pub fn visible_width(text: &str) -> usize {
         .sum()
 }
 
-/// Returns whether every byte is an ASCII character that takes one column.
+/// Whether every byte is an ASCII character that takes one column.
 ///
-/// Whole blocks are folded without a branch, which the compiler turns into vector instructions.
+/// Full blocks are folded without branches, so that the compiler can vectorize the loop.
 pub(crate) fn is_printable_ascii(bytes: &[u8]) -> bool {
     const BLOCK: usize = 64;
     #[cfg(test)]
-    super::bombs::count(bytes.len());
+    super::linearity::count(bytes.len());
     let printable = |byte: &u8| byte.wrapping_sub(0x20) < 0x5f;
     let mut blocks = bytes.chunks_exact(BLOCK);
     blocks.all(|block| block.iter().fold(true, |all, byte| all & printable(byte)))
@@ -54,7 +55,8 @@ fn text_width(text: &str) -> usize {
 
 /// Returns how many bytes at the start are clusters of one byte and one column.
 ///
-/// The last ASCII character before others is left out: a combining mark may follow it.
+/// The last ASCII character before a non-ASCII one is excluded, since a combining mark may follow
+/// it.
 fn ascii_run_length(bytes: &[u8]) -> usize {
     let length = bytes
         .iter()
@@ -73,7 +75,7 @@ pub fn graphemes(text: &str) -> Graphemes<'_> {
     Graphemes { rest: text }
 }
 
-/// An iterator over grapheme clusters, quick where they are ASCII.
+/// An iterator over grapheme clusters, with a fast path for ASCII.
 #[derive(Clone, Debug)]
 pub struct Graphemes<'a> {
     rest: &'a str,
@@ -85,11 +87,11 @@ impl<'a> Iterator for Graphemes<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let mut characters = self.rest.chars();
         let first = characters.next()?;
-        let stands_alone = |character: char| lone_width(character).is_some();
-        let length = if stands_alone(first) && characters.next().is_none_or(stands_alone) {
+        let is_standalone = |character: char| standalone_width(character).is_some();
+        let length = if is_standalone(first) && characters.next().is_none_or(is_standalone) {
             first.len_utf8()
         } else {
-            // Where a cluster ends depends on nothing before it, so each may start afresh.
+            // Cluster boundaries do not depend on earlier text, so each search may start fresh.
             GraphemeCursor::new(0, self.rest.len(), true)
                 .next_boundary(self.rest, 0)
                 .ok()
@@ -97,7 +99,7 @@ impl<'a> Iterator for Graphemes<'a> {
                 .unwrap_or(self.rest.len())
         };
         #[cfg(test)]
-        super::bombs::count(length);
+        super::linearity::count(length);
         let (grapheme, rest) = self
             .rest
             .split_at_checked(length)
@@ -107,10 +109,10 @@ impl<'a> Iterator for Graphemes<'a> {
     }
 }
 
-/// Returns the columns of a character that is a cluster whenever its neighbors are such, too.
+/// Returns the columns of a character that forms its own cluster whenever its neighbors do, too.
 ///
-/// These are the bulk of all text. Only a shortcut: other characters take the long way.
-fn lone_width(character: char) -> Option<usize> {
+/// Covers most text. Only a shortcut: other characters take the slow path.
+fn standalone_width(character: char) -> Option<usize> {
     match character {
         ' '..='~'
         | '\u{c0}'..='\u{2ff}' // Latin
@@ -126,7 +128,6 @@ fn lone_width(character: char) -> Option<usize> {
     }
 }
 
-/// Returns the columns one grapheme cluster takes.
 pub fn grapheme_width(grapheme: &str) -> usize {
     match grapheme.as_bytes() {
         [b'\t'] => return TAB_WIDTH,
@@ -140,47 +141,48 @@ pub fn grapheme_width(grapheme: &str) -> usize {
         if is_regional_indicator(only) {
             return 2;
         }
-        if let Some(width) = lone_width(only) {
+        if let Some(width) = standalone_width(only) {
             return width;
         }
     }
-    // Terminals do not narrow a wide character for a request to show it as text.
+    // Terminals do not narrow a wide character for the text presentation selector.
     let width = match grapheme.strip_suffix('\u{fe0e}') {
         Some(base) => base.width(),
         None => grapheme.width(),
     };
-    // Nor do they stack Khmer consonants, which the crate takes as stacked.
+    // Terminals do not stack Khmer consonants, although `unicode-width` assumes so.
     let subscripts = grapheme.matches(is_khmer_coeng).count();
     width
         + subscripts
         + grapheme
             .chars()
-            .filter(|character| takes_own_cell(*character))
+            .filter(|character| has_own_cell(*character))
             .count()
 }
 
-/// Half of a flag. Terminals draw it as wide as a whole one, which shows while text streams in.
+/// Whether a character is half of a flag. Terminals draw it as wide as a full flag, which is
+/// visible while text streams in.
 fn is_regional_indicator(character: char) -> bool {
     matches!(character, '\u{1f1e6}'..='\u{1f1ff}')
 }
 
-/// The sign that joins a Khmer consonant to the one before it.
+/// The sign that joins a Khmer consonant to the preceding one.
 fn is_khmer_coeng(character: char) -> bool {
     character == '\u{17d2}'
 }
 
-/// Returns whether terminals advance for a mark that Unicode lets melt into the character before it.
+/// Whether terminals advance for a mark that Unicode merges into the preceding character.
 ///
-/// They follow the tables of `wcwidth`, where a spacing mark is a character like others; the
-/// `unicode-width` crate follows `Grapheme_Extend`, which contains some of them.
-fn takes_own_cell(character: char) -> bool {
-    let place = SPACING_MARKS.partition_point(|(_, last)| *last < character);
+/// Terminals follow the tables of `wcwidth`, where a spacing mark is an ordinary character; the
+/// `unicode-width` crate follows `Grapheme_Extend`, which includes some of them.
+fn has_own_cell(character: char) -> bool {
+    let index = SPACING_MARKS.partition_point(|(_, last)| *last < character);
     SPACING_MARKS
-        .get(place)
+        .get(index)
         .is_some_and(|(first, _)| *first <= character)
 }
 
-/// The marks meant by [`takes_own_cell`]: ranges, sorted.
+/// The marks matched by [`has_own_cell`]: ranges, sorted.
 const SPACING_MARKS: &[(char, char)] = &[
     ('\u{65f}', '\u{65f}'),
     ('\u{9be}', '\u{9be}'),
@@ -247,7 +249,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn text_takes_the_columns_terminals_give_it() {
+    fn widths_match_terminals() {
         let cases: &[(&str, usize)] = &[
             ("", 0),
             ("plain ascii", 11),
@@ -296,10 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn the_shortcut_agrees_with_the_long_way() {
-        for character in (char::MIN..=char::MAX).filter(|one| lone_width(*one).is_some()) {
+    fn shortcut_agrees_with_the_slow_path() {
+        for character in (char::MIN..=char::MAX).filter(|one| standalone_width(*one).is_some()) {
             let text = character.to_string();
-            assert_eq!(lone_width(character), Some(text.width()), "{character:?}");
+            assert_eq!(
+                standalone_width(character),
+                Some(text.width()),
+                "{character:?}"
+            );
             for (before, after) in [("a", "漢"), ("漢", "a"), ("я", "─")] {
                 let text = format!("{before}{character}{after}");
                 let clusters = unicode_segmentation::UnicodeSegmentation::graphemes(&*text, true);

@@ -1,7 +1,7 @@
-//! Wrapping styled text into lines of a width.
+//! Wraps styled text to a width.
 //!
-//! One pass over the text: a word is held back until it is known to fit, everything else is written at
-//! once, so that the work is linear whatever the text is.
+//! A single pass: a word is held back until it is known to fit, and everything else is written
+//! immediately, so the work is linear for any text.
 
 use super::ansi::{AnsiToken, AnsiTokens, StyleState};
 use super::cjk::is_cjk;
@@ -10,13 +10,13 @@ use super::width::{grapheme_width, graphemes, visible_width};
 #[cfg(test)]
 mod tests;
 
-/// Returns `text` as lines of at most `width` columns, without padding.
+/// Wraps `text` into lines of at most `width` columns, without padding.
 ///
-/// Lines break at spaces and between CJK characters, longer words anywhere; spaces at a break vanish.
-/// A style or link open at a break is opened again on the next line. Line ends in `text` are kept.
-/// A character wider than `width` becomes `?`.
+/// Lines break at spaces and between CJK characters, and longer words break anywhere. Spaces at a
+/// break are dropped. A style or link open at a break is reopened on the next line. Line breaks in
+/// `text` are kept. A character wider than `width` becomes `?`.
 pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
-    let mut wrapper = Wrapper::new(width);
+    let mut wrapper = TextWrapper::new(width);
     if width == 0 {
         return vec![String::new()];
     }
@@ -34,7 +34,7 @@ pub fn wrap_text(text: &str, width: usize) -> Vec<String> {
     wrapper.lines
 }
 
-/// Returns the text up to the first line end (LF, CR or CRLF), and what follows it.
+/// Returns the text up to the first line break (LF, CR or CRLF), and the text after it.
 fn split_line(text: &str) -> (&str, Option<&str>) {
     let Some(end) = memchr::memchr2(b'\n', b'\r', text.as_bytes()) else {
         return (text, None);
@@ -46,8 +46,8 @@ fn split_line(text: &str) -> (&str, Option<&str>) {
     (line, rest)
 }
 
-/// A line under construction, and what waits to be put on it.
-struct Wrapper {
+/// The line under construction, and the pending gap and word.
+struct TextWrapper {
     width: usize,
     lines: Vec<String>,
     line: String,
@@ -63,13 +63,13 @@ struct Wrapper {
     word_width: usize,
     /// The style at the end of the word.
     end_style: StyleState,
-    /// A sequence came since the three styles were the same.
+    /// Whether a sequence was seen since the three styles were equal.
     restyled: bool,
-    /// The word is longer than a line and goes straight to it, character by character.
+    /// Whether the word is longer than a line and is written directly, one character at a time.
     in_long_word: bool,
 }
 
-impl Wrapper {
+impl TextWrapper {
     fn new(width: usize) -> Self {
         Self {
             width,
@@ -88,7 +88,7 @@ impl Wrapper {
         }
     }
 
-    /// Wraps a text without line ends, leaving its last line in `line`.
+    /// Wraps text without line breaks, leaving its last line in `line`.
     fn wrap_line(&mut self, text: &str) {
         if visible_width(text) <= self.width {
             self.line.push_str(text);
@@ -98,7 +98,7 @@ impl Wrapper {
                     self.restyled = true;
                 }
             }
-            self.settle();
+            self.sync_styles();
             return;
         }
         for token in AnsiTokens::new(text) {
@@ -108,13 +108,13 @@ impl Wrapper {
             }
         }
         self.commit_word();
-        // Spaces at the end of a wrapped line are dropped, the styles that change among them are not.
+        // Spaces at the end of a wrapped line are dropped, but style changes among them are not.
         for token in AnsiTokens::new(&std::mem::take(&mut self.gap)) {
             if let AnsiToken::Sequence(sequence) = token {
                 self.line.push_str(sequence);
             }
         }
-        self.settle();
+        self.sync_styles();
     }
 
     fn push_sequence(&mut self, sequence: &str) {
@@ -131,7 +131,7 @@ impl Wrapper {
         }
     }
 
-    /// Takes text without sequences, runs of ASCII at once.
+    /// Adds text without sequences, with a fast path for ASCII runs.
     fn push_text(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -189,11 +189,11 @@ impl Wrapper {
         }
     }
 
-    /// Puts the pending gap and word on the line, or the word on the next one.
+    /// Commits the pending gap and word to the line, or the word to the next line.
     fn commit_word(&mut self) {
         if self.in_long_word {
             self.in_long_word = false;
-            self.settle();
+            self.sync_styles();
             return;
         }
         if self.word.is_empty() {
@@ -212,10 +212,10 @@ impl Wrapper {
         }
         self.line.push_str(&self.word);
         self.line_width += self.word_width;
-        self.settle();
+        self.sync_styles();
     }
 
-    /// Starts a word on its own line that turned out longer than a line.
+    /// Starts a word that is longer than a line on its own line.
     fn spill_word(&mut self) {
         if self.line_width > 0 || self.gap_width >= self.width {
             if self.line_width > 0 {
@@ -243,7 +243,7 @@ impl Wrapper {
                 }
             }
         }
-        self.settle();
+        self.sync_styles();
         self.in_long_word = true;
     }
 
@@ -263,8 +263,8 @@ impl Wrapper {
         self.line_width = 0;
     }
 
-    /// Forgets the sequences of a line without width, since the style is written anew; text that
-    /// takes no room stays.
+    /// Drops the sequences of a zero-width line, since its style is written again. Zero-width text
+    /// is kept.
     fn restart_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let texts = AnsiTokens::new(&line).filter_map(|token| match token {
@@ -274,14 +274,14 @@ impl Wrapper {
         self.line = texts.collect();
     }
 
-    /// Ends the line at a line end of the text; the style goes on.
+    /// Ends the line at a line break of the text. The style continues.
     fn end_line(&mut self) {
         self.break_line();
         self.line_style.write_open(&mut self.line);
     }
 
-    /// Makes the end of everything pending the end of the line.
-    fn settle(&mut self) {
+    /// Makes the end of the pending word the end of the line.
+    fn sync_styles(&mut self) {
         self.gap.clear();
         self.word.clear();
         (self.gap_width, self.word_width) = (0, 0);
@@ -292,10 +292,10 @@ impl Wrapper {
     }
 }
 
-/// Returns how many bytes at the start, at most `limit`, are characters of a word that need no closer
-/// look.
+/// Returns how many bytes at the start, at most `limit`, are word characters that need no further
+/// inspection.
 ///
-/// The last one before other than ASCII does: a combining mark may follow it.
+/// The last one before a non-ASCII character is excluded, since a combining mark may follow it.
 fn ascii_word_length(bytes: &[u8], limit: usize) -> usize {
     let length = bytes
         .iter()

@@ -1,68 +1,59 @@
-//! What can be wrong with a theme.
+//! Errors in theme files.
 
 use std::fmt;
 
 use super::token::ColorToken;
 
-/// Why a theme cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
-    /// The text is no JSON.
-    #[error("the theme is not JSON")]
+    #[error("theme is not valid JSON")]
     Json(#[from] serde_json::Error),
-    /// The JSON is not an object.
-    #[error("the theme is not a JSON object")]
+    #[error("theme is not a JSON object")]
     NotAnObject,
-    /// The object is no theme.
-    #[error("{}", Report { name, missing, problems })]
+    #[error("{}", InvalidThemeReport { name, missing, problems })]
     Invalid {
-        /// The theme's name; empty without one.
+        /// The theme's name; empty if it has none.
         name: String,
-        /// Colors that must be there and are not.
+        /// Required colors that are not defined.
         missing: Vec<ColorToken>,
         problems: Vec<ThemeProblem>,
     },
 }
 
-/// One thing that is wrong with a theme.
+/// One problem in a theme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThemeProblem {
-    /// The name is missing or not text.
-    #[error("name: a name is needed")]
-    NoName,
-    /// The name contains a slash.
+    /// The name is missing or not a string.
+    #[error("name: missing or not a string")]
+    MissingName,
     #[error("name: `/` is reserved for light/dark pairs")]
     SlashInName,
-    /// Something that must be an object is not.
     #[error("{path}: must be an object")]
     NotAnObject { path: String },
-    /// A value is no color.
     #[error(
-        "{path}: {value} is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default"
+        "{path}: {value} is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default"
     )]
-    NoColor {
+    InvalidColor {
         path: String,
         /// The value as JSON.
         value: String,
     },
-    /// A color names a variable that does not exist.
-    #[error("{path}: there is no variable `{variable}`")]
+    #[error("{path}: unknown variable `{variable}`")]
     UnknownVariable { path: String, variable: String },
-    /// A color names a variable that leads back to itself.
-    #[error("{path}: its variables refer to each other in a circle")]
+    #[error("{path}: circular variable reference")]
     CircularVariable { path: String },
 }
 
-/// The text of an invalid theme: one line for the missing colors, one for each problem.
-struct Report<'a> {
+/// Error message of an invalid theme: one line for the missing colors, one per problem.
+struct InvalidThemeReport<'a> {
     name: &'a str,
     missing: &'a [ColorToken],
     problems: &'a [ThemeProblem],
 }
 
-impl fmt::Display for Report<'_> {
+impl fmt::Display for InvalidThemeReport<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the theme \"{}\" is invalid", self.name)?;
+        write!(formatter, "invalid theme \"{}\"", self.name)?;
         if !self.missing.is_empty() {
             let mut names: Vec<_> = self.missing.iter().map(|token| token.name()).collect();
             names.sort_unstable();

@@ -2,12 +2,13 @@
 
 /// The channel values of the 6×6×6 color cube, entries 16 to 231.
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
-/// Channels closer together than this make a grey, for which the grey ramp has finer steps.
-const GREY_SPREAD: u8 = 10;
+/// Channels closer together than this make a gray, for which the gray ramp has finer steps.
+const GRAY_SPREAD: u8 = 10;
 
-/// Returns the palette entry that looks most like a color.
+/// Returns the palette entry closest to a color.
 ///
-/// Tinted colors stay in the color cube, even where a grey would be nearer: the tint matters more.
+/// Tinted colors stay in the color cube even where a gray would be closer, because the tint matters
+/// more.
 pub fn nearest_palette_entry(red: u8, green: u8, blue: u8) -> u8 {
     let color = [red, green, blue];
     let steps = color.map(nearest_cube_step);
@@ -15,26 +16,26 @@ pub fn nearest_palette_entry(red: u8, green: u8, blue: u8) -> u8 {
     let [red_step, green_step, blue_step] = steps;
     let cube_entry = 16 + 36 * red_step + 6 * green_step + blue_step;
 
-    let grey_step = nearest_grey_step(color);
-    let grey = [8 + 10 * grey_step; 3];
+    let gray_step = nearest_gray_step(color);
+    let gray = [8 + 10 * gray_step; 3];
     let spread = red.max(green).max(blue) - red.min(green).min(blue);
-    if spread < GREY_SPREAD && distance(color, grey) < distance(color, cube) {
-        232 + grey_step
+    if spread < GRAY_SPREAD && distance(color, gray) < distance(color, cube) {
+        232 + gray_step
     } else {
         cube_entry
     }
 }
 
 fn nearest_cube_step(channel: u8) -> u8 {
-    // Where two steps are equally near, the darker one is taken.
+    // On a tie, use the darker step.
     (0_u8..)
         .zip(CUBE)
         .min_by_key(|(_, value)| value.abs_diff(channel))
         .map_or(0, |(step, _)| step)
 }
 
-/// Returns the step of the grey ramp, entries 232 to 255, that is nearest in brightness.
-fn nearest_grey_step([red, green, blue]: [u8; 3]) -> u8 {
+/// Returns the step of the gray ramp, entries 232 to 255, with the closest brightness.
+fn nearest_gray_step([red, green, blue]: [u8; 3]) -> u8 {
     let weighted = 299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue);
     let brightness = (weighted + 500) / 1000;
     (0_u8..24)
@@ -42,7 +43,7 @@ fn nearest_grey_step([red, green, blue]: [u8; 3]) -> u8 {
         .unwrap_or(0)
 }
 
-/// Returns the squared distance, weighted by how much the eye sees of each channel.
+/// Returns the squared distance, weighted by the eye's sensitivity to each channel.
 fn distance(first: [u8; 3], second: [u8; 3]) -> u32 {
     [299, 587, 114]
         .into_iter()
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_go_to_the_cube_and_greys_to_the_ramp() {
+    fn colors_map_to_the_cube_and_grays_to_the_ramp() {
         let cases = [
             ((0, 0, 0), 16),
             ((255, 255, 255), 231),

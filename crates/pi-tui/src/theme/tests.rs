@@ -12,16 +12,16 @@ fn theme() -> Value {
     json!({"name": "test", "vars": {}, "colors": colors})
 }
 
-fn read(theme: &Value) -> Result<Theme, ThemeError> {
+fn parse(theme: &Value) -> Result<Theme, ThemeError> {
     Theme::from_json(&theme.to_string(), ColorMode::TrueColor)
 }
 
 fn message(theme: &Value) -> String {
-    read(theme).unwrap_err().to_string()
+    parse(theme).unwrap_err().to_string()
 }
 
 #[test]
-fn every_form_of_a_color_is_read() {
+fn every_color_form_is_parsed() {
     let mut source = theme();
     source["vars"] = json!({"base": "#0a141e", "alias": "base", "index": 7, "none": ""});
     for (token, value) in [
@@ -36,21 +36,21 @@ fn every_form_of_a_color_is_read() {
     ] {
         source["colors"][token] = value;
     }
-    let read = read(&source).unwrap();
-    assert_eq!(read.name(), "test");
-    assert_eq!(read.color(ColorToken::Accent), Color::Rgb(255, 128, 0));
-    assert_eq!(read.color(ColorToken::Border), Color::Rgb(255, 170, 0));
-    assert_eq!(read.color(ColorToken::Success), Color::Indexed(42));
-    assert_eq!(read.color(ColorToken::Error), Color::Default);
-    assert_eq!(read.color(ColorToken::Warning), Color::Rgb(10, 20, 30));
-    assert_eq!(read.color(ColorToken::Muted), Color::Indexed(7));
-    assert_eq!(read.color(ColorToken::Dim), Color::Default);
+    let parsed = parse(&source).unwrap();
+    assert_eq!(parsed.name(), "test");
+    assert_eq!(parsed.color(ColorToken::Accent), Color::Rgb(255, 128, 0));
+    assert_eq!(parsed.color(ColorToken::Border), Color::Rgb(255, 170, 0));
+    assert_eq!(parsed.color(ColorToken::Success), Color::Indexed(42));
+    assert_eq!(parsed.color(ColorToken::Error), Color::Default);
+    assert_eq!(parsed.color(ColorToken::Warning), Color::Rgb(10, 20, 30));
+    assert_eq!(parsed.color(ColorToken::Muted), Color::Indexed(7));
+    assert_eq!(parsed.color(ColorToken::Dim), Color::Default);
     assert_eq!(
-        read.style(ColorToken::SelectedBg).apply("x"),
+        parsed.style(ColorToken::SelectedBg).apply("x"),
         "\x1b[48;2;10;20;30mx\x1b[49m"
     );
     assert_eq!(
-        read.style(ColorToken::Error).apply("x"),
+        parsed.style(ColorToken::Error).apply("x"),
         "\x1b[39mx\x1b[39m"
     );
 }
@@ -63,32 +63,32 @@ fn optional_tokens_fall_back() {
     source["colors"]["selectedBg"] = json!(3);
     source["colors"]["thinkingXhigh"] = json!(4);
     source["colors"]["searchMatchText"] = json!(5);
-    let read = read(&source).unwrap();
-    assert_eq!(read.color(ColorToken::ScrollbarTrack), Color::Indexed(1));
-    assert_eq!(read.color(ColorToken::ScrollbarThumb), Color::Indexed(2));
-    assert_eq!(read.color(ColorToken::SearchMatchBg), Color::Indexed(3));
-    assert_eq!(read.color(ColorToken::ThinkingMax), Color::Indexed(4));
-    assert_eq!(read.color(ColorToken::SearchMatchText), Color::Indexed(5));
+    let parsed = parse(&source).unwrap();
+    assert_eq!(parsed.color(ColorToken::ScrollbarTrack), Color::Indexed(1));
+    assert_eq!(parsed.color(ColorToken::ScrollbarThumb), Color::Indexed(2));
+    assert_eq!(parsed.color(ColorToken::SearchMatchBg), Color::Indexed(3));
+    assert_eq!(parsed.color(ColorToken::ThinkingMax), Color::Indexed(4));
+    assert_eq!(parsed.color(ColorToken::SearchMatchText), Color::Indexed(5));
 }
 
 #[test]
-fn terminals_with_a_palette_get_its_nearest_entry() {
+fn palette_mode_uses_the_nearest_entry() {
     let mut source = theme();
     source["colors"]["accent"] = json!("#ff0000");
     source["export"] = json!({"pageBg": "#102030"});
     let text = format!("\u{feff}{source}");
-    let read = Theme::from_json(&text, ColorMode::Palette).unwrap();
-    assert_eq!(read.color(ColorToken::Accent), Color::Indexed(196));
-    assert_eq!(read.color(ColorToken::Border), Color::Indexed(244));
+    let parsed = Theme::from_json(&text, ColorMode::Palette).unwrap();
+    assert_eq!(parsed.color(ColorToken::Accent), Color::Indexed(196));
+    assert_eq!(parsed.color(ColorToken::Border), Color::Indexed(244));
     let expected = ExportColors {
         page_background: Some(Color::Rgb(16, 32, 48)),
         ..ExportColors::default()
     };
-    assert_eq!(read.export(), &expected);
+    assert_eq!(parsed.export(), &expected);
 }
 
 #[test]
-fn everything_wrong_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let mut source = theme();
     source["name"] = json!("a/b");
     source["vars"] = json!({"one": "two", "two": "one"});
@@ -103,28 +103,28 @@ fn everything_wrong_is_told_at_once() {
     colors.remove("bashMode");
     assert_eq!(
         message(&source),
-        "the theme \"a/b\" is invalid
+        "invalid theme \"a/b\"
   colors: missing bashMode, muted, text
   name: `/` is reserved for light/dark pairs
-  colors.accent: \"#12345\" is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default
-  colors.border: there is no variable `nowhere`
-  colors.success: its variables refer to each other in a circle
-  colors.error: 256 is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default
-  colors.warning: null is no color: use #rrggbb, 0 to 255, a variable, or \"\" for the default"
+  colors.accent: \"#12345\" is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default
+  colors.border: unknown variable `nowhere`
+  colors.success: circular variable reference
+  colors.error: 256 is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default
+  colors.warning: null is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default"
     );
 }
 
 #[test]
-fn what_is_no_theme_is_refused() {
+fn invalid_documents_are_rejected() {
     assert!(matches!(
         Theme::from_json("{", ColorMode::TrueColor),
         Err(ThemeError::Json(_))
     ));
-    assert_eq!(message(&json!([])), "the theme is not a JSON object");
+    assert_eq!(message(&json!([])), "theme is not a JSON object");
     assert!(message(&json!({"colors": 1})).contains("colors: must be an object"));
-    assert!(message(&json!({})).contains("name: a name is needed"));
-    let mut circle = theme();
-    circle["vars"] = json!({"self": "self"});
-    circle["colors"]["text"] = json!("self");
-    assert!(message(&circle).contains("circle"));
+    assert!(message(&json!({})).contains("name: missing or not a string"));
+    let mut circular = theme();
+    circular["vars"] = json!({"self": "self"});
+    circular["colors"]["text"] = json!("self");
+    assert!(message(&circular).contains("circular"));
 }

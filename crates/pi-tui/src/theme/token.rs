@@ -1,40 +1,33 @@
 //! The color tokens a theme defines.
 
-/// A purpose that a theme gives a color to.
+/// A role that a theme assigns a color to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ColorToken {
-    /// Highlights: the selected entry, the cursor of lists.
+    /// Highlights: the selected entry and list cursors.
     Accent,
     Border,
-    /// Borders of what has the focus.
+    /// Borders of the focused element.
     BorderAccent,
-    /// Borders in the background.
+    /// Borders of unfocused elements.
     BorderMuted,
     Success,
     Error,
     Warning,
     Muted,
-    /// Text of least weight.
+    /// Least prominent text.
     Dim,
     Text,
-    /// Thoughts of a model.
+    /// Model reasoning.
     ThinkingText,
-    /// Behind the selected entry.
     SelectedBg,
-    /// Behind messages of the user.
     UserMessageBg,
-    /// Messages of the user.
     UserMessageText,
-    /// Behind messages of extensions.
+    /// Background of extension messages.
     CustomMessageBg,
     CustomMessageText,
-    /// Labels of messages of extensions.
     CustomMessageLabel,
-    /// Behind a tool that runs.
     ToolPendingBg,
-    /// Behind a tool that succeeded.
     ToolSuccessBg,
-    /// Behind a tool that failed.
     ToolErrorBg,
     ToolTitle,
     ToolOutput,
@@ -43,10 +36,8 @@ pub enum ColorToken {
     MdLinkUrl,
     MdCode,
     MdCodeBlock,
-    /// Fences of Markdown code blocks.
     MdCodeBlockBorder,
     MdQuote,
-    /// Bars beside Markdown quotes.
     MdQuoteBorder,
     MdHr,
     MdListBullet,
@@ -63,29 +54,19 @@ pub enum ColorToken {
     SyntaxType,
     SyntaxOperator,
     SyntaxPunctuation,
-    /// Editor border without thinking.
+    /// Editor border when thinking is off; the following tokens are for the other thinking levels.
     ThinkingOff,
-    /// Editor border at minimal thinking.
     ThinkingMinimal,
-    /// Editor border at low thinking.
     ThinkingLow,
-    /// Editor border at medium thinking.
     ThinkingMedium,
-    /// Editor border at high thinking.
     ThinkingHigh,
-    /// Editor border at extra high thinking.
     ThinkingXhigh,
     /// Editor border while a shell command is typed.
     BashMode,
-    /// The track of scrollbars.
     ScrollbarTrack,
-    /// The thumb of scrollbars.
     ScrollbarThumb,
-    /// Behind matches of a search.
     SearchMatchBg,
-    /// Matches of a search.
     SearchMatchText,
-    /// Editor border at maximal thinking.
     ThinkingMax,
 }
 
@@ -150,7 +131,6 @@ const NAMES: &[(ColorToken, &str)] = &[
 ];
 
 impl ColorToken {
-    /// Returns every token.
     pub fn all() -> impl Iterator<Item = Self> {
         NAMES.iter().map(|(token, _)| *token)
     }
@@ -160,20 +140,20 @@ impl ColorToken {
         NAMES.get(self as usize).map_or("", |(_, name)| name)
     }
 
-    /// Returns the token with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         NAMES
             .iter()
             .find(|(_, known)| *known == name)
             .map(|(token, _)| *token)
     }
 
-    /// Returns whether the token colors what is behind text.
+    /// Whether the token is a background color.
     pub fn is_background(self) -> bool {
         self.name().ends_with("Bg")
     }
 
-    /// Returns the token whose color stands in when a theme leaves this one out; `None` if it may not.
+    /// Returns the token that is used when a theme does not define this one, or `None` if it is
+    /// required.
     pub fn fallback(self) -> Option<Self> {
         match self {
             Self::ScrollbarTrack => Some(Self::Muted),
@@ -190,11 +170,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_in_the_order_of_the_enum() {
+    fn names_are_in_enum_order() {
         assert_eq!(NAMES.len(), 56);
         for (index, (token, name)) in NAMES.iter().enumerate() {
             assert_eq!(*token as usize, index, "{name}");
-            assert_eq!(ColorToken::named(name), Some(*token));
+            assert_eq!(ColorToken::from_name(name), Some(*token));
         }
     }
 }

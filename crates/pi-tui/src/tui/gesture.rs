@@ -1,31 +1,33 @@
-//! The mouse on a full screen: components first, then scrollbar, links and selection.
+//! Mouse handling in full-screen mode: components first, then scrollbar, links and selection.
 
 use std::time::{Duration, Instant};
 
-use super::{FrameNeed, Reaction, Tui, component_of, flash};
+use super::{EventResponse, FrameUrgency, Tui, component_of, flash};
 use crate::component::{InputContext, MouseOutcome};
 use crate::focus::FocusTarget;
 use crate::input::{FocusChange, Modifiers, MouseButton, MouseEvent, MouseEventKind, MouseReport};
 use crate::line::Line;
-use crate::overlay::Bounds;
-use crate::render::{Content, Grain, Place, Screen, Selection};
-use crate::terminal::copy_to_clipboard;
+use crate::overlay::CellRect;
+use crate::render::{
+    ActiveScreen, CellPosition, MouseSelection, ScreenContent, SelectionGranularity,
+};
+use crate::terminal::clipboard_sequence;
 use crate::text::link_at;
 
-/// Clicks further apart are not a double click.
+/// Maximum time between the clicks of a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(500);
 /// How often a drag beyond an edge scrolls.
 const AUTO_SCROLL: Duration = Duration::from_millis(50);
-/// How much faster the wheel is with Alt.
+/// Scroll speed multiplier while Alt is held.
 const ALT_WHEEL: isize = 5;
 
-/// What the held button does.
+/// What the pressed button drags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Held {
-    /// The component got the press and gets the rest.
-    Component(FocusTarget, Bounds),
+enum ActiveDrag {
+    /// A component that captured the press and receives the following events.
+    Component(FocusTarget, CellRect),
     Selecting,
-    /// The scrollbar's thumb, held this far below its top.
+    /// The scrollbar thumb, grabbed this many rows below its top.
     Thumb(usize),
 }
 
@@ -36,19 +38,18 @@ struct Click {
     count: u8,
 }
 
-/// The gesture in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gesture {
-    held: Option<Held>,
-    /// Where the button went down, while the pointer has not left the cell.
+    drag: Option<ActiveDrag>,
+    /// Where the button was pressed, while the pointer has not left that cell.
     pressed: Option<(usize, usize)>,
     last_click: Option<Click>,
-    /// Where the pointer is while a drag is beyond an edge.
+    /// Pointer position while a drag is beyond an edge, and when to scroll next.
     auto_scroll: Option<(Instant, MouseReport)>,
 }
 
 impl Gesture {
-    /// Counts the clicks in a row that end with this one.
+    /// Returns the number of consecutive clicks including this one.
     fn click(&mut self, cell: (usize, usize), now: Instant) -> u8 {
         let count = match self.last_click {
             Some(last) if last.cell == cell && now.duration_since(last.at) <= DOUBLE_CLICK => {
@@ -66,38 +67,39 @@ impl Gesture {
 }
 
 impl Tui {
-    /// Returns when [`tick`](Self::tick) is due, if it is.
+    /// Returns when [`tick`](Self::tick) is due, or `None` if nothing is scheduled.
     pub fn deadline(&self) -> Option<Instant> {
         let scroll = self.gesture.auto_scroll.map(|(due, _)| due);
         scroll.into_iter().chain(self.flashes.deadline()).min()
     }
 
-    /// Does what time brings about: scrolls while a drag is beyond an edge, and takes messages away.
-    pub fn tick(&mut self, now: Instant) -> FrameNeed {
-        let mut need = if self.flashes.expire(now) {
-            FrameNeed::Soon
+    /// Runs time-based updates: scrolls while a drag is beyond an edge, and removes expired
+    /// messages.
+    pub fn tick(&mut self, now: Instant) -> FrameUrgency {
+        let mut urgency = if self.flashes.expire(now) {
+            FrameUrgency::Soon
         } else {
-            FrameNeed::None
+            FrameUrgency::None
         };
         if let Some((due, report)) = self.gesture.auto_scroll
             && due <= now
         {
             self.drag_selection(report, now);
-            need = FrameNeed::Soon;
+            urgency = FrameUrgency::Soon;
         }
-        need
+        urgency
     }
 
-    pub(super) fn handle_window_focus(&mut self, change: FocusChange) -> Reaction {
+    pub(super) fn handle_window_focus(&mut self, change: FocusChange) -> EventResponse {
         if change == FocusChange::Lost {
             self.gesture = Gesture::default();
         }
-        Reaction::consumed(FrameNeed::None)
+        EventResponse::consumed(FrameUrgency::None)
     }
 
-    pub(super) fn handle_mouse(&mut self, report: MouseReport, now: Instant) -> Reaction {
-        if !matches!(self.screen, Screen::Full(_)) {
-            return Reaction::ignored();
+    pub(super) fn handle_mouse(&mut self, report: MouseReport, now: Instant) -> EventResponse {
+        if !matches!(self.screen, ActiveScreen::Full(_)) {
+            return EventResponse::ignored();
         }
         if report.is_wheel() {
             return self.handle_wheel(report, now);
@@ -114,25 +116,25 @@ impl Tui {
         } else if self.gesture.pressed != Some(cell) {
             self.gesture.pressed = None;
         }
-        let mut reaction = match self.gesture.held {
-            Some(Held::Component(target, bounds)) => {
+        let mut response = match self.gesture.drag {
+            Some(ActiveDrag::Component(target, bounds)) => {
                 self.continue_with_component(target, bounds, kind, report, now)
             }
-            Some(Held::Thumb(offset)) => self.drag_thumb(offset, report),
-            Some(Held::Selecting) => self.continue_selection(kind, report, now),
+            Some(ActiveDrag::Thumb(offset)) => self.drag_thumb(offset, report),
+            Some(ActiveDrag::Selecting) => self.continue_selection(kind, report, now),
             None => self.begin_gesture(kind, report, now),
         };
         if kind == MouseEventKind::Release {
-            self.gesture.held = None;
+            self.gesture.drag = None;
             self.gesture.auto_scroll = None;
         }
         if self.follow_search_pointer(report) {
-            reaction.frame = reaction.frame.max(FrameNeed::Soon);
+            response.frame = response.frame.max(FrameUrgency::Soon);
         }
-        reaction
+        response
     }
 
-    fn handle_wheel(&mut self, report: MouseReport, now: Instant) -> Reaction {
+    fn handle_wheel(&mut self, report: MouseReport, now: Instant) -> EventResponse {
         let lines = isize::try_from(self.wheel_lines).unwrap_or(1)
             * if report.modifiers().contains(Modifiers::ALT) {
                 ALT_WHEEL
@@ -145,15 +147,15 @@ impl Tui {
         };
         if let Some((target, bounds)) = self.target_at(report) {
             let outcome = self.send_mouse(target, bounds, kind, report, now);
-            if outcome.stops() {
-                return Reaction::consumed(render_need(outcome, kind));
+            if outcome.stops_propagation() {
+                return EventResponse::consumed(frame_urgency(outcome, kind));
             }
             if matches!(target, FocusTarget::Overlay(_)) {
-                return Reaction::consumed(FrameNeed::None);
+                return EventResponse::consumed(FrameUrgency::None);
             }
         }
         self.scroll_by(lines);
-        Reaction::consumed(FrameNeed::Soon)
+        EventResponse::consumed(FrameUrgency::Soon)
     }
 
     fn begin_gesture(
@@ -161,33 +163,34 @@ impl Tui {
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
-    ) -> Reaction {
+    ) -> EventResponse {
         let target = self.target_at(report);
         let on_overlay = matches!(target, Some((FocusTarget::Overlay(_), _)));
-        if !on_overlay && kind == MouseEventKind::Press && self.press_furniture(report) {
-            return Reaction::consumed(FrameNeed::Now);
+        if !on_overlay && kind == MouseEventKind::Press && self.press_scrollbar(report) {
+            return EventResponse::consumed(FrameUrgency::Now);
         }
         if let Some((target, bounds)) = target {
             let outcome = self.send_mouse(target, bounds, kind, report, now);
-            if outcome.stops() || on_overlay {
+            if outcome.stops_propagation() || on_overlay {
                 if kind == MouseEventKind::Press {
                     self.clear_selection();
-                    self.gesture.held = Some(Held::Component(target, bounds));
+                    self.gesture.drag = Some(ActiveDrag::Component(target, bounds));
                 }
-                return Reaction::consumed(render_need(outcome, kind));
+                return EventResponse::consumed(frame_urgency(outcome, kind));
             }
         }
         if kind == MouseEventKind::Press && report.button() == MouseButton::Left {
             self.start_selection(report, now);
-            return Reaction::consumed(FrameNeed::Soon);
+            return EventResponse::consumed(FrameUrgency::Soon);
         }
-        Reaction::consumed(FrameNeed::None)
+        EventResponse::consumed(FrameUrgency::None)
     }
 
-    /// Presses the scrollbar or the label below it; returns whether one was there.
-    fn press_furniture(&mut self, report: MouseReport) -> bool {
+    /// Handles a press on the scrollbar or on the label below it. Returns whether it hit one of
+    /// them.
+    fn press_scrollbar(&mut self, report: MouseReport) -> bool {
         let columns = self.size.columns;
-        let Screen::Full(screen) = &mut self.screen else {
+        let ActiveScreen::Full(screen) = &mut self.screen else {
             return false;
         };
         if screen.is_end_label(report.column, report.row) {
@@ -196,7 +199,7 @@ impl Tui {
         }
         let on_bar = report.column + 1 == columns
             && report.row < screen.viewport.height()
-            && !screen.viewport.follows();
+            && !screen.viewport.follows_end();
         let Some(thumb) = screen.viewport.thumb().filter(|_| on_bar) else {
             return false;
         };
@@ -207,46 +210,48 @@ impl Tui {
             screen.viewport.scroll_to(line);
             0
         };
-        self.gesture.held = Some(Held::Thumb(offset));
+        self.gesture.drag = Some(ActiveDrag::Thumb(offset));
         true
     }
 
-    fn drag_thumb(&mut self, offset: usize, report: MouseReport) -> Reaction {
-        if let Screen::Full(screen) = &mut self.screen {
+    fn drag_thumb(&mut self, offset: usize, report: MouseReport) -> EventResponse {
+        if let ActiveScreen::Full(screen) = &mut self.screen {
             let row = report.row.saturating_sub(offset);
             screen
                 .viewport
                 .scroll_to(screen.viewport.top_for_thumb(row));
         }
-        Reaction::consumed(FrameNeed::Soon)
+        EventResponse::consumed(FrameUrgency::Soon)
     }
 
     fn continue_with_component(
         &mut self,
         target: FocusTarget,
-        bounds: Bounds,
+        bounds: CellRect,
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
-    ) -> Reaction {
+    ) -> EventResponse {
         let outcome = self.send_mouse(target, bounds, kind, report, now);
-        let mut need = render_need(outcome, kind);
+        let mut urgency = frame_urgency(outcome, kind);
         let cell = (report.column, report.row);
         if kind == MouseEventKind::Release && self.gesture.pressed == Some(cell) {
             let count = self.gesture.click(cell, now);
             let click = MouseEventKind::Click { count };
             let outcome = self.send_mouse(target, bounds, click, report, now);
-            need = need.max(render_need(outcome, click));
+            urgency = urgency.max(frame_urgency(outcome, click));
         }
-        Reaction::consumed(need)
+        EventResponse::consumed(urgency)
     }
 
     fn start_selection(&mut self, report: MouseReport, now: Instant) {
-        let grain = Grain::for_clicks(self.gesture.click((report.column, report.row), now));
-        self.gesture.held = Some(Held::Selecting);
-        if let Screen::Full(screen) = &mut self.screen {
-            let (place, line) = under(&self.content, screen.line_at(report.row), report.column);
-            screen.selection = Some(Selection::start(place, &line, grain));
+        let granularity =
+            SelectionGranularity::for_clicks(self.gesture.click((report.column, report.row), now));
+        self.gesture.drag = Some(ActiveDrag::Selecting);
+        if let ActiveScreen::Full(screen) = &mut self.screen {
+            let (position, line) =
+                position_at(&self.content, screen.line_at(report.row), report.column);
+            screen.selection = Some(MouseSelection::start(position, &line, granularity));
         }
     }
 
@@ -255,74 +260,76 @@ impl Tui {
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
-    ) -> Reaction {
+    ) -> EventResponse {
         if kind != MouseEventKind::Release {
             self.drag_selection(report, now);
-            return Reaction::consumed(FrameNeed::Soon);
+            return EventResponse::consumed(FrameUrgency::Soon);
         }
-        let mut reaction = Reaction::consumed(FrameNeed::Soon);
+        let mut response = EventResponse::consumed(FrameUrgency::Soon);
         match self.selected_text() {
             Some(text) if self.copy_on_select => {
-                reaction.output = copy_to_clipboard(&text);
-                self.flash("Copied!", flash::SHORT, now);
+                response.output = clipboard_sequence(&text);
+                self.flash("Copied!", flash::SHORT_DURATION, now);
             }
             Some(_) => {}
             None => {
-                reaction.open_url = self.link_under(report);
+                response.open_url = self.link_at_pointer(report);
                 self.clear_selection();
             }
         }
-        reaction
+        response
     }
 
-    /// Extends the selection to the pointer, scrolling while that is at an edge of the viewport.
+    /// Extends the selection to the pointer, scrolling while the pointer is at an edge of the
+    /// viewport.
     fn drag_selection(&mut self, report: MouseReport, now: Instant) {
-        let Screen::Full(screen) = &mut self.screen else {
+        let ActiveScreen::Full(screen) = &mut self.screen else {
             return;
         };
         let last_row = screen.viewport.height().saturating_sub(1);
         let scroll = match report.row {
             0 => -1,
-            row if row >= last_row && !screen.viewport.follows() => 1,
+            row if row >= last_row && !screen.viewport.follows_end() => 1,
             _ => 0,
         };
         screen.viewport.scroll_by(scroll);
         self.gesture.auto_scroll = (scroll != 0).then_some((now + AUTO_SCROLL, report));
-        let (place, line) = under(&self.content, screen.line_at(report.row), report.column);
+        let (position, line) =
+            position_at(&self.content, screen.line_at(report.row), report.column);
         if let Some(selection) = &mut screen.selection {
-            selection.extend(place, &line);
+            selection.extend(position, &line);
         }
     }
 
-    /// Drops the selection of a full screen.
+    /// Clears the selection in full-screen mode.
     pub fn clear_selection(&mut self) {
-        if let Screen::Full(screen) = &mut self.screen {
+        if let ActiveScreen::Full(screen) = &mut self.screen {
             screen.selection = None;
         }
     }
 
-    fn link_under(&self, report: MouseReport) -> Option<String> {
+    fn link_at_pointer(&self, report: MouseReport) -> Option<String> {
         self.gesture.pressed?;
-        let Screen::Full(screen) = &self.screen else {
+        let ActiveScreen::Full(screen) = &self.screen else {
             return None;
         };
-        let (_, line) = under(&self.content, screen.line_at(report.row), report.column);
+        let (_, line) = position_at(&self.content, screen.line_at(report.row), report.column);
         link_at(&line, report.column).map(str::to_owned)
     }
 
-    /// Returns who is under the pointer, and the cells it covers.
-    fn target_at(&self, report: MouseReport) -> Option<(FocusTarget, Bounds)> {
+    /// Returns the component under the pointer and the cells it covers.
+    fn target_at(&self, report: MouseReport) -> Option<(FocusTarget, CellRect)> {
         let (column, row) = (report.column, report.row);
         if let Some((id, bounds)) = self.overlays.at(column, row, self.size) {
             return Some((FocusTarget::Overlay(id), bounds));
         }
-        let Screen::Full(screen) = &self.screen else {
+        let ActiveScreen::Full(screen) = &self.screen else {
             return None;
         };
         let (id, first_line, height) = self.content.block_at(screen.line_at(row))?;
         let offset = screen.line_at(row) - first_line;
-        let bounds = Bounds {
-            // A block may start above the screen; its row then counts from there.
+        let bounds = CellRect {
+            // A block may start above the screen. Its row then counts from its first visible row.
             row: row.saturating_sub(offset),
             column: 0,
             width: self.size.columns,
@@ -334,7 +341,7 @@ impl Tui {
     fn send_mouse(
         &mut self,
         target: FocusTarget,
-        bounds: Bounds,
+        bounds: CellRect,
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
@@ -367,10 +374,10 @@ impl Tui {
         outcome
     }
 
-    /// Returns how many rows of a block lie above the screen.
-    fn rows_above_screen(&self, target: FocusTarget, bounds: Bounds) -> usize {
+    /// Returns how many rows of a block are above the screen.
+    fn rows_above_screen(&self, target: FocusTarget, bounds: CellRect) -> usize {
         match (&self.screen, target) {
-            (Screen::Full(screen), FocusTarget::Transcript(_) | FocusTarget::Dock(_)) => {
+            (ActiveScreen::Full(screen), FocusTarget::Transcript(_) | FocusTarget::Dock(_)) => {
                 let line = screen.line_at(bounds.row);
                 self.content
                     .block_at(line)
@@ -381,24 +388,24 @@ impl Tui {
     }
 }
 
-/// Returns the place at a column of a line, and the line.
-fn under(content: &Content, line: usize, column: usize) -> (Place, Line) {
+/// Returns the position at a column of a line, and the line.
+fn position_at(content: &ScreenContent, line: usize, column: usize) -> (CellPosition, Line) {
     let text = content.lines(line..line + 1).pop().unwrap_or_default();
-    (Place { line, column }, text)
+    (CellPosition { line, column }, text)
 }
 
-/// Returns when a frame is due after a component's answer.
-fn render_need(outcome: MouseOutcome, kind: MouseEventKind) -> FrameNeed {
+/// Returns how soon to paint after a component's response.
+fn frame_urgency(outcome: MouseOutcome, kind: MouseEventKind) -> FrameUrgency {
     let by_default = match kind {
         MouseEventKind::Press
         | MouseEventKind::Drag
         | MouseEventKind::Click { .. }
-        | MouseEventKind::Wheel { .. } => outcome.stops(),
+        | MouseEventKind::Wheel { .. } => outcome.stops_propagation(),
         MouseEventKind::Release | MouseEventKind::Move => outcome.focus,
     };
     if outcome.render.unwrap_or(by_default) {
-        FrameNeed::Soon
+        FrameUrgency::Soon
     } else {
-        FrameNeed::None
+        FrameUrgency::None
     }
 }

@@ -1,41 +1,41 @@
-//! Listeners: they hear keys and pastes before the component that has the keyboard.
+//! Listeners that receive keys and pastes before the focused component.
 
 use super::Tui;
 use crate::input::InputEvent;
 
-/// What a listener makes of an event.
+/// What a listener does with an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// The event goes on as it is.
+pub enum ListenerOutcome {
+    /// Passes the event on unchanged.
     Pass,
-    /// Nobody else gets the event.
+    /// Stops the event.
     Consumed,
-    /// Another event goes on in its place.
-    Instead(InputEvent),
+    /// Passes on a different event instead.
+    Replaced(InputEvent),
 }
 
-/// Names a listener; never used twice.
+/// Identifies a listener. IDs are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListenerId(u64);
 
-type Listen = Box<dyn FnMut(&InputEvent) -> Heard + Send>;
+type ListenerFn = Box<dyn FnMut(&InputEvent) -> ListenerOutcome + Send>;
 
-/// The listeners in the order in which they came.
+/// The listeners in registration order.
 #[derive(Default)]
 pub(super) struct Listeners {
-    listeners: Vec<(ListenerId, Listen)>,
+    listeners: Vec<(ListenerId, ListenerFn)>,
     next_id: u64,
 }
 
 impl Listeners {
-    /// Returns the event that goes on, if one does.
-    pub(super) fn hear(&mut self, event: &InputEvent) -> Option<InputEvent> {
+    /// Runs the listeners. Returns the event to pass on, if any.
+    pub(super) fn dispatch(&mut self, event: &InputEvent) -> Option<InputEvent> {
         let mut event = event.clone();
-        for (_, listen) in &mut self.listeners {
-            match listen(&event) {
-                Heard::Pass => {}
-                Heard::Consumed => return None,
-                Heard::Instead(other) => event = other,
+        for (_, listener) in &mut self.listeners {
+            match listener(&event) {
+                ListenerOutcome::Pass => {}
+                ListenerOutcome::Consumed => return None,
+                ListenerOutcome::Replaced(other) => event = other,
             }
         }
         Some(event)
@@ -47,18 +47,17 @@ impl Listeners {
 }
 
 impl Tui {
-    /// Makes `listen` hear keys, pastes and unknown sequences before anybody else.
+    /// Registers a listener that receives keys, pastes and unknown sequences before any component.
     pub fn add_listener(
         &mut self,
-        listen: impl FnMut(&InputEvent) -> Heard + Send + 'static,
+        listener: impl FnMut(&InputEvent) -> ListenerOutcome + Send + 'static,
     ) -> ListenerId {
         let id = ListenerId(self.listeners.next_id);
         self.listeners.next_id += 1;
-        self.listeners.listeners.push((id, Box::new(listen)));
+        self.listeners.listeners.push((id, Box::new(listener)));
         id
     }
 
-    /// Makes a listener hear nothing more.
     pub fn remove_listener(&mut self, id: ListenerId) {
         self.listeners.listeners.retain(|(known, _)| *known != id);
     }

@@ -1,12 +1,11 @@
-//! Overlays of a UI: showing, hiding and moving the keyboard between them.
+//! Overlays of a UI: showing, hiding and focusing them.
 
 use super::Tui;
 use crate::component::Component;
-use crate::focus::{FocusTarget, Heir};
-use crate::overlay::{Bounds, OverlayId, OverlayOptions};
+use crate::focus::{FocusFallback, FocusTarget};
+use crate::overlay::{CellRect, OverlayId, OverlayOptions};
 
 impl Tui {
-    /// Shows a component over the screen.
     pub fn show_overlay(
         &mut self,
         component: impl Component,
@@ -15,7 +14,6 @@ impl Tui {
         self.show_boxed_overlay(Box::new(component), options)
     }
 
-    /// Shows a component over the screen.
     pub fn show_boxed_overlay(
         &mut self,
         component: Box<dyn Component>,
@@ -23,22 +21,22 @@ impl Tui {
     ) -> OverlayId {
         let captures = options.captures_focus;
         let id = self.overlays.push(component, options);
-        self.with_focus(|focus, stage| focus.overlay_shown(id, captures, stage));
+        self.update_focus(|focus, context| focus.overlay_shown(id, captures, context));
         id
     }
 
-    /// Takes an overlay off the screen and returns its component.
+    /// Removes an overlay and returns its component.
     pub fn remove_overlay(&mut self, id: OverlayId) -> Option<Box<dyn Component>> {
         let mut overlay = self.overlays.remove(id)?;
-        if self.told == Some(FocusTarget::Overlay(id)) {
+        if self.notified_focus == Some(FocusTarget::Overlay(id)) {
             overlay.component.set_focused(false);
-            self.told = None;
+            self.notified_focus = None;
         }
-        self.with_focus(|focus, stage| focus.overlay_removed(id, stage));
+        self.update_focus(|focus, context| focus.overlay_removed(id, context));
         Some(overlay.component)
     }
 
-    /// Takes the overlay shown last off the screen.
+    /// Removes the most recently shown overlay.
     pub fn remove_last_overlay(&mut self) -> Option<Box<dyn Component>> {
         let id = self.overlays.last()?;
         self.remove_overlay(id)
@@ -51,7 +49,7 @@ impl Tui {
         }
         self.overlays.set_hidden(id, hidden);
         if hidden {
-            self.with_focus(|focus, stage| focus.overlay_hidden(id, stage));
+            self.update_focus(|focus, context| focus.overlay_hidden(id, context));
         } else if self
             .overlays
             .get(id)
@@ -61,12 +59,12 @@ impl Tui {
         }
     }
 
-    /// Returns whether an overlay is hidden or gone.
+    /// Whether an overlay is hidden or removed.
     pub fn is_overlay_hidden(&self, id: OverlayId) -> bool {
         self.overlays.is_hidden(id)
     }
 
-    /// Brings an overlay to the front and gives it the keyboard.
+    /// Brings an overlay to the front and focuses it.
     pub fn focus_overlay(&mut self, id: OverlayId) {
         if self.overlays.is_visible(id, self.size) {
             self.overlays.bring_to_front(id);
@@ -74,22 +72,21 @@ impl Tui {
         }
     }
 
-    /// Takes the keyboard from an overlay and gives it to its heir.
-    pub fn release_overlay(&mut self, id: OverlayId, heir: Heir) {
-        self.with_focus(|focus, stage| focus.release(id, heir, stage));
+    /// Takes focus from an overlay and gives it to `fallback`.
+    pub fn release_overlay(&mut self, id: OverlayId, fallback: FocusFallback) {
+        self.update_focus(|focus, context| focus.release(id, fallback, context));
     }
 
-    /// Returns whether an overlay is in view.
+    /// Whether any overlay is visible.
     pub fn has_overlay(&self) -> bool {
         self.overlays.any_visible(self.size)
     }
 
     /// Returns the cells an overlay covered in the last frame.
-    pub fn overlay_bounds(&self, id: OverlayId) -> Option<Bounds> {
+    pub fn overlay_bounds(&self, id: OverlayId) -> Option<CellRect> {
         self.overlays.bounds(id, self.size)
     }
 
-    /// Returns an overlay's component to change it.
     pub fn overlay_mut(&mut self, id: OverlayId) -> Option<&mut dyn Component> {
         Some(self.overlays.get_mut(id)?.component.as_mut())
     }

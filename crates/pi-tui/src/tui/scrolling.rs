@@ -1,56 +1,57 @@
-//! Keys that belong to the full screen itself: scrolling, jumping between prompts, searching.
+//! Keys handled by the screen in full-screen mode: scrolling, jumping between prompts, searching.
 
-use super::{FrameNeed, Reaction, Tui};
+use super::{EventResponse, FrameUrgency, Tui};
 use crate::focus::FocusTarget;
 use crate::input::{InputEvent, MouseReport, action};
-use crate::overlay::{Anchor, Margin, OverlayOptions, Width};
-use crate::render::{Screen, Search};
+use crate::overlay::{OverlayAnchor, OverlayMargin, OverlayOptions, OverlayWidth};
+use crate::render::{ActiveScreen, TranscriptSearch};
 use crate::text::strip_ansi;
-use crate::tui::search_panel::{Button, SearchPanel};
+use crate::tui::search_panel::{SearchButton, SearchPanel};
 
 /// Marks the first line of a prompt, for shells and for jumping (OSC 133).
 const PROMPT_MARK: &str = "\x1b]133;A";
 
 #[derive(Clone, Copy)]
-enum Direction {
+enum PromptDirection {
     Up,
     Down,
 }
 
 impl Tui {
-    /// Scrolls a full screen by lines; negative is up.
+    /// Scrolls by lines in full-screen mode; negative is up.
     pub fn scroll_by(&mut self, lines: isize) {
-        if let Screen::Full(screen) = &mut self.screen {
+        if let ActiveScreen::Full(screen) = &mut self.screen {
             screen.viewport.scroll_by(lines);
         }
     }
 
-    /// Scrolls a full screen to the end, and follows it from there.
+    /// Scrolls to the end in full-screen mode and follows it.
     pub fn scroll_to_end(&mut self) {
-        if let Screen::Full(screen) = &mut self.screen {
+        if let ActiveScreen::Full(screen) = &mut self.screen {
             screen.viewport.scroll_to_end();
         }
     }
 
-    /// Returns how many lines of the transcript are above the view; none if the terminal scrolls it.
+    /// Returns how many lines of the transcript are above the viewport, or `None` if the terminal
+    /// does the scrolling.
     pub fn lines_above(&self) -> Option<usize> {
         match &self.screen {
-            Screen::Main(_) => None,
-            Screen::Full(screen) => Some(screen.viewport.top()),
+            ActiveScreen::Main(_) => None,
+            ActiveScreen::Full(screen) => Some(screen.viewport.top()),
         }
     }
 
-    /// Returns whether the end of the transcript is in view and stays so.
+    /// Whether the end of the transcript is visible and followed.
     pub fn follows_end(&self) -> bool {
         match &self.screen {
-            Screen::Main(_) => true,
-            Screen::Full(screen) => screen.viewport.follows(),
+            ActiveScreen::Main(_) => true,
+            ActiveScreen::Full(screen) => screen.viewport.follows_end(),
         }
     }
 
-    /// Handles a key that the screen takes before the focused component does.
-    pub(super) fn handle_screen_key(&mut self, event: &InputEvent) -> Option<Reaction> {
-        let (InputEvent::Key(key), Screen::Full(_)) = (event, &self.screen) else {
+    /// Handles a key that the screen takes before the focused component.
+    pub(super) fn handle_screen_key(&mut self, event: &InputEvent) -> Option<EventResponse> {
+        let (InputEvent::Key(key), ActiveScreen::Full(_)) = (event, &self.screen) else {
             return None;
         };
         let searching = self.search_overlay.map(FocusTarget::Overlay);
@@ -73,24 +74,24 @@ impl Tui {
         if !key.is_release() {
             self.perform(id);
         }
-        Some(Reaction::consumed(FrameNeed::Now))
+        Some(EventResponse::consumed(FrameUrgency::Now))
     }
 
     fn perform(&mut self, id: &str) {
         match id {
             action::ALT_SCREEN_SEARCH if self.search_overlay.is_some() => self.close_search(),
             action::ALT_SCREEN_SEARCH => self.open_search(),
-            action::ALT_SCREEN_SEARCH_NEXT => self.go_to_match(Search::next),
-            action::ALT_SCREEN_SEARCH_PREVIOUS => self.go_to_match(Search::previous),
+            action::ALT_SCREEN_SEARCH_NEXT => self.jump_to_match(TranscriptSearch::next),
+            action::ALT_SCREEN_SEARCH_PREVIOUS => self.jump_to_match(TranscriptSearch::previous),
             action::ALT_SCREEN_SEARCH_CLOSE => self.close_search(),
-            action::ALT_SCREEN_PREVIOUS_PROMPT => self.go_to_prompt(Direction::Up),
-            action::ALT_SCREEN_NEXT_PROMPT => self.go_to_prompt(Direction::Down),
+            action::ALT_SCREEN_PREVIOUS_PROMPT => self.jump_to_prompt(PromptDirection::Up),
+            action::ALT_SCREEN_NEXT_PROMPT => self.jump_to_prompt(PromptDirection::Down),
             _ => self.scroll(id),
         }
     }
 
     fn scroll(&mut self, id: &str) {
-        let Screen::Full(screen) = &mut self.screen else {
+        let ActiveScreen::Full(screen) = &mut self.screen else {
             return;
         };
         let viewport = &mut screen.viewport;
@@ -107,19 +108,19 @@ impl Tui {
         }
     }
 
-    fn go_to_prompt(&mut self, direction: Direction) {
-        let Screen::Full(screen) = &mut self.screen else {
+    fn jump_to_prompt(&mut self, direction: PromptDirection) {
+        let ActiveScreen::Full(screen) = &mut self.screen else {
             return;
         };
         let transcript = &self.content.transcript;
         let top = screen.viewport.top();
         let is_prompt = |line: &&crate::line::Line| line.starts_with(PROMPT_MARK);
         let found = match direction {
-            Direction::Up => {
+            PromptDirection::Up => {
                 let above: Vec<_> = transcript.lines(0..top).collect();
                 above.iter().rposition(is_prompt)
             }
-            Direction::Down => transcript
+            PromptDirection::Down => transcript
                 .lines(top + 1..transcript.line_count())
                 .position(|line| is_prompt(&line))
                 .map(|offset| top + 1 + offset),
@@ -130,15 +131,15 @@ impl Tui {
     }
 
     fn open_search(&mut self) {
-        let Screen::Full(screen) = &mut self.screen else {
+        let ActiveScreen::Full(screen) = &mut self.screen else {
             return;
         };
-        screen.search = Some(Search::default());
+        screen.search = Some(TranscriptSearch::default());
         let options = OverlayOptions {
-            width: Width::Percent(40.0),
+            width: OverlayWidth::Percent(40.0),
             min_width: 32,
-            anchor: Anchor::TopRight,
-            margin: Margin::all(1),
+            anchor: OverlayAnchor::TopRight,
+            margin: OverlayMargin::all(1),
             ..OverlayOptions::default()
         };
         let keys = [
@@ -149,7 +150,7 @@ impl Tui {
         self.search_overlay = Some(self.show_overlay(SearchPanel::new(keys), options));
     }
 
-    /// Returns the first key of an action as people write it.
+    /// Returns the first key bound to an action, formatted for display.
     fn key_name(&self, id: &str) -> String {
         let Some(key) = self.keybindings.keys(id).first() else {
             return "unbound".to_owned();
@@ -163,9 +164,9 @@ impl Tui {
         parts.collect()
     }
 
-    /// Goes where a button of the panel leads, and forgets a pointer that has left the panel.
+    /// Handles the pointer over the search panel's buttons.
     ///
-    /// Returns whether the panel looks different.
+    /// Returns whether the panel changed its appearance.
     pub(super) fn follow_search_pointer(&mut self, report: MouseReport) -> bool {
         let over = self
             .overlays
@@ -177,15 +178,15 @@ impl Tui {
         };
         let left = outside && panel.set_hovered(None);
         match panel.take_pressed() {
-            Some(Button::Previous) => self.go_to_match(Search::previous),
-            Some(Button::Next) => self.go_to_match(Search::next),
+            Some(SearchButton::Previous) => self.jump_to_match(TranscriptSearch::previous),
+            Some(SearchButton::Next) => self.jump_to_match(TranscriptSearch::next),
             None => return left,
         }
         true
     }
 
     pub(super) fn close_search(&mut self) {
-        if let Screen::Full(screen) = &mut self.screen {
+        if let ActiveScreen::Full(screen) = &mut self.screen {
             screen.search = None;
         }
         if let Some(id) = self.search_overlay.take() {
@@ -193,27 +194,27 @@ impl Tui {
         }
     }
 
-    /// Searches for what the panel says, from the top of the view on.
+    /// Searches for the panel's query, starting at the top of the viewport.
     pub(super) fn follow_search_query(&mut self) {
         let Some(query) = self.search_panel().map(|panel| panel.query().to_owned()) else {
             return;
         };
-        if let Screen::Full(screen) = &mut self.screen
+        if let ActiveScreen::Full(screen) = &mut self.screen
             && let Some(search) = &mut screen.search
             && search.query() != query
         {
-            // Everything must be laid out before it can be searched.
+            // All blocks must be laid out before they can be searched.
             self.content.transcript.refresh_tail(usize::MAX);
             let from = search
                 .current()
                 .map_or(screen.viewport.top(), |found| found.line);
             search.start(query, &self.content.transcript, from);
         }
-        self.go_to_match(|_| {});
+        self.jump_to_match(|_| {});
     }
 
-    fn go_to_match(&mut self, choose: impl FnOnce(&mut Search)) {
-        let Screen::Full(screen) = &mut self.screen else {
+    fn jump_to_match(&mut self, choose: impl FnOnce(&mut TranscriptSearch)) {
+        let ActiveScreen::Full(screen) = &mut self.screen else {
             return;
         };
         let Some(search) = &mut screen.search else {
@@ -226,9 +227,9 @@ impl Tui {
         self.update_search_result();
     }
 
-    /// Makes the panel say what was found; returns whether it said something else.
+    /// Updates the match count in the panel. Returns whether it changed.
     pub(super) fn update_search_result(&mut self) -> bool {
-        let Screen::Full(screen) = &self.screen else {
+        let ActiveScreen::Full(screen) = &self.screen else {
             return false;
         };
         let Some(search) = &screen.search else {
@@ -248,9 +249,9 @@ impl Tui {
         (component as &mut dyn std::any::Any).downcast_mut()
     }
 
-    /// Returns the selected text of a full screen.
+    /// Returns the selected text in full-screen mode.
     pub fn selected_text(&self) -> Option<String> {
-        let Screen::Full(screen) = &self.screen else {
+        let ActiveScreen::Full(screen) = &self.screen else {
             return None;
         };
         let selection = screen

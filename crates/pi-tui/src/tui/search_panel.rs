@@ -1,38 +1,35 @@
-//! The panel in which a query is typed, with buttons for the matches before and after.
+//! The search panel: a query field, the match count, and buttons for the previous and next match.
 
 use crate::component::{Component, InputContext, InputOutcome, MouseOutcome};
 use crate::components::{Input, InputOptions};
 use crate::input::{InputEvent, MouseButton, MouseEvent, MouseEventKind};
 use crate::line::{Line, Lines};
 use crate::style::Style;
-use crate::text::{Edge, pad_to_width, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, pad_to_width, slice_columns, visible_width};
 
-/// The row of the buttons.
 const BUTTON_ROW: usize = 2;
 
-/// A button of the panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Button {
+pub(super) enum SearchButton {
     Previous,
     Next,
 }
 
-/// A field for the query, the count of matches and two buttons.
 #[derive(Debug)]
 pub(super) struct SearchPanel {
     input: Input,
-    /// The keys that do what the buttons do.
+    /// Names of the keys for the previous and next match.
     keys: [String; 2],
     position: usize,
     count: usize,
-    /// The buttons' columns, while there is room for them.
+    /// The buttons' columns, if they fit.
     buttons: Option<[std::ops::Range<usize>; 2]>,
-    hovered: Option<Button>,
-    pressed: Option<Button>,
+    hovered: Option<SearchButton>,
+    pressed: Option<SearchButton>,
 }
 
 impl SearchPanel {
-    /// Returns an empty panel; `keys` are the names of the keys for the match before and after.
+    /// Returns an empty panel. `keys` are the names of the keys for the previous and next match.
     pub(super) fn new(keys: [String; 2]) -> Self {
         Self {
             input: Input::new(InputOptions {
@@ -53,29 +50,29 @@ impl SearchPanel {
         self.input.value()
     }
 
-    /// Notes what was found; returns whether that is something else.
+    /// Sets the current match and the match count. Returns whether either changed.
     pub(super) fn set_result(&mut self, position: usize, count: usize) -> bool {
         let before = (self.position, self.count);
         (self.position, self.count) = (position, count);
         before != (position, count)
     }
 
-    /// Returns the button that was pressed since the last time.
-    pub(super) fn take_pressed(&mut self) -> Option<Button> {
+    /// Returns the button pressed since the last call.
+    pub(super) fn take_pressed(&mut self) -> Option<SearchButton> {
         self.pressed.take()
     }
 
-    /// Notes which button the pointer is on; returns whether that is another one.
-    pub(super) fn set_hovered(&mut self, button: Option<Button>) -> bool {
+    /// Sets the hovered button. Returns whether it changed.
+    pub(super) fn set_hovered(&mut self, button: Option<SearchButton>) -> bool {
         std::mem::replace(&mut self.hovered, button) != button
     }
 
-    fn button_at(&self, row: usize, column: usize) -> Option<Button> {
+    fn button_at(&self, row: usize, column: usize) -> Option<SearchButton> {
         let [previous, next] = self.buttons.as_ref().filter(|_| row == BUTTON_ROW)?;
         if previous.contains(&column) {
-            Some(Button::Previous)
+            Some(SearchButton::Previous)
         } else if next.contains(&column) {
-            Some(Button::Next)
+            Some(SearchButton::Next)
         } else {
             None
         }
@@ -87,16 +84,16 @@ impl SearchPanel {
             (false, 0) => " No matches ".to_owned(),
             (false, count) => format!(" {}/{count} ", self.position),
         };
-        let result = slice_columns(&result, 0..width.saturating_sub(3), Edge::Drop).text;
+        let result = slice_columns(&result, 0..width.saturating_sub(3), WideCharPolicy::Drop).text;
         let room = width - visible_width(&result);
         let typed = self.input.render(room.max(1));
         let typed = typed.first().map_or("", Line::as_str);
-        let typed = slice_columns(typed, 0..room, Edge::Drop).text;
+        let typed = slice_columns(typed, 0..room, WideCharPolicy::Drop).text;
         let result = Style::plain().dim().apply(&result);
         format!("│{}{result}│", pad_to_width(&typed, room))
     }
 
-    /// Returns the lower border with the buttons in it, short ones if the long ones do not fit.
+    /// Returns the bottom border with the buttons, in short form if the long form does not fit.
     fn button_line(&mut self, width: usize) -> String {
         let [previous, next] = &self.keys;
         let long = [format!("↑ {previous}"), format!("↓ {next}")];
@@ -117,14 +114,17 @@ impl SearchPanel {
         let first = 2 + rule;
         let second = first + widths[0] + visible_width(gap);
         self.buttons = Some([first..first + widths[0], second..second + widths[1]]);
-        let paint = |button: Button, text: String| {
+        let paint = |button: SearchButton, text: String| {
             if self.hovered == Some(button) {
                 Style::plain().inverse().apply(&text)
             } else {
                 text
             }
         };
-        let (previous, next) = (paint(Button::Previous, previous), paint(Button::Next, next));
+        let (previous, next) = (
+            paint(SearchButton::Previous, previous),
+            paint(SearchButton::Next, next),
+        );
         format!("└{} {previous}{gap}{next} ─┘", "─".repeat(rule))
     }
 }
@@ -139,7 +139,7 @@ impl Component for SearchPanel {
         ];
         lines
             .into_iter()
-            .map(|line| slice_columns(&line, 0..width, Edge::Drop).text)
+            .map(|line| slice_columns(&line, 0..width, WideCharPolicy::Drop).text)
             .collect()
     }
 

@@ -1,4 +1,4 @@
-//! Terminals that were written by others, behind one face.
+//! Independent terminal emulators behind a common interface.
 
 use std::num::NonZeroU16;
 
@@ -7,11 +7,11 @@ use pi_tui::{
     Tui, TuiOptions, WidthPolicy, wrap_text,
 };
 
-/// A cell: its character and everything about its looks.
-pub(crate) type Cell = String;
+/// A cell: its character and all of its attributes.
+pub(crate) type CellText = String;
 
-/// Rows of cells, blank cells at the end left out.
-pub(crate) type Rows = Vec<Vec<Cell>>;
+/// Rows of cells, without trailing blank cells.
+pub(crate) type Rows = Vec<Vec<CellText>>;
 
 pub(crate) trait Emulator {
     fn new(size: Size) -> Self;
@@ -23,7 +23,7 @@ pub(crate) trait Emulator {
     fn cursor(&self) -> (usize, usize);
 }
 
-/// Reflows on resize and keeps scrollback, as most terminals do.
+/// Reflows on resize and keeps scrollback, like most terminals.
 pub(crate) struct Avt(avt::Terminal);
 
 impl Emulator for Avt {
@@ -70,7 +70,7 @@ impl Emulator for Avt {
     }
 }
 
-/// Does not reflow on resize, as xterm does not.
+/// Does not reflow on resize, like xterm.
 pub(crate) struct Vt100(vt100::Parser);
 
 impl Emulator for Vt100 {
@@ -108,7 +108,7 @@ impl Emulator for Vt100 {
 }
 
 impl Vt100 {
-    fn visible_row(&self, row: usize) -> Vec<Cell> {
+    fn visible_row(&self, row: usize) -> Vec<CellText> {
         let screen = self.0.screen();
         let columns = screen.size().1.get();
         let row = u16::try_from(row).unwrap();
@@ -116,7 +116,7 @@ impl Vt100 {
             (0..columns)
                 .filter_map(|column| screen.cell(row, column))
                 .map(|cell| {
-                    let looks = format!(
+                    let attributes = format!(
                         "{:?}{:?}{}{}{}{}",
                         cell.fgcolor(),
                         cell.bgcolor(),
@@ -125,11 +125,11 @@ impl Vt100 {
                         cell.underline(),
                         cell.inverse()
                     );
-                    let plain = looks == "DefaultDefaultfalsefalsefalsefalse";
+                    let plain = attributes == "DefaultDefaultfalsefalsefalsefalse";
                     match (cell.contents(), plain) {
                         ("" | " ", true) => String::new(),
                         (text, true) => text.to_owned(),
-                        (text, false) => format!("{text}{looks}"),
+                        (text, false) => format!("{text}{attributes}"),
                     }
                 })
                 .collect(),
@@ -142,14 +142,14 @@ fn cells(size: Size) -> (NonZeroU16, NonZeroU16) {
     (cell(size.rows), cell(size.columns))
 }
 
-fn trim(mut cells: Vec<Cell>) -> Vec<Cell> {
+fn trim(mut cells: Vec<CellText>) -> Vec<CellText> {
     while cells.last().is_some_and(String::is_empty) {
         cells.pop();
     }
     cells
 }
 
-/// Returns the rows as text, looks left out.
+/// Returns the rows as text, without attributes.
 pub(crate) fn text(rows: &Rows) -> Vec<String> {
     rows.iter()
         .map(|row| {
@@ -163,7 +163,7 @@ pub(crate) fn text(rows: &Rows) -> Vec<String> {
 pub(crate) const BEGIN: &str = "\x1b[?2026h";
 pub(crate) const END: &str = "\x1b[?2026l";
 
-/// Fails unless every byte stands between the marks of one synchronized frame.
+/// Asserts that all bytes are between the markers of one synchronized frame.
 pub(crate) fn assert_synchronized(frame: &str) {
     if frame.is_empty() {
         return;
@@ -176,8 +176,8 @@ pub(crate) fn assert_synchronized(frame: &str) {
     assert_eq!(frame.matches(END).count(), 1, "{frame:?}");
 }
 
-/// A UI on an emulator.
-pub(crate) struct Stage<E> {
+/// A UI connected to an emulator.
+pub(crate) struct EmulatedTui<E> {
     pub(crate) tui: Tui,
     pub(crate) emulator: E,
     pub(crate) last_frame: String,
@@ -194,7 +194,7 @@ pub(crate) fn strict(shrink: ShrinkPolicy) -> TuiOptions {
     }
 }
 
-impl<E: Emulator> Stage<E> {
+impl<E: Emulator> EmulatedTui<E> {
     pub(crate) fn new(size: Size, options: TuiOptions) -> Self {
         let mut tui = Tui::new(options);
         tui.set_size(size);
@@ -237,16 +237,16 @@ impl Component for Paragraph {
     }
 }
 
-/// Lines as given, with a count of how often they were asked for.
+/// Fixed lines that count how often they are rendered.
 #[derive(Default)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedLines {
     pub(crate) lines: Vec<String>,
     pub(crate) renders: usize,
     pub(crate) typed: String,
     pub(crate) focused: bool,
 }
 
-impl Fixed {
+impl FixedLines {
     pub(crate) fn new(lines: &[&str]) -> Self {
         Self {
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
@@ -262,7 +262,7 @@ impl Fixed {
     }
 }
 
-impl Component for Fixed {
+impl Component for FixedLines {
     fn render(&mut self, _width: usize) -> Lines {
         self.renders += 1;
         self.lines.iter().map(String::as_str).collect()

@@ -1,27 +1,27 @@
-//! What the examples show, as somebody who runs them sees it.
+//! Snapshots of the examples' output.
 
 use std::time::Instant;
 
 use pi_tui::{
-    Capabilities, FocusTarget, ImageProtocol, InputEvent, Key, KeyEvent, KeyId, ScreenMode, Size,
-    Tui, TuiOptions,
+    FocusTarget, ImageProtocol, InputEvent, Key, KeyEvent, KeyId, ScreenMode, Size,
+    TerminalCapabilities, Tui, TuiOptions,
 };
 
 use crate::emulator::{Avt, Emulator as _, assert_synchronized, text};
 
-#[expect(dead_code, reason = "the program around the UI is not run here")]
+#[expect(dead_code, reason = "the example's main function is not run here")]
 #[path = "../../examples/chat.rs"]
 mod chat;
-#[expect(dead_code, reason = "the program around the UI is not run here")]
+#[expect(dead_code, reason = "the example's main function is not run here")]
 #[path = "../../examples/editor.rs"]
 mod editor;
-#[expect(dead_code, reason = "the program around the UI is not run here")]
+#[expect(dead_code, reason = "the example's main function is not run here")]
 #[path = "../../examples/images.rs"]
 mod images;
-#[expect(dead_code, reason = "the program around the UI is not run here")]
+#[expect(dead_code, reason = "the example's main function is not run here")]
 #[path = "../../examples/markdown.rs"]
 mod markdown;
-#[expect(dead_code, reason = "the program around the UI is not run here")]
+#[expect(dead_code, reason = "the example's main function is not run here")]
 #[path = "../../examples/overlays.rs"]
 mod overlays;
 
@@ -30,19 +30,19 @@ const SIZE: Size = Size {
     rows: 16,
 };
 
-struct Show {
+struct ExampleRun {
     tui: Tui,
     emulator: Avt,
 }
 
-impl Show {
+impl ExampleRun {
     fn new(mut tui: Tui) -> Self {
         tui.set_size(SIZE);
         let mut emulator = Avt::new(SIZE);
         emulator.feed(&tui.start());
-        let mut show = Self { tui, emulator };
-        show.frame();
-        show
+        let mut run = Self { tui, emulator };
+        run.frame();
+        run
     }
 
     fn frame(&mut self) -> String {
@@ -52,8 +52,8 @@ impl Show {
         frame
     }
 
-    /// Returns the scrollback, a rule, and the screen.
-    fn picture(&mut self) -> String {
+    /// Returns the scrollback, a separator, and the screen.
+    fn screenshot(&mut self) -> String {
         let (scrollback, screen) = self.emulator.rows();
         let mut rows = text(&scrollback);
         rows.push("~".repeat(SIZE.columns));
@@ -76,27 +76,27 @@ impl Show {
 #[test]
 fn chat() {
     let (tui, prompt, sent) = chat::ui(ScreenMode::Main);
-    let mut show = Show::new(tui);
-    assert_eq!(show.tui.focused(), Some(FocusTarget::Dock(prompt)));
-    for question in ["first\n", "second\n"] {
-        show.type_in(question);
-        let mut answer = Some(chat::send(&mut show.tui, &sent.try_recv().unwrap()));
-        while answer.is_some() {
-            chat::stream_word(&mut show.tui, &mut answer);
-            show.frame();
+    let mut run = ExampleRun::new(tui);
+    assert_eq!(run.tui.focused(), Some(FocusTarget::Dock(prompt)));
+    for prompt in ["first\n", "second\n"] {
+        run.type_in(prompt);
+        let mut response = Some(chat::send(&mut run.tui, &sent.try_recv().unwrap()));
+        while response.is_some() {
+            chat::stream_word(&mut run.tui, &mut response);
+            run.frame();
         }
     }
-    insta::assert_snapshot!(show.picture());
+    insta::assert_snapshot!(run.screenshot());
 }
 
 #[test]
 fn editor() {
     let (tui, id, sent) = editor::ui();
-    let mut show = Show::new(tui);
-    show.type_in("a prompt that is too long for one line of this terminal, sent\n");
-    editor::take(&mut show.tui, id, &sent.try_recv().unwrap());
-    show.type_in("and another one");
-    insta::assert_snapshot!(show.picture());
+    let mut run = ExampleRun::new(tui);
+    run.type_in("a prompt that is too long for one line of this terminal, sent\n");
+    editor::add_submitted(&mut run.tui, id, &sent.try_recv().unwrap());
+    run.type_in("and another one");
+    insta::assert_snapshot!(run.screenshot());
 }
 
 #[test]
@@ -104,27 +104,27 @@ fn markdown() {
     let mut tui = Tui::new(TuiOptions::default());
     tui.transcript_mut()
         .push(markdown::document(markdown::SAMPLE));
-    insta::assert_snapshot!(Show::new(tui).picture());
+    insta::assert_snapshot!(ExampleRun::new(tui).screenshot());
 }
 
 #[test]
 fn overlays() {
-    let mut show = Show::new(overlays::ui(ScreenMode::Full));
+    let mut run = ExampleRun::new(overlays::ui(ScreenMode::Full));
     for (_, anchor) in overlays::ANCHORS {
-        overlays::show(&mut show.tui, anchor);
-        show.frame();
+        overlays::show(&mut run.tui, anchor);
+        run.frame();
     }
-    insta::assert_snapshot!(show.picture());
+    insta::assert_snapshot!(run.screenshot());
 }
 
 #[test]
 fn images() {
     let ui = |capabilities| images::ui("sample.png", images::SAMPLE, capabilities);
-    let mut show = Show::new(ui(Capabilities::default()));
-    insta::assert_snapshot!("images_as_text", show.picture());
-    let kitty = Capabilities {
+    let mut run = ExampleRun::new(ui(TerminalCapabilities::default()));
+    insta::assert_snapshot!("images_as_text", run.screenshot());
+    let kitty = TerminalCapabilities {
         images: Some(ImageProtocol::Kitty),
-        ..Capabilities::default()
+        ..TerminalCapabilities::default()
     };
     let mut tui = ui(kitty);
     tui.set_size(SIZE);
@@ -133,7 +133,7 @@ fn images() {
         .unwrap()
         .replace('\x1b', "ESC")
         .replace('\r', "CR");
-    // The id of a picture is taken from the process.
+    // Image IDs are derived from the process ID.
     let (before, id) = frame.split_once("i=").unwrap();
     let after = id.trim_start_matches(|character: char| character.is_ascii_digit());
     insta::assert_snapshot!("images_as_bytes", format!("{before}i=ID{after}"));

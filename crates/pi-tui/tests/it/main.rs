@@ -1,8 +1,8 @@
-//! Tests of the library from outside, with independent terminal emulators as the judge.
+//! Integration tests of the library, verified with independent terminal emulators.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test may fail wherever it stands, in helpers too"
+    reason = "tests may panic anywhere, including in helpers"
 )]
 
 mod emulator;
@@ -16,10 +16,10 @@ mod properties;
 mod pty;
 
 #[test]
-fn no_file_is_forgotten() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+fn every_test_file_is_included() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
     let main = include_str!("main.rs");
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let Some(module) = name.strip_suffix(".rs").filter(|name| *name != "main") else {
             continue;

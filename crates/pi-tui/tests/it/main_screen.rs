@@ -1,20 +1,20 @@
-//! The main screen: what is written, what stays, what the cursor does.
+//! The main screen: what is written, what stays, and where the cursor goes.
 
-use pi_tui::{CURSOR_MARKER, Component, Leave, ShrinkPolicy, Size, TuiOptions, WidthPolicy};
+use pi_tui::{CURSOR_MARKER, Component, ExitBehavior, ShrinkPolicy, Size, TuiOptions, WidthPolicy};
 use pretty_assertions::assert_eq;
 
-use crate::emulator::{Avt, Emulator as _, Fixed, Paragraph, Stage, strict};
+use crate::emulator::{Avt, EmulatedTui, Emulator as _, FixedLines, Paragraph, strict};
 
 const SIZE: Size = Size {
     columns: 20,
     rows: 5,
 };
 
-fn stage() -> Stage<Avt> {
-    Stage::new(SIZE, strict(ShrinkPolicy::LeaveEmpty))
+fn ui() -> EmulatedTui<Avt> {
+    EmulatedTui::new(SIZE, strict(ShrinkPolicy::LeaveEmpty))
 }
 
-fn fixed(component: &mut dyn Component) -> &mut Fixed {
+fn as_fixed_lines(component: &mut dyn Component) -> &mut FixedLines {
     (component as &mut dyn std::any::Any)
         .downcast_mut()
         .unwrap()
@@ -22,88 +22,87 @@ fn fixed(component: &mut dyn Component) -> &mut Fixed {
 
 #[test]
 fn finished_lines_enter_the_scrollback_once() {
-    let mut stage = stage();
-    stage.tui.dock_mut().push(Fixed::new(&["> "]));
+    let mut ui = ui();
+    ui.tui.dock_mut().push(FixedLines::new(&["> "]));
     for start in [0, 3, 6] {
-        stage
-            .tui
+        ui.tui
             .transcript_mut()
-            .push(Fixed::numbered(start..start + 3));
-        stage.frame();
+            .push(FixedLines::numbered(start..start + 3));
+        ui.frame();
     }
     assert_eq!(
-        stage.scrollback(),
+        ui.scrollback(),
         ["line 0", "line 1", "line 2", "line 3", "line 4"]
     );
-    assert_eq!(
-        stage.screen(),
-        ["line 5", "line 6", "line 7", "line 8", ">"]
-    );
+    assert_eq!(ui.screen(), ["line 5", "line 6", "line 7", "line 8", ">"]);
 }
 
 #[test]
 fn a_settled_block_is_not_rendered_again() {
-    let mut stage = stage();
-    let settled = stage.tui.transcript_mut().push(Fixed::new(&["settled"]));
-    let live = stage.tui.transcript_mut().push_live(Fixed::new(&["live"]));
+    let mut ui = ui();
+    let settled = ui.tui.transcript_mut().push(FixedLines::new(&["settled"]));
+    let live = ui
+        .tui
+        .transcript_mut()
+        .push_live(FixedLines::new(&["live"]));
     for _ in 0..3 {
-        stage.frame();
+        ui.frame();
     }
-    let renders =
-        |stage: &mut Stage<Avt>, id| fixed(stage.tui.transcript_mut().get_mut(id).unwrap()).renders;
-    assert_eq!(renders(&mut stage, settled), 1);
-    assert_eq!(renders(&mut stage, live), 3);
-    stage.frame();
-    assert_eq!(renders(&mut stage, settled), 2);
+    let renders = |ui: &mut EmulatedTui<Avt>, id| {
+        as_fixed_lines(ui.tui.transcript_mut().get_mut(id).unwrap()).renders
+    };
+    assert_eq!(renders(&mut ui, settled), 1);
+    assert_eq!(renders(&mut ui, live), 3);
+    ui.frame();
+    assert_eq!(renders(&mut ui, settled), 2);
 }
 
 #[test]
 fn one_changed_line_among_ten_thousand_is_a_few_bytes() {
-    let mut stage = stage();
+    let mut ui = ui();
     let mut last = None;
     for start in (0..10_000).step_by(10) {
         last = Some(
-            stage
-                .tui
+            ui.tui
                 .transcript_mut()
-                .push(Fixed::numbered(start..start + 10)),
+                .push(FixedLines::numbered(start..start + 10)),
         );
     }
-    stage.tui.dock_mut().push(Fixed::new(&["> ", "footer"]));
-    stage.frame();
-    let block = stage.tui.transcript_mut().get_mut(last.unwrap()).unwrap();
-    fixed(block).lines[9] = "line 9999 changed".to_owned();
-    stage.frame();
+    ui.tui.dock_mut().push(FixedLines::new(&["> ", "footer"]));
+    ui.frame();
+    let block = ui.tui.transcript_mut().get_mut(last.unwrap()).unwrap();
+    as_fixed_lines(block).lines[9] = "line 9999 changed".to_owned();
+    ui.frame();
     assert_eq!(
-        stage.last_frame,
+        ui.last_frame,
         "\x1b[?2026h\x1b[2A\x1b[10G\x1b[K changed\x1b[2B\r\x1b[?2026l"
     );
     assert_eq!(
-        stage.screen(),
+        ui.screen(),
         ["line 9997", "line 9998", "line 9999 changed", ">", "footer"]
     );
 }
 
 #[test]
-fn what_the_shell_left_stays_above() {
-    let mut stage = stage();
-    stage.emulator.feed("$ ls\r\nfile\r\n$ pi\r\n");
-    stage.tui.transcript_mut().push(Fixed::new(&["hello"]));
-    stage.frame();
-    assert_eq!(stage.screen(), ["$ ls", "file", "$ pi", "hello", ""]);
-    stage.tui.transcript_mut().push(Fixed::numbered(0..4));
-    stage.frame();
-    assert_eq!(stage.scrollback(), ["$ ls", "file", "$ pi"]);
-    stage.resize(Size { rows: 7, ..SIZE });
-    stage.frame();
+fn shell_output_stays_above() {
+    let mut ui = ui();
+    ui.emulator.feed("$ ls\r\nfile\r\n$ pi\r\n");
+    ui.tui.transcript_mut().push(FixedLines::new(&["hello"]));
+    ui.frame();
+    assert_eq!(ui.screen(), ["$ ls", "file", "$ pi", "hello", ""]);
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..4));
+    ui.frame();
+    assert_eq!(ui.scrollback(), ["$ ls", "file", "$ pi"]);
+    ui.resize(Size { rows: 7, ..SIZE });
+    ui.frame();
     assert_eq!(
-        stage.screen(),
+        ui.screen(),
         ["hello", "line 0", "line 1", "line 2", "line 3", "", ""]
     );
 }
 
 #[test]
-fn a_resize_before_the_screen_is_full_keeps_the_shell_above() {
+fn resizing_a_partly_filled_screen_keeps_shell_output() {
     for size in [
         Size { rows: 4, ..SIZE },
         Size { rows: 9, ..SIZE },
@@ -112,16 +111,15 @@ fn a_resize_before_the_screen_is_full_keeps_the_shell_above() {
             ..SIZE
         },
     ] {
-        let mut stage = stage();
-        stage.emulator.feed("$ ls\r\n$ pi\r\n");
-        stage
-            .tui
+        let mut ui = ui();
+        ui.emulator.feed("$ ls\r\n$ pi\r\n");
+        ui.tui
             .transcript_mut()
-            .push(Fixed::new(&["hello", "world"]));
-        stage.frame();
-        stage.resize(size);
-        stage.frame();
-        let shown: Vec<String> = stage
+            .push(FixedLines::new(&["hello", "world"]));
+        ui.frame();
+        ui.resize(size);
+        ui.frame();
+        let shown: Vec<String> = ui
             .screen()
             .into_iter()
             .filter(|row| !row.is_empty())
@@ -131,7 +129,7 @@ fn a_resize_before_the_screen_is_full_keeps_the_shell_above() {
 }
 
 #[test]
-fn rows_that_become_free_stay_empty_or_are_filled_from_above() {
+fn freed_rows_stay_empty_or_are_filled_from_scrollback() {
     let cases = [
         (ShrinkPolicy::LeaveEmpty, ["line 3", "line 4", "> ", "", ""]),
         (
@@ -140,29 +138,29 @@ fn rows_that_become_free_stay_empty_or_are_filled_from_above() {
         ),
     ];
     for (shrink, expected) in cases {
-        let mut stage: Stage<Avt> = Stage::new(SIZE, strict(shrink));
-        stage.tui.transcript_mut().push(Fixed::numbered(0..5));
-        let dock = stage.tui.dock_mut().push(Fixed::new(&["> ", "a", "b"]));
-        stage.frame();
-        fixed(stage.tui.dock_mut().get_mut(dock).unwrap())
+        let mut ui: EmulatedTui<Avt> = EmulatedTui::new(SIZE, strict(shrink));
+        ui.tui.transcript_mut().push(FixedLines::numbered(0..5));
+        let dock = ui.tui.dock_mut().push(FixedLines::new(&["> ", "a", "b"]));
+        ui.frame();
+        as_fixed_lines(ui.tui.dock_mut().get_mut(dock).unwrap())
             .lines
             .truncate(1);
-        stage.frame();
+        ui.frame();
         let expected = expected.map(str::trim_end);
-        assert_eq!(stage.screen(), expected, "{shrink:?}");
+        assert_eq!(ui.screen(), expected, "{shrink:?}");
         assert_eq!(
-            stage.scrollback(),
+            ui.scrollback(),
             ["line 0", "line 1", "line 2"],
             "{shrink:?}"
         );
-        // Growing again commits nothing twice.
-        fixed(stage.tui.dock_mut().get_mut(dock).unwrap())
+        // Growing again does not commit any line twice.
+        as_fixed_lines(ui.tui.dock_mut().get_mut(dock).unwrap())
             .lines
             .extend(["a".to_owned(), "b".to_owned()]);
-        stage.frame();
-        assert_eq!(stage.screen(), ["line 3", "line 4", ">", "a", "b"]);
+        ui.frame();
+        assert_eq!(ui.screen(), ["line 3", "line 4", ">", "a", "b"]);
         assert_eq!(
-            stage.scrollback(),
+            ui.scrollback(),
             ["line 0", "line 1", "line 2"],
             "{shrink:?}"
         );
@@ -170,97 +168,99 @@ fn rows_that_become_free_stay_empty_or_are_filled_from_above() {
 }
 
 #[test]
-fn a_change_in_the_scrollback_leaves_it_alone() {
-    let mut stage = stage();
-    let first = stage.tui.transcript_mut().push(Fixed::numbered(0..3));
-    stage.tui.transcript_mut().push(Fixed::numbered(3..9));
-    stage.frame();
-    fixed(stage.tui.transcript_mut().get_mut(first).unwrap()).lines = vec!["changed".to_owned(); 8];
-    stage.frame();
-    assert_eq!(stage.last_frame, "");
-    stage.tui.transcript_mut().push(Fixed::new(&["next"]));
-    stage.frame();
-    assert_eq!(stage.scrollback()[..3], ["line 0", "line 1", "line 2"]);
+fn changes_to_scrollback_lines_are_not_written() {
+    let mut ui = ui();
+    let first = ui.tui.transcript_mut().push(FixedLines::numbered(0..3));
+    ui.tui.transcript_mut().push(FixedLines::numbered(3..9));
+    ui.frame();
+    as_fixed_lines(ui.tui.transcript_mut().get_mut(first).unwrap()).lines =
+        vec!["changed".to_owned(); 8];
+    ui.frame();
+    assert_eq!(ui.last_frame, "");
+    ui.tui.transcript_mut().push(FixedLines::new(&["next"]));
+    ui.frame();
+    assert_eq!(ui.scrollback()[..3], ["line 0", "line 1", "line 2"]);
     assert_eq!(
-        stage.screen(),
+        ui.screen(),
         ["line 5", "line 6", "line 7", "line 8", "next"]
     );
 }
 
 #[test]
 fn only_an_explicit_request_clears_the_scrollback() {
-    let mut stage = stage();
-    stage.tui.transcript_mut().push(Fixed::numbered(0..9));
-    stage.frame();
-    assert!(!stage.last_frame.contains("\x1b[3J"));
-    stage.tui.transcript_mut().clear();
-    stage.tui.transcript_mut().push(Fixed::new(&["fresh"]));
-    stage.tui.clear_terminal();
-    stage.frame();
-    assert!(stage.last_frame.contains("\x1b[2J\x1b[H\x1b[3J"));
-    assert_eq!(stage.screen(), ["fresh", "", "", "", ""]);
+    let mut ui = ui();
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..9));
+    ui.frame();
+    assert!(!ui.last_frame.contains("\x1b[3J"));
+    ui.tui.transcript_mut().clear();
+    ui.tui.transcript_mut().push(FixedLines::new(&["fresh"]));
+    ui.tui.clear_terminal();
+    ui.frame();
+    assert!(ui.last_frame.contains("\x1b[2J\x1b[H\x1b[3J"));
+    assert_eq!(ui.screen(), ["fresh", "", "", "", ""]);
 }
 
 #[test]
 fn the_cursor_follows_the_marker() {
-    let mut stage = stage();
-    stage.tui.render_options_mut().show_cursor = true;
-    let dock = stage.tui.dock_mut().push(Fixed::new(&["> ", "footer"]));
-    stage.frame();
-    assert!(stage.last_frame.contains("\x1b[?25l"));
-    fixed(stage.tui.dock_mut().get_mut(dock).unwrap()).lines[0] = format!("> 漢{CURSOR_MARKER}x");
-    stage.frame();
-    assert!(stage.last_frame.contains("\x1b[?25h"));
-    assert_eq!(stage.emulator.cursor(), (4, 0));
-    assert_eq!(stage.screen()[0], "> 漢 x");
-    assert!(!stage.last_frame.contains(CURSOR_MARKER));
+    let mut ui = ui();
+    ui.tui.render_options_mut().show_cursor = true;
+    let dock = ui.tui.dock_mut().push(FixedLines::new(&["> ", "footer"]));
+    ui.frame();
+    assert!(ui.last_frame.contains("\x1b[?25l"));
+    as_fixed_lines(ui.tui.dock_mut().get_mut(dock).unwrap()).lines[0] =
+        format!("> 漢{CURSOR_MARKER}x");
+    ui.frame();
+    assert!(ui.last_frame.contains("\x1b[?25h"));
+    assert_eq!(ui.emulator.cursor(), (4, 0));
+    assert_eq!(ui.screen()[0], "> 漢 x");
+    assert!(!ui.last_frame.contains(CURSOR_MARKER));
 }
 
 #[test]
 fn styles_and_links_end_with_their_line() {
-    let mut stage = stage();
-    stage.tui.transcript_mut().push(Fixed::new(&[
+    let mut ui = ui();
+    ui.tui.transcript_mut().push(FixedLines::new(&[
         "\x1b[1;31mred \x1b]8;;http://x\x1b\\link",
         "plain",
     ]));
-    stage.frame();
+    ui.frame();
     let reset = "\x1b[0m\x1b]8;;\x07\r\nplain";
-    assert!(stage.last_frame.contains(reset), "{:?}", stage.last_frame);
+    assert!(ui.last_frame.contains(reset), "{:?}", ui.last_frame);
 }
 
 #[test]
-fn a_line_that_is_too_wide_fails_in_tests_and_is_cut_elsewhere() {
+fn too_wide_lines_fail_in_strict_mode_and_are_truncated_otherwise() {
     let mut options = strict(ShrinkPolicy::LeaveEmpty);
     let wide = "123456789012345678901";
-    let mut strict: Stage<Avt> = Stage::new(SIZE, options.clone());
-    strict.tui.transcript_mut().push(Fixed::new(&[wide]));
+    let mut strict: EmulatedTui<Avt> = EmulatedTui::new(SIZE, options.clone());
+    strict.tui.transcript_mut().push(FixedLines::new(&[wide]));
     let error = strict.tui.frame().unwrap_err().to_string();
     assert!(
         error.contains("21 columns wide on a screen of 20"),
         "{error}"
     );
-    options.render.width_policy = WidthPolicy::Cut;
-    let mut cut: Stage<Avt> = Stage::new(SIZE, options);
-    cut.tui.transcript_mut().push(Fixed::new(&[wide]));
+    options.render.width_policy = WidthPolicy::Truncate;
+    let mut cut: EmulatedTui<Avt> = EmulatedTui::new(SIZE, options);
+    cut.tui.transcript_mut().push(FixedLines::new(&[wide]));
     cut.frame();
     assert_eq!(cut.screen()[..2], [wide.strip_suffix('1').unwrap(), ""]);
 }
 
 #[test]
-fn a_width_change_lays_out_what_is_visible() {
-    let mut stage: Stage<Avt> = Stage::new(SIZE, strict(ShrinkPolicy::LeaveEmpty));
+fn width_change_lays_out_visible_blocks() {
+    let mut ui: EmulatedTui<Avt> = EmulatedTui::new(SIZE, strict(ShrinkPolicy::LeaveEmpty));
     let words = "one two three four five six";
     for _ in 0..4 {
-        stage.tui.transcript_mut().push(Paragraph(words.to_owned()));
+        ui.tui.transcript_mut().push(Paragraph(words.to_owned()));
     }
-    stage.frame();
-    stage.resize(Size {
+    ui.frame();
+    ui.resize(Size {
         columns: 10,
         ..SIZE
     });
-    stage.frame();
+    ui.frame();
     assert_eq!(
-        stage.screen(),
+        ui.screen(),
         [
             "three four",
             "five six",
@@ -269,37 +269,37 @@ fn a_width_change_lays_out_what_is_visible() {
             "five six"
         ]
     );
-    assert!(!stage.last_frame.contains("\x1b[3J") && !stage.last_frame.contains("\x1b[2J"));
+    assert!(!ui.last_frame.contains("\x1b[3J") && !ui.last_frame.contains("\x1b[2J"));
 }
 
 #[test]
-fn leaving_puts_the_cursor_below_the_content() {
-    let mut stage = stage();
-    stage.tui.transcript_mut().push(Fixed::new(&["hello"]));
-    let id = stage
+fn stopping_puts_the_cursor_below_the_content() {
+    let mut ui = ui();
+    ui.tui.transcript_mut().push(FixedLines::new(&["hello"]));
+    let id = ui
         .tui
         .dock_mut()
-        .push(Fixed::new(&[CURSOR_MARKER, "footer"]));
-    stage.frame();
-    let bytes = stage.tui.stop(Leave::AsItWas);
-    stage.emulator.feed(&bytes);
-    stage.emulator.feed("$ ");
-    assert_eq!(stage.screen(), ["hello", "", "footer", "$", ""]);
+        .push(FixedLines::new(&[CURSOR_MARKER, "footer"]));
+    ui.frame();
+    let bytes = ui.tui.stop(ExitBehavior::RestoreScreen);
+    ui.emulator.feed(&bytes);
+    ui.emulator.feed("$ ");
+    assert_eq!(ui.screen(), ["hello", "", "footer", "$", ""]);
     // After a suspension the live part is shown again below.
-    stage.emulator.feed("fg\r\n");
-    stage.tui.start();
-    stage.frame();
-    assert!(stage.tui.dock().contains(id));
-    assert_eq!(stage.screen(), ["footer", "$ fg", "hello", "", "footer"]);
+    ui.emulator.feed("fg\r\n");
+    ui.tui.start();
+    ui.frame();
+    assert!(ui.tui.dock().contains(id));
+    assert_eq!(ui.screen(), ["footer", "$ fg", "hello", "", "footer"]);
 }
 
 #[test]
 fn a_frame_without_change_is_empty() {
-    let mut stage: Stage<Avt> = Stage::new(SIZE, TuiOptions::default());
-    stage.frame();
-    stage.tui.dock_mut().push_live(Fixed::new(&["same"]));
-    stage.frame();
-    assert_ne!(stage.last_frame, "");
-    stage.frame();
-    assert_eq!(stage.last_frame, "");
+    let mut ui: EmulatedTui<Avt> = EmulatedTui::new(SIZE, TuiOptions::default());
+    ui.frame();
+    ui.tui.dock_mut().push_live(FixedLines::new(&["same"]));
+    ui.frame();
+    assert_ne!(ui.last_frame, "");
+    ui.frame();
+    assert_eq!(ui.last_frame, "");
 }

@@ -1,14 +1,14 @@
-//! Overlays on the screen, and who has the keyboard.
+//! Overlays on the screen, and keyboard focus.
 
 use std::time::Instant;
 
 use pi_tui::{
-    Anchor, FocusTarget, Heir, InputEvent, InputOutcome, KeyEvent, Leave, OverlayId,
-    OverlayOptions, ShrinkPolicy, Size, Tui, Width,
+    ExitBehavior, FocusFallback, FocusTarget, InputEvent, InputOutcome, KeyEvent, OverlayAnchor,
+    OverlayId, OverlayOptions, OverlayWidth, ShrinkPolicy, Size, Tui,
 };
 use pretty_assertions::assert_eq;
 
-use crate::emulator::{Avt, Emulator as _, Fixed, Stage, strict};
+use crate::emulator::{Avt, EmulatedTui, Emulator as _, FixedLines, strict};
 
 const SIZE: Size = Size {
     columns: 12,
@@ -17,81 +17,81 @@ const SIZE: Size = Size {
 
 fn narrow() -> OverlayOptions {
     OverlayOptions {
-        width: Width::Columns(4),
-        anchor: Anchor::TopRight,
+        width: OverlayWidth::Columns(4),
+        anchor: OverlayAnchor::TopRight,
         ..OverlayOptions::default()
     }
 }
 
-fn stage() -> Stage<Avt> {
-    Stage::new(SIZE, strict(ShrinkPolicy::LeaveEmpty))
+fn ui() -> EmulatedTui<Avt> {
+    EmulatedTui::new(SIZE, strict(ShrinkPolicy::LeaveEmpty))
 }
 
 #[test]
 fn an_overlay_covers_and_uncovers() {
-    let mut stage = stage();
-    stage
-        .tui
+    let mut ui = ui();
+    ui.tui
         .transcript_mut()
-        .push(Fixed::new(&["\x1b[31m123456789012", "漢漢漢漢漢漢"]));
-    stage.frame();
+        .push(FixedLines::new(&["\x1b[31m123456789012", "漢漢漢漢漢漢"]));
+    ui.frame();
     let options = OverlayOptions {
-        column: Some(pi_tui::Position::Cell(3)),
+        column: Some(pi_tui::OverlayPosition::Cell(3)),
         ..narrow()
     };
-    let id = stage.tui.show_overlay(Fixed::new(&["over", "la"]), options);
-    stage.frame();
-    assert_eq!(stage.screen()[0], "123over89012");
-    assert_eq!(stage.screen()[1].replace(' ', ""), "漢la漢漢");
+    let id = ui
+        .tui
+        .show_overlay(FixedLines::new(&["over", "la"]), options);
+    ui.frame();
+    assert_eq!(ui.screen()[0], "123over89012");
+    assert_eq!(ui.screen()[1].replace(' ', ""), "漢la漢漢");
     assert_eq!(
-        stage.tui.overlay_bounds(id).map(|bounds| bounds.column),
+        ui.tui.overlay_bounds(id).map(|bounds| bounds.column),
         Some(3)
     );
-    stage.tui.remove_overlay(id);
-    stage.frame();
-    assert_eq!(stage.screen()[0], "123456789012");
-    assert!(!stage.tui.has_overlay());
+    ui.tui.remove_overlay(id);
+    ui.frame();
+    assert_eq!(ui.screen()[0], "123456789012");
+    assert!(!ui.tui.has_overlay());
 }
 
 #[test]
-fn nothing_of_an_overlay_enters_the_scrollback() {
-    let mut stage = stage();
-    stage.tui.transcript_mut().push(Fixed::numbered(0..4));
-    stage
-        .tui
-        .show_overlay(Fixed::new(&["over", "over"]), narrow());
-    stage.frame();
-    assert_eq!(stage.screen()[0], "line 0  over");
-    stage.tui.transcript_mut().push(Fixed::numbered(4..7));
-    stage.frame();
-    assert_eq!(stage.scrollback(), ["line 0", "line 1", "line 2"]);
+fn overlays_do_not_enter_the_scrollback() {
+    let mut ui = ui();
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..4));
+    ui.tui
+        .show_overlay(FixedLines::new(&["over", "over"]), narrow());
+    ui.frame();
+    assert_eq!(ui.screen()[0], "line 0  over");
+    ui.tui.transcript_mut().push(FixedLines::numbered(4..7));
+    ui.frame();
+    assert_eq!(ui.scrollback(), ["line 0", "line 1", "line 2"]);
     assert_eq!(
-        stage.screen(),
+        ui.screen(),
         ["line 3  over", "line 4  over", "line 5", "line 6"]
     );
 }
 
 #[test]
-fn nothing_of_an_overlay_stays_after_the_end() {
-    let mut stage = stage();
-    stage.tui.transcript_mut().push(Fixed::numbered(0..2));
-    stage.tui.show_overlay(Fixed::new(&["over"]), narrow());
-    stage.frame();
-    let bytes = stage.tui.stop(Leave::AsItWas);
-    stage.emulator.feed(&bytes);
-    assert_eq!(stage.screen(), ["line 0", "line 1", "", ""]);
+fn overlays_do_not_remain_after_exit() {
+    let mut ui = ui();
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..2));
+    ui.tui.show_overlay(FixedLines::new(&["over"]), narrow());
+    ui.frame();
+    let bytes = ui.tui.stop(ExitBehavior::RestoreScreen);
+    ui.emulator.feed(&bytes);
+    assert_eq!(ui.screen(), ["line 0", "line 1", "", ""]);
 }
 
 #[test]
-fn an_overlay_on_an_empty_screen_is_placed_by_the_screen() {
-    let mut stage = stage();
+fn overlays_are_positioned_relative_to_the_screen() {
+    let mut ui = ui();
     let options = OverlayOptions {
-        anchor: Anchor::BottomLeft,
+        anchor: OverlayAnchor::BottomLeft,
         ..narrow()
     };
-    stage.tui.show_overlay(Fixed::new(&["over"]), options);
-    stage.frame();
-    assert_eq!(stage.screen(), ["", "", "", "over"]);
+    ui.tui.show_overlay(FixedLines::new(&["over"]), options);
+    ui.frame();
+    assert_eq!(ui.screen(), ["", "", "", "over"]);
 }
 
 fn type_key(tui: &mut Tui) -> InputOutcome {
@@ -104,18 +104,18 @@ fn overlay(tui: &mut Tui, captures_focus: bool) -> OverlayId {
         captures_focus,
         ..narrow()
     };
-    tui.show_overlay(Fixed::new(&["o"]), options)
+    tui.show_overlay(FixedLines::new(&["o"]), options)
 }
 
 #[test]
-fn the_keyboard_goes_to_the_overlay_and_back() {
-    let mut stage = stage();
-    let tui = &mut stage.tui;
-    let editor = FocusTarget::Dock(tui.dock_mut().push(Fixed::new(&["> "])));
+fn focus_moves_to_the_overlay_and_back() {
+    let mut ui = ui();
+    let tui = &mut ui.tui;
+    let editor = FocusTarget::Dock(tui.dock_mut().push(FixedLines::new(&["> "])));
     assert_eq!(type_key(tui), InputOutcome::Ignored);
     tui.set_focus(Some(editor));
     assert_eq!(type_key(tui), InputOutcome::Consumed);
-    let passive = overlay(tui, false);
+    let non_capturing = overlay(tui, false);
     assert_eq!(tui.focused(), Some(editor));
     let first = overlay(tui, true);
     let second = overlay(tui, true);
@@ -124,24 +124,24 @@ fn the_keyboard_goes_to_the_overlay_and_back() {
     assert_eq!(tui.focused(), Some(FocusTarget::Overlay(first)));
     tui.set_overlay_hidden(second, false);
     assert_eq!(tui.focused(), Some(FocusTarget::Overlay(second)));
-    // The one below leaves first; what it remembered passes to the one above.
+    // The lower overlay is removed first; its previous focus target passes to the one above.
     tui.remove_overlay(first);
     tui.remove_overlay(second);
     assert_eq!(tui.focused(), Some(editor));
-    tui.focus_overlay(passive);
-    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(passive)));
-    tui.release_overlay(passive, Heir::Usual);
+    tui.focus_overlay(non_capturing);
+    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(non_capturing)));
+    tui.release_overlay(non_capturing, FocusFallback::Automatic);
     assert_eq!(tui.focused(), Some(editor));
 }
 
 #[test]
-fn an_overlay_gets_the_keyboard_back_after_a_replacement() {
-    let mut stage = stage();
-    let tui = &mut stage.tui;
-    let editor = FocusTarget::Dock(tui.dock_mut().push(Fixed::new(&["> "])));
+fn overlay_regains_focus_after_a_replacement() {
+    let mut ui = ui();
+    let tui = &mut ui.tui;
+    let editor = FocusTarget::Dock(tui.dock_mut().push(FixedLines::new(&["> "])));
     tui.set_focus(Some(editor));
     let overlay = FocusTarget::Overlay(overlay(tui, true));
-    let dialog = tui.dock_mut().push(Fixed::new(&["yes/no"]));
+    let dialog = tui.dock_mut().push(FixedLines::new(&["yes/no"]));
     tui.set_focus(Some(FocusTarget::Dock(dialog)));
     assert_eq!(type_key(tui), InputOutcome::Consumed);
     assert_eq!(tui.focused(), Some(FocusTarget::Dock(dialog)));
@@ -154,16 +154,16 @@ fn an_overlay_gets_the_keyboard_back_after_a_replacement() {
 }
 
 #[test]
-fn an_overlay_that_a_small_screen_hides_has_no_keyboard() {
-    let mut stage = stage();
-    let tui = &mut stage.tui;
-    let editor = FocusTarget::Dock(tui.dock_mut().push(Fixed::new(&["> "])));
+fn overlay_hidden_by_a_small_screen_has_no_focus() {
+    let mut ui = ui();
+    let tui = &mut ui.tui;
+    let editor = FocusTarget::Dock(tui.dock_mut().push(FixedLines::new(&["> "])));
     tui.set_focus(Some(editor));
     let options = OverlayOptions {
         visible: |size| size.columns > 10,
         ..narrow()
     };
-    let id = tui.show_overlay(Fixed::new(&["o"]), options);
+    let id = tui.show_overlay(FixedLines::new(&["o"]), options);
     assert_eq!(tui.focused(), Some(FocusTarget::Overlay(id)));
     tui.set_size(Size { columns: 8, ..SIZE });
     assert_eq!(type_key(tui), InputOutcome::Consumed);

@@ -1,16 +1,16 @@
-//! Whatever happens, the screen and the scrollback are those of a full paint.
+//! Property tests: after any sequence of steps, screen and scrollback equal those of a full paint.
 
 use pi_tui::{
-    Anchor, BlockId, CURSOR_MARKER, Component, Liveness, OverlayOptions, ScreenMode, ShrinkPolicy,
-    Size, TuiOptions, Width, wrap_text,
+    BlockId, CURSOR_MARKER, Component, Liveness, OverlayAnchor, OverlayOptions, OverlayWidth,
+    ScreenMode, ShrinkPolicy, Size, TuiOptions, wrap_text,
 };
 use proptest::prelude::*;
 
-use crate::emulator::{Avt, Emulator, Fixed, Paragraph, Rows, Stage, Vt100, strict};
+use crate::emulator::{Avt, EmulatedTui, Emulator, FixedLines, Paragraph, Rows, Vt100, strict};
 
-/// Something that happens between frames.
+/// An operation between frames.
 #[derive(Clone, Debug)]
-enum Step {
+enum ScreenStep {
     Append(String),
     AppendLive(String),
     /// Replaces the text of a block, counted from the end.
@@ -43,35 +43,35 @@ fn text() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.concat())
 }
 
-fn any_step() -> impl Strategy<Value = Step> {
+fn any_step() -> impl Strategy<Value = ScreenStep> {
     prop_oneof![
-        4 => text().prop_map(Step::Append),
-        1 => text().prop_map(Step::AppendLive),
-        2 => (0_usize..4, text()).prop_map(|(index, text)| Step::Replace(index, text)),
-        1 => (0_usize..4).prop_map(Step::Remove),
-        3 => text().prop_map(Step::Dock),
-        2 => (1_usize..30).prop_map(Step::Height),
-        1 => (1_usize..300).prop_map(Step::Width),
-        1 => Just(Step::Overlay),
-        1 => Just(Step::Repaint),
+        4 => text().prop_map(ScreenStep::Append),
+        1 => text().prop_map(ScreenStep::AppendLive),
+        2 => (0_usize..4, text()).prop_map(|(index, text)| ScreenStep::Replace(index, text)),
+        1 => (0_usize..4).prop_map(ScreenStep::Remove),
+        3 => text().prop_map(ScreenStep::Dock),
+        2 => (1_usize..30).prop_map(ScreenStep::Height),
+        1 => (1_usize..300).prop_map(ScreenStep::Width),
+        1 => Just(ScreenStep::Overlay),
+        1 => Just(ScreenStep::Repaint),
     ]
 }
 
-/// The content as plain data, beside the UI that shows it.
-struct Model<E> {
-    stage: Stage<E>,
+/// The expected content as plain data, next to the UI that shows it.
+struct ModelTui<E> {
+    ui: EmulatedTui<E>,
     size: Size,
     blocks: Vec<(BlockId, String)>,
     dock: (BlockId, String),
     overlay: Option<pi_tui::OverlayId>,
 }
 
-impl<E: Emulator> Model<E> {
+impl<E: Emulator> ModelTui<E> {
     fn new(size: Size, options: TuiOptions) -> Self {
-        let mut stage = Stage::new(size, options);
-        let dock = stage.tui.dock_mut().push(Paragraph(String::new()));
+        let mut ui = EmulatedTui::new(size, options);
+        let dock = ui.tui.dock_mut().push(Paragraph(String::new()));
         Self {
-            stage,
+            ui,
             size,
             blocks: Vec::new(),
             dock: (dock, String::new()),
@@ -79,63 +79,63 @@ impl<E: Emulator> Model<E> {
         }
     }
 
-    fn perform(&mut self, step: &Step) {
-        let tui = &mut self.stage.tui;
+    fn apply_step(&mut self, step: &ScreenStep) {
+        let tui = &mut self.ui.tui;
         match step {
-            Step::Append(text) | Step::AppendLive(text) => {
+            ScreenStep::Append(text) | ScreenStep::AppendLive(text) => {
                 let liveness = match step {
-                    Step::AppendLive(_) => Liveness::Live,
+                    ScreenStep::AppendLive(_) => Liveness::Live,
                     _ => Liveness::Settled,
                 };
                 let block = Box::new(Paragraph(text.clone()));
                 let id = tui.transcript_mut().push_boxed(block, liveness);
                 self.blocks.push((id, text.clone()));
             }
-            Step::Replace(index, text) => {
+            ScreenStep::Replace(index, text) => {
                 if let Some((id, old)) = self.blocks.iter_mut().rev().nth(*index) {
                     old.clone_from(text);
                     set_text(tui.transcript_mut().get_mut(*id).unwrap(), text);
                 }
             }
-            Step::Remove(index) => {
+            ScreenStep::Remove(index) => {
                 if *index < self.blocks.len() {
                     let (id, _) = self.blocks.remove(self.blocks.len() - 1 - index);
                     assert!(tui.transcript_mut().remove(id).is_some());
                 }
             }
-            Step::Dock(text) => {
-                // The cursor is somewhere in the dock, as an editor's is.
+            ScreenStep::Dock(text) => {
+                // The cursor is somewhere in the dock, as in an editor.
                 let text = format!("> {CURSOR_MARKER}{text}");
                 set_text(tui.dock_mut().get_mut(self.dock.0).unwrap(), &text);
                 self.dock.1 = text;
             }
-            Step::Height(rows) => {
+            ScreenStep::Height(rows) => {
                 self.size.rows = *rows;
-                self.stage.resize(self.size);
+                self.ui.resize(self.size);
             }
-            Step::Width(columns) => {
+            ScreenStep::Width(columns) => {
                 self.size.columns = *columns;
-                self.stage.resize(self.size);
+                self.ui.resize(self.size);
             }
-            Step::Overlay => match self.overlay.take() {
+            ScreenStep::Overlay => match self.overlay.take() {
                 Some(id) => {
                     tui.remove_overlay(id);
                 }
                 None => {
                     let options = OverlayOptions {
-                        width: Width::Columns(4),
-                        anchor: Anchor::TopRight,
+                        width: OverlayWidth::Columns(4),
+                        anchor: OverlayAnchor::TopRight,
                         ..OverlayOptions::default()
                     };
-                    let overlay = Fixed::new(&["over", "\x1b[7mlay"]);
+                    let overlay = FixedLines::new(&["over", "\x1b[7mlay"]);
                     self.overlay = Some(tui.show_overlay(overlay, options));
                 }
             },
-            Step::Repaint => tui.repaint(),
+            ScreenStep::Repaint => tui.repaint(),
         }
     }
 
-    /// Returns the lines of the whole content, as plain paint.
+    /// Returns the lines of all content, without incremental painting.
     fn lines(&self) -> Vec<String> {
         self.blocks
             .iter()
@@ -146,7 +146,7 @@ impl<E: Emulator> Model<E> {
             .collect()
     }
 
-    /// Returns what an emulator shows after the content was simply printed.
+    /// Returns what an emulator shows after the content was printed in full.
     fn full_paint(&self, lines: &[String]) -> (Rows, Rows) {
         let mut emulator = E::new(self.size);
         for (index, line) in lines.iter().enumerate() {
@@ -165,20 +165,20 @@ fn set_text(component: &mut dyn Component, text: &str) {
 
 /// Runs steps and compares the screen with a full paint after each.
 ///
-/// A terminal that reflows may push rows although there is room below them, and pull them back when it
-/// gets taller. Such rows stand above the content like those of the shell.
+/// A terminal that reflows may push rows out although there is room below them, and pull them back
+/// when it gets taller. Such rows are above the content, like those of the shell.
 fn check_screen<E: Emulator>(
     size: Size,
-    steps: &[Step],
+    steps: &[ScreenStep],
     reflows: bool,
 ) -> Result<(), TestCaseError> {
-    let mut model = Model::<E>::new(size, strict(ShrinkPolicy::PullBack));
-    let mut fixed = (size, Rows::new());
+    let mut model = ModelTui::<E>::new(size, strict(ShrinkPolicy::PullBack));
+    let mut as_fixed_lines = (size, Rows::new());
     let mut reflowed = false;
     for step in steps {
-        model.perform(step);
-        model.stage.frame();
-        let (scrollback, screen) = model.stage.emulator.rows();
+        model.apply_step(step);
+        model.ui.frame();
+        let (scrollback, screen) = model.ui.emulator.rows();
         if model.overlay.is_none() {
             reflowed |= reflows && size.columns != model.size.columns;
             let (_, mut expected) = model.full_paint(&model.lines());
@@ -190,39 +190,39 @@ fn check_screen<E: Emulator>(
             }
             prop_assert_eq!(&shown, &expected, "screen after {:?}", step);
         }
-        // Scrollback only ever grows while the size stays.
-        if fixed.0 == model.size {
-            let kept = scrollback.get(..fixed.1.len());
+        // Scrollback only ever grows while the size is unchanged.
+        if as_fixed_lines.0 == model.size {
+            let kept = scrollback.get(..as_fixed_lines.1.len());
             prop_assert_eq!(
                 kept,
-                Some(fixed.1.as_slice()),
+                Some(as_fixed_lines.1.as_slice()),
                 "scrollback after {:?}",
                 step
             );
         }
-        fixed = (model.size, scrollback);
-        let idle = model.stage.tui.frame().unwrap();
+        as_fixed_lines = (model.size, scrollback);
+        let idle = model.ui.tui.frame().unwrap();
         prop_assert_eq!(idle, "", "an idle frame is empty");
     }
     Ok(())
 }
 
-/// Steps that neither shrink the content nor change what has left the screen.
+/// Steps that neither shrink the content nor change lines that have left the screen.
 #[derive(Clone, Debug)]
-enum Growth {
+enum GrowthStep {
     Append(String),
-    /// Changes the last line's text, not its count.
+    /// Changes the last line's text, but not the line count.
     Dock(usize),
     Height(usize),
     Overlay,
 }
 
-fn growth() -> impl Strategy<Value = Growth> {
+fn growth() -> impl Strategy<Value = GrowthStep> {
     prop_oneof![
-        4 => text().prop_map(Growth::Append),
-        2 => (0_usize..1000).prop_map(Growth::Dock),
-        2 => (1_usize..30).prop_map(Growth::Height),
-        1 => Just(Growth::Overlay),
+        4 => text().prop_map(GrowthStep::Append),
+        2 => (0_usize..1000).prop_map(GrowthStep::Dock),
+        2 => (1_usize..30).prop_map(GrowthStep::Height),
+        1 => Just(GrowthStep::Overlay),
     ]
 }
 
@@ -230,32 +230,32 @@ fn growth() -> impl Strategy<Value = Growth> {
 fn check_scrollback<E: Emulator>(
     size: Size,
     shrink: ShrinkPolicy,
-    steps: &[Growth],
+    steps: &[GrowthStep],
 ) -> Result<(), TestCaseError> {
-    let mut model = Model::<E>::new(size, strict(shrink));
+    let mut model = ModelTui::<E>::new(size, strict(shrink));
     // A single line in the dock is never in the scrollback, whatever the height.
-    model.perform(&Step::Dock(String::new()));
-    model.stage.frame();
+    model.apply_step(&ScreenStep::Dock(String::new()));
+    model.ui.frame();
     for step in steps {
-        if let (Growth::Height(_), Some(_)) = (step, model.overlay) {
-            // A terminal that gets shorter pushes what it shows, overlays included.
-            model.perform(&Step::Overlay);
-            model.stage.frame();
+        if let (GrowthStep::Height(_), Some(_)) = (step, model.overlay) {
+            // A terminal that gets shorter pushes out what it shows, overlays included.
+            model.apply_step(&ScreenStep::Overlay);
+            model.ui.frame();
         }
-        model.perform(&match step {
-            Growth::Append(text) => Step::Append(text.clone()),
-            Growth::Dock(number) => Step::Dock(number.to_string()),
-            Growth::Height(rows) => Step::Height(*rows),
-            Growth::Overlay => Step::Overlay,
+        model.apply_step(&match step {
+            GrowthStep::Append(text) => ScreenStep::Append(text.clone()),
+            GrowthStep::Dock(number) => ScreenStep::Dock(number.to_string()),
+            GrowthStep::Height(rows) => ScreenStep::Height(*rows),
+            GrowthStep::Overlay => ScreenStep::Overlay,
         });
-        model.stage.frame();
+        model.ui.frame();
         if model.overlay.is_none() {
             let lines = model.lines();
-            let (mut all, screen) = model.stage.emulator.rows();
+            let (mut all, screen) = model.ui.emulator.rows();
             all.extend(screen);
             let (mut expected, screen) = model.full_paint(&lines);
             expected.extend(screen);
-            // Rows that an overlay claimed stay below the content.
+            // Rows claimed by an overlay stay below the content.
             trim_blank(&mut all);
             trim_blank(&mut expected);
             prop_assert_eq!(&all, &expected, "after {:?}", step);
@@ -278,21 +278,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn the_screen_is_that_of_a_full_paint_where_resizing_reflows(
+    fn screen_equals_a_full_paint_where_resizing_reflows(
         size in size(), steps in prop::collection::vec(any_step(), 1..30),
     ) {
         check_screen::<Avt>(size, &steps, true)?;
     }
 
     #[test]
-    fn the_screen_is_that_of_a_full_paint_where_resizing_cuts(
+    fn screen_equals_a_full_paint_where_resizing_truncates(
         size in size(), steps in prop::collection::vec(any_step(), 1..30),
     ) {
         check_screen::<Vt100>(size, &steps, false)?;
     }
 
     #[test]
-    fn the_scrollback_is_that_of_a_full_paint(
+    fn scrollback_equals_a_full_paint(
         size in size(),
         pull_back in any::<bool>(),
         steps in prop::collection::vec(growth(), 1..40),
@@ -303,14 +303,14 @@ proptest! {
     }
 
     #[test]
-    fn the_full_screen_shows_transcript_and_dock(
+    fn full_screen_shows_transcript_and_dock(
         size in size(), steps in prop::collection::vec(any_step(), 1..30),
     ) {
         let options = TuiOptions { mode: ScreenMode::Full, ..strict(ShrinkPolicy::LeaveEmpty) };
-        let mut model = Model::<Avt>::new(size, options);
+        let mut model = ModelTui::<Avt>::new(size, options);
         for step in &steps {
-            model.perform(step);
-            model.stage.frame();
+            model.apply_step(step);
+            model.ui.frame();
             if model.overlay.is_some() {
                 continue;
             }
@@ -324,7 +324,7 @@ proptest! {
             lines.resize(height, String::new());
             lines.extend(dock.iter().cloned());
             let (_, expected) = model.full_paint(&lines);
-            let (_, screen) = model.stage.emulator.rows();
+            let (_, screen) = model.ui.emulator.rows();
             prop_assert_eq!(&screen, &expected, "after {:?}", step);
         }
     }
@@ -336,6 +336,6 @@ fn a_full_row_keeps_its_last_column_when_only_its_styles_change() {
         columns: 1,
         rows: 8,
     };
-    let dock = |text: &str| Step::Dock(text.to_owned());
+    let dock = |text: &str| ScreenStep::Dock(text.to_owned());
     check_screen::<Avt>(size, &[dock("word "), dock(""), dock("x"), dock("")], false).unwrap();
 }

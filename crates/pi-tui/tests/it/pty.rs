@@ -1,6 +1,6 @@
-//! A program in a pseudo-terminal: whatever ends or stops it, the terminal is as it was before.
+//! Runs a program in a pseudo-terminal: however it exits or stops, the terminal must be restored.
 //!
-//! The program is this test binary once more: `program` is an ignored test that the others run.
+//! The program is this test binary itself: `program` is an ignored test that the others run.
 
 use std::io::{Read as _, Write};
 use std::process::ExitCode;
@@ -8,20 +8,20 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use pi_tui::{
-    InputEvent, Leave, Runner, RunnerEvent, RunnerOptions, ScreenMode, Text, Tui, TuiOptions,
+    ExitBehavior, InputEvent, Runner, RunnerEvent, RunnerOptions, ScreenMode, Text, Tui, TuiOptions,
 };
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Far longer than anything here takes; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Far longer than any test takes; a wait this long is a failure.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const HELLO: &str = "hello from the program";
-/// What the program writes when it gives the keyboard back.
-const KEYBOARD_GIVEN_BACK: &str = "\x1b[<u";
+/// Written by the program when it restores the keyboard mode.
+const KEYBOARD_RESTORED: &str = "\x1b[<u";
 
-/// The program: `q` ends it, `p` makes it panic, `f` makes it full-screen, Ctrl+Z stops it.
+/// The program: `q` quits, `p` panics, `f` switches to full-screen mode, Ctrl+Z suspends.
 #[test]
-#[ignore = "it is run by the other tests, in a terminal of its own"]
+#[ignore = "run by the other tests in a pseudo-terminal"]
 fn program() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -39,7 +39,7 @@ fn program() -> ExitCode {
                     ..
                 } => match (key.text(), key.raw()) {
                     (Some('q'), _) => break,
-                    (Some('p'), _) => panic!("as the test asked"),
+                    (Some('p'), _) => panic!("requested by the test"),
                     (Some('f'), _) => runner.set_mode(ScreenMode::Full).unwrap(),
                     (_, b"\x1a") => runner.suspend().await.unwrap(),
                     _ => {}
@@ -47,33 +47,33 @@ fn program() -> ExitCode {
                 _ => {}
             }
         }
-        runner.stop(Leave::AsItWas).unwrap();
+        runner.stop(ExitBehavior::RestoreScreen).unwrap();
     });
     ExitCode::SUCCESS
 }
 
-/// What came out of the terminal so far, and whether its other end is closed.
+/// The terminal output so far, and whether the other end is closed.
 type Output = Arc<(Mutex<(Vec<u8>, bool)>, Condvar)>;
 
-/// A terminal with a program in it.
-struct Terminal {
+/// A pseudo-terminal with a running program.
+struct PtySession {
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
     output: Output,
-    /// The line settings before the program ran.
+    /// Terminal attributes before the program started.
     before: String,
 }
 
-impl Terminal {
-    /// Runs the program alone in a terminal.
+impl PtySession {
+    /// Runs the program directly in a terminal.
     fn with_program() -> Self {
         let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
         command.args(ARGUMENTS);
         Self::run(command)
     }
 
-    /// Runs a shell script in a terminal, in which `"$@"` is the program.
+    /// Runs a shell script in a terminal, with the program as `"$@"`.
     fn with_script(script: &str) -> Self {
         let mut command = CommandBuilder::new("/bin/sh");
         command.args(["-c", script, "sh"]);
@@ -84,7 +84,7 @@ impl Terminal {
 
     fn run(command: CommandBuilder) -> Self {
         let pair = native_pty_system().openpty(PtySize::default()).unwrap();
-        let before = settings(pair.master.as_ref());
+        let before = terminal_attributes(pair.master.as_ref());
         let child = pair.slave.spawn_command(command).unwrap();
         let output = Output::default();
         let mut reader = pair.master.try_clone_reader().unwrap();
@@ -92,7 +92,8 @@ impl Terminal {
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             loop {
-                // At its end a pseudo-terminal reports an error on Linux and nothing elsewhere.
+                // At the end of output, a pseudo-terminal returns an error on Linux and nothing
+                // elsewhere.
                 let count = reader.read(&mut buffer).unwrap_or(0);
                 let mut seen = shared.0.lock().unwrap();
                 seen.0.extend_from_slice(&buffer[..count]);
@@ -112,7 +113,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until `text` came after the first `from` bytes; returns where it ends.
+    /// Waits until `text` appears after the first `from` bytes, and returns where it ends.
     fn wait_for(&self, text: &str, from: usize) -> usize {
         let find = |bytes: &[u8]| {
             let rest = bytes.get(from..).unwrap_or_default();
@@ -124,13 +125,13 @@ impl Terminal {
         let (seen, changed) = &*self.output;
         let guard = seen.lock().unwrap();
         let (guard, _) = changed
-            .wait_timeout_while(guard, PATIENCE, |(bytes, ended)| {
+            .wait_timeout_while(guard, TIMEOUT, |(bytes, ended)| {
                 find(bytes).is_none() && !*ended
             })
             .unwrap();
         find(&guard.0).unwrap_or_else(|| {
             panic!(
-                "{text:?} did not come: {:?}",
+                "{text:?} did not appear: {:?}",
                 String::from_utf8_lossy(&guard.0)
             )
         })
@@ -147,24 +148,24 @@ impl Terminal {
         kill_process(id, signal).unwrap();
     }
 
-    /// Answers what the program asks at its start, as an old terminal does.
-    fn answer_questions(&mut self) -> usize {
-        let asked = self.wait_for("\x1b[c", 0);
+    /// Replies to the program's startup queries like an old terminal.
+    fn reply_to_queries(&mut self) -> usize {
+        let queried = self.wait_for("\x1b[c", 0);
         self.type_in("\x1b[?62;22c");
-        self.wait_for(HELLO, asked)
+        self.wait_for(HELLO, queried)
     }
 
-    /// Waits for the end of everything, and returns the exit code and all that came.
+    /// Waits for the program and all output, and returns the exit code and the output.
     fn finish(mut self) -> (u32, String) {
         let status = self.child.wait().unwrap();
-        assert_eq!(settings(self.master.as_ref()), self.before);
-        // The reader ends when nobody holds the terminal any more.
+        assert_eq!(terminal_attributes(self.master.as_ref()), self.before);
+        // The reader ends when the last handle to the terminal is closed.
         drop(self.writer);
         drop(self.master);
         let (seen, changed) = &*self.output;
         let guard = seen.lock().unwrap();
         let (guard, _) = changed
-            .wait_timeout_while(guard, PATIENCE, |(_, ended)| !*ended)
+            .wait_timeout_while(guard, TIMEOUT, |(_, ended)| !*ended)
             .unwrap();
         let output = String::from_utf8_lossy(&guard.0).into_owned();
         assert_restored(&output);
@@ -180,12 +181,12 @@ const ARGUMENTS: [&str; 5] = [
     "--quiet",
 ];
 
-/// Returns the line settings of a terminal, to be compared.
-fn settings(master: &dyn MasterPty) -> String {
+/// Returns the terminal attributes for comparison.
+fn terminal_attributes(master: &dyn MasterPty) -> String {
     format!("{:?}", master.get_termios())
 }
 
-/// Asserts that every mode that was changed is changed back.
+/// Asserts that every changed mode is restored.
 fn assert_restored(output: &str) {
     for (on, off) in [
         ("\x1b[?2004h", "\x1b[?2004l"),
@@ -197,7 +198,7 @@ fn assert_restored(output: &str) {
         ("\x1b[?2026h", "\x1b[?2026l"),
         ("\x1b[?7l", "\x1b[?7h"),
         ("\x1b[?25l", "\x1b[?25h"),
-        ("\x1b[>7u", KEYBOARD_GIVEN_BACK),
+        ("\x1b[>7u", KEYBOARD_RESTORED),
         ("\x1b[>4;2m", "\x1b[>4;0m"),
     ] {
         let (on, off_at) = (output.rfind(on), output.rfind(off));
@@ -206,20 +207,23 @@ fn assert_restored(output: &str) {
 }
 
 #[test]
-fn the_terminal_is_given_back_at_the_end() {
-    let mut terminal = Terminal::with_program();
-    terminal.answer_questions();
-    assert_ne!(settings(terminal.master.as_ref()), terminal.before);
+fn terminal_is_restored_on_exit() {
+    let mut terminal = PtySession::with_program();
+    terminal.reply_to_queries();
+    assert_ne!(
+        terminal_attributes(terminal.master.as_ref()),
+        terminal.before
+    );
     terminal.type_in("q");
     let (code, output) = terminal.finish();
     assert_eq!(code, 0, "{output:?}");
 }
 
 #[test]
-fn the_terminal_is_given_back_by_signals() {
+fn terminal_is_restored_by_signals() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let mut terminal = Terminal::with_program();
-        let shown = terminal.answer_questions();
+        let mut terminal = PtySession::with_program();
+        let shown = terminal.reply_to_queries();
         terminal.type_in("f");
         terminal.wait_for(HELLO, shown);
         terminal.signal(signal);
@@ -229,16 +233,16 @@ fn the_terminal_is_given_back_by_signals() {
 }
 
 #[test]
-fn the_terminal_is_given_back_before_a_panic_is_reported() {
+fn terminal_is_restored_before_a_panic_is_reported() {
     for screen in ["", "f"] {
-        let mut terminal = Terminal::with_program();
-        let mut shown = terminal.answer_questions();
+        let mut terminal = PtySession::with_program();
+        let mut shown = terminal.reply_to_queries();
         if !screen.is_empty() {
             terminal.type_in(screen);
             shown = terminal.wait_for(HELLO, shown);
         }
         terminal.type_in("p");
-        let reported = terminal.wait_for("as the test asked", shown);
+        let reported = terminal.wait_for("requested by the test", shown);
         let (code, output) = terminal.finish();
         assert_ne!(code, 0);
         let (before, _) = output.split_at(reported);
@@ -247,12 +251,12 @@ fn the_terminal_is_given_back_before_a_panic_is_reported() {
 }
 
 #[test]
-fn answers_on_their_way_do_not_reach_the_shell() {
+fn pending_replies_do_not_reach_the_shell() {
     let script = r#""$@"; printf READY; read -r line; printf 'read<%s>' "$line""#;
-    let mut terminal = Terminal::with_script(script);
+    let mut terminal = PtySession::with_script(script);
     let shown = terminal.wait_for(HELLO, 0);
     terminal.type_in("q");
-    let left = terminal.wait_for(KEYBOARD_GIVEN_BACK, shown);
+    let left = terminal.wait_for(KEYBOARD_RESTORED, shown);
     terminal.type_in("\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62;22c");
     let ready = terminal.wait_for("READY", left);
     terminal.type_in("clean\n");
@@ -262,20 +266,23 @@ fn answers_on_their_way_do_not_reach_the_shell() {
 }
 
 #[test]
-fn a_stopped_program_leaves_the_terminal_and_takes_it_again() {
+fn suspending_releases_and_reclaims_the_terminal() {
     let script = r#"set -m; "$@"; printf STOPPED; read -r line; fg; printf ENDED"#;
-    let mut terminal = Terminal::with_script(script);
-    let shown = terminal.answer_questions();
-    let taken = settings(terminal.master.as_ref());
+    let mut terminal = PtySession::with_script(script);
+    let shown = terminal.reply_to_queries();
+    let taken = terminal_attributes(terminal.master.as_ref());
     assert_ne!(taken, terminal.before);
     terminal.type_in("\x1a");
     let stopped = terminal.wait_for("STOPPED", shown);
-    assert_eq!(settings(terminal.master.as_ref()), terminal.before);
+    assert_eq!(
+        terminal_attributes(terminal.master.as_ref()),
+        terminal.before
+    );
     terminal.type_in("\n");
-    let asked = terminal.wait_for("\x1b[c", stopped);
+    let queried = terminal.wait_for("\x1b[c", stopped);
     terminal.type_in("\x1b[?62;22c");
-    let painted = terminal.wait_for(HELLO, asked);
-    assert_eq!(settings(terminal.master.as_ref()), taken);
+    let painted = terminal.wait_for(HELLO, queried);
+    assert_eq!(terminal_attributes(terminal.master.as_ref()), taken);
     terminal.type_in("q");
     terminal.wait_for("ENDED", painted);
     let (code, _) = terminal.finish();

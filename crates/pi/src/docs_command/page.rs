@@ -2,7 +2,7 @@
 
 use pi_ai::Env;
 use pi_tui::{
-    Capabilities, CapabilityOverrides, Color, Component as _, Markdown, MarkdownTheme, Style,
+    TerminalCapabilities, CapabilityOverrides, Color, Component as _, Markdown, MarkdownTheme, Style,
     SyntaxStyles, TerminalEnvironment, probe_tmux_hyperlinks,
 };
 
@@ -21,7 +21,7 @@ pub(super) fn render(text: &str, env: &Env) -> String {
         MarkdownTheme::default()
     } else {
         let none = CapabilityOverrides::default();
-        let capabilities = Capabilities::resolve(terminal, none, probe_tmux_hyperlinks);
+        let capabilities = TerminalCapabilities::resolve(terminal, none, probe_tmux_hyperlinks);
         theme(capabilities.hyperlinks)
     };
     lines(text, theme, columns)

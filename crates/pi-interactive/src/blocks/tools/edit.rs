@@ -114,11 +114,11 @@ mod tests {
         assert_eq!(first.len(), 3);
         previews.rows(1, ("x", "y"), &page);
         let again = previews.rows(0, ("a\nb", "a\nc"), &page);
-        assert!(first.iter().zip(again).all(|(old, new)| old.same(new)));
+        assert!(first.iter().zip(again).all(|(old, new)| old.ptr_eq(new)));
         let longer = previews.rows(0, ("a\nb", "a\nc\nd"), &page);
         assert_eq!(longer.len(), 4);
         let narrow = Page::new(30, 1, &look);
         let narrow = previews.rows(0, ("a\nb", "a\nc\nd"), &narrow);
-        assert!(!first.iter().zip(narrow).any(|(old, new)| old.same(new)));
+        assert!(!first.iter().zip(narrow).any(|(old, new)| old.ptr_eq(new)));
     }
 }

@@ -1,6 +1,6 @@
 //! Any tool we know nothing about: its name, its arguments, its text.
 
-use pi_tui::{ColorToken, Truncation, truncate_to_width, visible_width};
+use pi_tui::{ColorToken, TruncateOptions, truncate_to_width, visible_width};
 
 use super::{draw_listing, title};
 use crate::blocks::page::{Page, clean, clean_line};
@@ -25,7 +25,7 @@ pub(super) fn draw(call: &mut Call<'_>, page: &mut Page<'_>) {
     } else {
         let room = page.width().saturating_sub(visible_width(&name) + 1);
         let arguments = clean_line(&short_arguments(call));
-        let ellipsis = Truncation { ellipsis: "…" };
+        let ellipsis = TruncateOptions { ellipsis: "…" };
         let arguments = truncate_to_width(&arguments, room, ellipsis);
         let arguments = page.appearance.paint(ColorToken::Muted, &arguments);
         page.styled(&format!("{name} {arguments}"));

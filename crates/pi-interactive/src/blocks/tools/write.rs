@@ -1,6 +1,6 @@
 //! Writing a file: its text, as it arrives.
 
-use pi_tui::{ColorToken, SyntaxStyles, Truncation, truncate_to_width};
+use pi_tui::{ColorToken, SyntaxStyles, TruncateOptions, truncate_to_width};
 
 use super::{Argument, painted_path, title};
 use crate::blocks::growing_code::language_of;
@@ -56,7 +56,7 @@ fn draw_content(call: &mut Call<'_>, page: &mut Page<'_>, content: &str) {
     let columns = SHOWN * page.width();
     let mut is_cut = false;
     for line in call.code.lines(language, &styles, plain, SHOWN) {
-        let start = truncate_to_width(&line, columns, Truncation { ellipsis: "…" });
+        let start = truncate_to_width(&line, columns, TruncateOptions { ellipsis: "…" });
         is_cut |= start.len() != line.len();
         page.styled(&start);
     }

@@ -3,7 +3,7 @@
 use pi_ai::{AuthKind, AuthSource, AuthStatus};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    best_first,
+    sort_by_score,
 };
 
 use super::super::field::{point_at_field, prefilled};
@@ -52,7 +52,7 @@ impl ProviderList {
     fn search_again(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let options = self.options.iter().enumerate();
-        self.matching = best_first(options.filter_map(|(index, option)| {
+        self.matching = sort_by_score(options.filter_map(|(index, option)| {
             let text = format!("{} {} {}", option.name, option.provider, kind(option.kind));
             Some((query.score(&text)?, index))
         }));

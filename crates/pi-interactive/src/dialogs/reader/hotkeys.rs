@@ -1,7 +1,7 @@
 //! Which keys do what, by where they count; always what is in force, not what is usual.
 
 use pi_tui::{
-    ActionDefinition, ColorToken, Component, Keybindings, Lines, Truncation, pad_to_width,
+    ActionDefinition, ColorToken, Component, Keybindings, Lines, TruncateOptions, pad_to_width,
     truncate_to_width, visible_width,
 };
 
@@ -101,7 +101,7 @@ impl Component for Hotkeys {
             .max()
             .unwrap_or(0);
         let column = widest.min(WIDEST_KEYS).min(width / 2);
-        let ellipsis = Truncation { ellipsis: "…" };
+        let ellipsis = TruncateOptions { ellipsis: "…" };
         let mut lines: Vec<String> = Vec::new();
         for (title, rows) in sections {
             if !lines.is_empty() {

@@ -1,4 +1,4 @@
-use pi_tui::{Platform, Text, UserBindings};
+use pi_tui::{Platform, Text, UserKeybindings};
 use std::sync::Arc;
 
 use super::*;
@@ -16,7 +16,7 @@ fn the_keys_are_listed_by_where_they_count() {
 #[test]
 fn the_keys_are_those_in_force() {
     let look = Look::for_tests();
-    let mut user = UserBindings::default();
+    let mut user = UserKeybindings::default();
     user.bind(keys::MODEL_SELECT, ["alt+m"]);
     user.bind(keys::TOOLS_EXPAND, []);
     look.change(|appearance| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pi_tui::{ColorToken, Style, Truncation, action, truncate_to_width, visible_width};
+use pi_tui::{ColorToken, Style, TruncateOptions, action, truncate_to_width, visible_width};
 
 use super::super::hint::Hint;
 use super::super::plain::{one_line, path_line};
@@ -112,7 +112,7 @@ impl ResumeDialog {
         let fixed = 3 + branch_width + 2;
         let least = LEAST_TITLE.min(width.saturating_sub(fixed));
         let room_for_facts = width.saturating_sub(fixed + least);
-        let ellipsis = Truncation { ellipsis: "…" };
+        let ellipsis = TruncateOptions { ellipsis: "…" };
         let facts = truncate_to_width(&facts, room_for_facts, ellipsis).into_owned();
         let room = width
             .saturating_sub(fixed + visible_width(&facts))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_ai::{Model, ThinkingLevel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
-    action, best_first,
+    action, sort_by_score,
 };
 
 use super::super::field::{point_at_field, prefilled};
@@ -74,7 +74,7 @@ impl ModelThinking {
     fn search_again(&mut self) {
         let query = FuzzyQuery::new(self.search.value());
         let subjects = self.subjects.iter();
-        self.matching = best_first(
+        self.matching = sort_by_score(
             subjects.filter_map(|subject| Some((query.score(&subject.name())?, subject.clone()))),
         );
         self.picker.set_count(self.matching.len());

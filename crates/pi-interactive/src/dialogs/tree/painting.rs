@@ -2,7 +2,7 @@
 
 use pi_config::TreeFilterMode;
 use pi_tui::{
-    ColorToken, Component, Edge as SliceEdge, InputContext, InputEvent, InputOutcome, MouseEvent,
+    ColorToken, Component, WideCharPolicy as SliceEdge, InputContext, InputEvent, InputOutcome, MouseEvent,
     action, slice_columns, visible_width,
 };
 

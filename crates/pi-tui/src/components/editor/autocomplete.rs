@@ -1,18 +1,18 @@
-//! The completion popup: when to ask, what to show, what an answer is for.
+//! The completion popup: when to request completions, and how to apply a reply.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::buffer::{Buffer, Position};
+use super::buffer::{Buffer, TextPosition};
 use crate::autocomplete::prefix::in_symbol_token;
 use crate::autocomplete::{
-    CompletionProvider, CompletionRequest, CompletionTrigger, Questions, Suggestions,
+    CompletionProvider, CompletionRequest, CompletionRequests, CompletionTrigger, Suggestions,
 };
 use crate::components::select_list::{SelectItem, SelectLayout, SelectList, SelectTheme};
 use crate::text::{is_cjk, sanitize};
 
-/// Walking a tree for every letter of a fast typist would be waste.
+/// Avoids walking a directory tree for every letter while the user types quickly.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 const DEFAULT_TRIGGERS: [char; 2] = ['@', '#'];
 const COMMAND_LAYOUT: SelectLayout = SelectLayout {
@@ -20,20 +20,20 @@ const COMMAND_LAYOUT: SelectLayout = SelectLayout {
     max_column: 32,
 };
 
-/// Why a question is asked.
+/// Why completions are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asking {
-    /// While typing, or to bring an open popup up to date.
+pub(super) enum RequestReason {
+    /// While typing, or to update an open popup.
     Typing,
     /// Tab in the name of a command.
     CommandTab,
-    /// Tab elsewhere: a single answer is taken at once.
+    /// Tab elsewhere: a single match is inserted immediately.
     PathTab,
-    /// To bring a popup of paths up to date.
+    /// To update a popup of paths.
     PathUpdate,
 }
 
-impl Asking {
+impl RequestReason {
     fn trigger(self) -> CompletionTrigger {
         match self {
             Self::Typing | Self::CommandTab => CompletionTrigger::Typing,
@@ -43,37 +43,37 @@ impl Asking {
 }
 
 #[derive(Debug)]
-pub(super) struct Popup {
+pub(super) struct CompletionPopup {
     pub(super) list: SelectList,
     pub(super) prefix: String,
     trigger: CompletionTrigger,
 }
 
-/// A question under way, and the state it was asked in.
+/// A pending request, and the editor state when it was sent.
 #[derive(Debug)]
-struct Pending {
-    asking: Asking,
-    cursor: Position,
+struct PendingRequest {
+    reason: RequestReason,
+    cursor: TextPosition,
     line: Option<Arc<str>>,
 }
 
-/// What became of an answer.
+/// The effect of a reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Settled {
+pub(super) enum ReplyOutcome {
     Nothing,
-    Shown,
-    /// The only item there is shall be inserted.
+    HistoryView,
+    /// Insert the only match.
     Insert(SelectItem, String),
 }
 
 pub(super) struct Autocomplete {
     pub(super) provider: Option<Arc<dyn CompletionProvider>>,
-    pub(super) popup: Option<Popup>,
-    pub(super) questions: Questions,
+    pub(super) popup: Option<CompletionPopup>,
+    pub(super) requests: CompletionRequests,
     pub(super) max_visible: usize,
     theme: SelectTheme,
     triggers: Vec<char>,
-    pending: Option<Pending>,
+    pending: Option<PendingRequest>,
     due: Option<Instant>,
 }
 
@@ -82,7 +82,7 @@ impl Autocomplete {
         Self {
             provider: None,
             popup: None,
-            questions: Questions::default(),
+            requests: CompletionRequests::default(),
             max_visible,
             theme,
             triggers: DEFAULT_TRIGGERS.to_vec(),
@@ -102,23 +102,23 @@ impl Autocomplete {
         self.provider = Some(provider);
     }
 
-    /// Closes the popup; an answer under way will be dropped.
+    /// Closes the popup and drops a pending reply.
     pub(super) fn cancel(&mut self) {
         self.popup = None;
-        self.withdraw();
+        self.cancel_request();
     }
 
-    fn withdraw(&mut self) {
+    fn cancel_request(&mut self) {
         self.pending = None;
         self.due = None;
-        self.questions.withdraw();
+        self.requests.cancel();
     }
 
     pub(super) fn next_tick(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Returns whether typing `character` just now asks for completions.
+    /// Whether typing `character` just now triggers completion.
     pub(super) fn is_triggered_by(&self, character: char, buffer: &Buffer) -> bool {
         let before = buffer.before_cursor();
         if character == '/' && buffer.cursor.line == 0 {
@@ -129,47 +129,47 @@ impl Autocomplete {
         (self.triggers.contains(&character) || continues) && self.is_completable(buffer, continues)
     }
 
-    /// Returns whether the cursor is where completions may be found.
+    /// Whether the cursor is where completions are possible.
     pub(super) fn is_completable(&self, buffer: &Buffer, commands: bool) -> bool {
         let before = buffer.before_cursor();
         (commands && in_command(buffer)) || in_symbol_token(before, &self.triggers)
     }
 
-    /// Asks for completions, at once or after a pause in typing.
-    pub(super) fn ask(&mut self, asking: Asking, buffer: &Buffer, now: Instant) {
+    /// Requests completions, immediately or after a pause in typing.
+    pub(super) fn request(&mut self, reason: RequestReason, buffer: &Buffer, now: Instant) {
         let Some(provider) = &self.provider else {
             return;
         };
-        let path = asking.trigger() == CompletionTrigger::Path;
-        if path && !provider.completes_path(&request(buffer, asking)) {
+        let path = reason.trigger() == CompletionTrigger::Path;
+        if path && !provider.completes_path(&build_request(buffer, reason)) {
             return;
         }
-        self.withdraw();
-        self.pending = Some(Pending {
-            asking,
+        self.cancel_request();
+        self.pending = Some(PendingRequest {
+            reason,
             cursor: buffer.cursor,
             line: buffer.lines().get(buffer.cursor.line).cloned(),
         });
-        let waits =
-            asking == Asking::Typing && in_symbol_token(buffer.before_cursor(), &self.triggers);
-        if waits {
+        let is_debounced = reason == RequestReason::Typing
+            && in_symbol_token(buffer.before_cursor(), &self.triggers);
+        if is_debounced {
             self.due = Some(now + DEBOUNCE);
         } else {
             self.start(buffer);
         }
     }
 
-    /// Asks again for an open popup, because the text before the cursor changed.
+    /// Requests completions for an open popup again, because the text before the cursor changed.
     pub(super) fn update(&mut self, buffer: &Buffer, now: Instant) {
-        let asking = match self.popup.as_ref().map(|popup| popup.trigger) {
-            Some(CompletionTrigger::Typing) => Asking::Typing,
-            Some(CompletionTrigger::Path) => Asking::PathUpdate,
+        let reason = match self.popup.as_ref().map(|popup| popup.trigger) {
+            Some(CompletionTrigger::Typing) => RequestReason::Typing,
+            Some(CompletionTrigger::Path) => RequestReason::PathUpdate,
             None => return,
         };
-        self.ask(asking, buffer, now);
+        self.request(reason, buffer, now);
     }
 
-    /// Asks what was waiting for a pause, if that is over.
+    /// Sends a debounced request once its pause is over.
     pub(super) fn tick(&mut self, buffer: &Buffer, now: Instant) {
         if self.due.is_some_and(|due| due <= now) {
             self.due = None;
@@ -179,17 +179,17 @@ impl Autocomplete {
 
     fn start(&mut self, buffer: &Buffer) {
         if let (Some(provider), Some(pending)) = (&self.provider, &self.pending) {
-            provider.suggest(request(buffer, pending.asking), self.questions.ask());
+            provider.suggest(build_request(buffer, pending.reason), self.requests.start());
         }
     }
 
-    /// Takes an answer, if there is one that still fits the text.
-    pub(super) fn settle(&mut self, buffer: &Buffer) -> Settled {
-        let Some(answer) = self.questions.answer() else {
-            return Settled::Nothing;
+    /// Applies a reply, if one arrived that still fits the text.
+    pub(super) fn apply_reply(&mut self, buffer: &Buffer) -> ReplyOutcome {
+        let Some(reply) = self.requests.reply() else {
+            return ReplyOutcome::Nothing;
         };
         let Some(pending) = self.pending.take() else {
-            return Settled::Nothing;
+            return ReplyOutcome::Nothing;
         };
         let line = buffer.lines().get(buffer.cursor.line);
         let same_line = match (&pending.line, line) {
@@ -197,27 +197,27 @@ impl Autocomplete {
             _ => false,
         };
         if pending.cursor != buffer.cursor || !same_line {
-            return Settled::Nothing;
+            return ReplyOutcome::Nothing;
         }
-        let Suggestions { mut items, prefix } = answer;
+        let Suggestions { mut items, prefix } = reply;
         if items.is_empty() {
             self.popup = None;
-            return Settled::Shown;
+            return ReplyOutcome::HistoryView;
         }
-        if pending.asking == Asking::PathTab && items.len() == 1 {
+        if pending.reason == RequestReason::PathTab && items.len() == 1 {
             self.popup = None;
-            return items
-                .pop()
-                .map_or(Settled::Nothing, |item| Settled::Insert(item, prefix));
+            return items.pop().map_or(ReplyOutcome::Nothing, |item| {
+                ReplyOutcome::Insert(item, prefix)
+            });
         }
         for item in &mut items {
-            // Names and words of commands, files and models are other people's.
+            // Names and descriptions of commands, files and models are untrusted.
             let label = match item.label.as_str() {
                 "" => item.value.as_str(),
                 label => label,
             };
-            item.label = shown(label);
-            item.description = item.description.as_deref().map(shown);
+            item.label = sanitize_line(label);
+            item.description = item.description.as_deref().map(sanitize_line);
         }
         let best = best_match(&items, &prefix);
         let mut list = SelectList::new(items, self.max_visible, self.theme.clone());
@@ -225,12 +225,12 @@ impl Autocomplete {
             list = list.layout(COMMAND_LAYOUT);
         }
         list.select(best);
-        self.popup = Some(Popup {
+        self.popup = Some(CompletionPopup {
             list,
             prefix,
-            trigger: pending.asking.trigger(),
+            trigger: pending.reason.trigger(),
         });
-        Settled::Shown
+        ReplyOutcome::HistoryView
     }
 }
 
@@ -244,26 +244,27 @@ impl fmt::Debug for Autocomplete {
     }
 }
 
-/// Returns foreign text as a line that is safe to be shown.
-fn shown(text: &str) -> String {
+/// Returns untrusted text as a single line that is safe to display.
+fn sanitize_line(text: &str) -> String {
     sanitize(text).replace('\n', " ")
 }
 
-/// Returns whether the cursor is in a slash command, which only the first line can hold.
+/// Whether the cursor is in a slash command, which must be on the first line.
 pub(super) fn in_command(buffer: &Buffer) -> bool {
     buffer.cursor.line == 0 && buffer.before_cursor().trim_start().starts_with('/')
 }
 
-fn request(buffer: &Buffer, asking: Asking) -> CompletionRequest {
+fn build_request(buffer: &Buffer, reason: RequestReason) -> CompletionRequest {
     CompletionRequest {
         lines: buffer.lines().to_vec(),
         line: buffer.cursor.line,
         offset: buffer.cursor.offset,
-        trigger: asking.trigger(),
+        trigger: reason.trigger(),
     }
 }
 
-/// Returns the item that is the prefix, or the first that starts with it, or the first.
+/// Returns the index of the item that equals the prefix, or else the first that starts with it, or
+/// else 0.
 fn best_match(items: &[SelectItem], prefix: &str) -> usize {
     if prefix.is_empty() {
         return 0;

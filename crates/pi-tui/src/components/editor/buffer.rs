@@ -1,7 +1,7 @@
-//! The text being edited: lines, the cursor, and the pastes its markers stand for.
+//! The text being edited: lines, the cursor, and the pastes its markers refer to.
 //!
-//! Lines are shared, so that an undo step costs no copy of the text and layout can tell unchanged
-//! lines by address. Offsets are bytes, always at the start of an atom.
+//! Lines are shared, so that an undo step does not copy the text and layout can detect unchanged
+//! lines by address. Offsets are in bytes and always at the start of an atom.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::paste::{Pastes, marker_id, plain_text, renumber};
 
-/// A place between two characters.
+/// A position between two characters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
+pub(crate) struct TextPosition {
     pub(crate) line: usize,
     pub(crate) offset: usize,
 }
 
-/// Where the cursor goes when the whole text is replaced.
+/// Where the cursor goes when the text is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placement {
+pub(crate) enum CursorPlacement {
     Start,
     End,
 }
 
-/// Text with a cursor; a clone is an undo step.
+/// Text with a cursor. A clone is an undo step.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffer {
     lines: Vec<Arc<str>>,
-    pub(crate) cursor: Position,
+    pub(crate) cursor: TextPosition,
     pub(crate) pastes: Pastes,
 }
 
@@ -36,7 +36,7 @@ impl Default for Buffer {
     fn default() -> Self {
         Self {
             lines: vec![Arc::from("")],
-            cursor: Position::default(),
+            cursor: TextPosition::default(),
             pastes: Pastes::default(),
         }
     }
@@ -55,16 +55,16 @@ impl Buffer {
         matches!(self.lines.as_slice(), [only] if only.is_empty())
     }
 
-    pub(crate) fn set_text(&mut self, text: &str, placement: Placement) {
+    pub(crate) fn set_text(&mut self, text: &str, placement: CursorPlacement) {
         self.lines = plain_text(text).split('\n').map(Arc::from).collect();
         self.cursor = match placement {
-            Placement::Start => Position::default(),
-            Placement::End => self.end(),
+            CursorPlacement::Start => TextPosition::default(),
+            CursorPlacement::End => self.end(),
         };
     }
 
-    fn end(&self) -> Position {
-        Position {
+    fn end(&self) -> TextPosition {
+        TextPosition {
             line: self.lines.len().saturating_sub(1),
             offset: self.lines.last().map_or(0, |line| line.len()),
         }
@@ -90,7 +90,7 @@ impl Buffer {
         self.cursor.line + 1 >= self.lines.len()
     }
 
-    /// Returns the markers of a line, which movement and deletion take as one character.
+    /// Returns the markers of a line, which movement and deletion treat as one character.
     pub(crate) fn markers(&self, line: usize) -> Vec<Range<usize>> {
         self.pastes.markers(self.line_at(line))
     }
@@ -117,7 +117,7 @@ impl Buffer {
         offset + length.map_or(0, str::len)
     }
 
-    /// Inserts plain text, which may have several lines, and moves the cursor behind it.
+    /// Inserts plain text, possibly several lines, and moves the cursor after it.
     pub(crate) fn insert(&mut self, text: &str) {
         let before = self.before_cursor();
         let after = self.after_cursor();
@@ -146,7 +146,7 @@ impl Buffer {
         self.lines.splice(at..=at, inserted);
     }
 
-    /// Removes a part of the cursor's line and puts the cursor there; returns what was removed.
+    /// Removes a range of the cursor's line and moves the cursor there. Returns the removed text.
     pub(crate) fn remove(&mut self, range: Range<usize>) -> String {
         let line = self.line();
         let removed = line.get(range.clone()).unwrap_or_default().to_owned();
@@ -158,7 +158,7 @@ impl Buffer {
         removed
     }
 
-    /// Joins the cursor's line with the next one; the cursor stays.
+    /// Joins the cursor's line with the next one; the cursor does not move.
     pub(crate) fn join_next(&mut self) {
         let next = self.cursor.line + 1;
         if next < self.lines.len() {
@@ -168,10 +168,10 @@ impl Buffer {
         }
     }
 
-    /// Joins the cursor's line with the one before; the cursor stands between them.
+    /// Joins the cursor's line with the previous one; the cursor ends up between them.
     pub(crate) fn join_previous(&mut self) {
         if let Some(previous) = self.cursor.line.checked_sub(1) {
-            self.cursor = Position {
+            self.cursor = TextPosition {
                 line: previous,
                 offset: self.line_at(previous).len(),
             };
@@ -180,7 +180,7 @@ impl Buffer {
     }
 
     /// Removes the text between `start` and the cursor.
-    pub(crate) fn remove_since(&mut self, start: Position) {
+    pub(crate) fn remove_since(&mut self, start: TextPosition) {
         let after = self.after_cursor().to_owned();
         let before = self.line_at(start.line).get(..start.offset);
         let joined: Arc<str> = format!("{}{after}", before.unwrap_or_default()).into();
@@ -188,8 +188,8 @@ impl Buffer {
         self.cursor = start;
     }
 
-    /// Removes the atom before the cursor. A removed marker takes its paste along, unless another
-    /// copy of it is left, and later markers move up in number.
+    /// Removes the atom before the cursor. Removing a marker also removes its paste, unless another
+    /// copy of the marker is left, and renumbers later markers.
     pub(crate) fn remove_atom_before(&mut self) {
         let start = self.atom_start();
         let removed = self.remove(start..self.cursor.offset);
@@ -211,7 +211,7 @@ impl Buffer {
         self.cursor.offset = before;
     }
 
-    /// Replaces the cursor's line, and moves the cursor within it.
+    /// Replaces the cursor's line and moves the cursor within it.
     pub(crate) fn rewrite_line(&mut self, line: String, offset: usize) {
         self.cursor.offset = line.floor_char_boundary(offset);
         self.replace_line(self.cursor.line, line.into());

@@ -1,22 +1,22 @@
-//! Moving up and down over visual lines, with a column that is remembered.
+//! Vertical movement over visual lines, with a sticky column.
 //!
-//! The column counts screen columns, so that the cursor stays below itself in lines with wide
-//! characters. It is remembered while the cursor could not reach it: on shorter lines, and on markers,
-//! where the cursor stands at their start.
+//! The column is measured in screen columns, so that the cursor stays vertically aligned in lines
+//! with wide characters. It is remembered while the cursor cannot reach it: on shorter lines, and
+//! on markers, where the cursor stays at the start.
 
-use super::buffer::{Buffer, Position};
-use super::layout::{Layout, VisualLine, atoms};
+use super::buffer::{Buffer, TextPosition};
+use super::layout::{EditorLayout, VisualLine, atoms};
 
-/// The column vertical movement wants to return to.
+/// The column that vertical movement returns to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StickyColumn {
-    wanted: Option<usize>,
-    /// The cursor stands at the start of an atom that covers the wanted column.
+    target_column: Option<usize>,
+    /// Whether the cursor is at the start of an atom that covers the target column.
     snapped: bool,
 }
 
 impl StickyColumn {
-    /// Forgets the column: the cursor moved on purpose.
+    /// Forgets the column after an explicit cursor movement.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -25,7 +25,7 @@ impl StickyColumn {
     pub(crate) fn move_to_line(
         &mut self,
         buffer: &mut Buffer,
-        layout: &Layout,
+        layout: &EditorLayout,
         from: usize,
         target: usize,
     ) {
@@ -34,30 +34,30 @@ impl StickyColumn {
         };
         let current = column_of(buffer, &source, buffer.cursor.offset);
         let at_end = current >= last_column(buffer, &source);
-        let wanted = match self.wanted {
-            Some(wanted) if at_end || self.snapped => wanted,
+        let target_column = match self.target_column {
+            Some(target_column) if at_end || self.snapped => target_column,
             _ => current,
         };
         let mut index = target;
         let mut goal = goal;
-        let mut offset = offset_at(buffer, &goal, wanted);
-        // A marker broken over several lines is one stop: going down, its later lines are skipped.
+        let mut offset = offset_at(buffer, &goal, target_column);
+        // A marker that spans several lines is one stop: moving down skips its remaining lines.
         while target > from
             && offset < goal.range.start
             && let Some(next) = layout.get(index + 1)
         {
             index += 1;
             goal = next;
-            offset = offset_at(buffer, &goal, wanted);
+            offset = offset_at(buffer, &goal, target_column);
         }
-        buffer.cursor = Position {
+        buffer.cursor = TextPosition {
             line: goal.line,
             offset,
         };
         let reached = column_of(buffer, &goal, offset);
-        self.wanted = (reached != wanted).then_some(wanted);
+        self.target_column = (reached != target_column).then_some(target_column);
         self.snapped =
-            offset < goal.range.start || reached < wanted.min(last_column(buffer, &goal));
+            offset < goal.range.start || reached < target_column.min(last_column(buffer, &goal));
     }
 }
 
@@ -68,7 +68,7 @@ fn column_of(buffer: &Buffer, line: &VisualLine, offset: usize) -> usize {
     crate::text::visible_width(before.unwrap_or_default())
 }
 
-/// Returns the last column the cursor can stand at on a visual line.
+/// Returns the last column the cursor can be at on a visual line.
 fn last_column(buffer: &Buffer, line: &VisualLine) -> usize {
     let text = buffer.line_at(line.line);
     let part = text.get(line.range.clone()).unwrap_or_default();
@@ -80,7 +80,7 @@ fn last_column(buffer: &Buffer, line: &VisualLine) -> usize {
     width - crate::text::grapheme_width(last)
 }
 
-/// Returns the offset of the atom at a screen column of a visual line, or of the line's last place.
+/// Returns the offset of the atom at a screen column of a visual line, or the line's last position.
 pub(crate) fn offset_at(buffer: &Buffer, line: &VisualLine, column: usize) -> usize {
     let text = buffer.line_at(line.line);
     let markers = buffer.markers(line.line);

@@ -1,11 +1,11 @@
-//! Changes to the text: typing, deleting, killing and yanking, pasting, undo, submitting.
+//! Edits: typing, deleting, killing and yanking, pasting, undo, submitting.
 
 use std::time::Instant;
 
-use super::autocomplete::{Asking, Settled};
-use super::buffer::{Buffer, Placement};
-use super::history::{Shown, Step};
-use super::kill_ring::{Direction, Kill};
+use super::autocomplete::{ReplyOutcome, RequestReason};
+use super::buffer::{Buffer, CursorPlacement};
+use super::history::{HistoryStep, HistoryView};
+use super::kill_ring::{EditDirection, KillMode};
 use super::paste::{plain_paste, plain_text};
 use super::undo::LastAction;
 use super::{Editor, EditorEvent};
@@ -13,19 +13,19 @@ use crate::components::select_list::SelectItem;
 use crate::components::word::{word_end_after, word_start_before};
 
 impl Editor {
-    /// Remembers the state, to come back to with undo.
+    /// Saves the state for undo.
     pub(super) fn snapshot(&mut self) {
         self.undo.push(self.buffer.clone());
     }
 
-    /// Ends what consecutive keys may continue: typing a word, a kill, a yank, the wanted column.
+    /// Ends what consecutive keys may continue: typing a word, a kill, a yank, the sticky column.
     pub(super) fn interrupt(&mut self) {
         self.last = LastAction::Other;
         self.sticky.reset();
     }
 
     pub(super) fn type_character(&mut self, character: char, now: Instant) {
-        self.history.leave();
+        self.history.stop_browsing();
         if self.last.starts_step(character) {
             self.snapshot();
         }
@@ -36,14 +36,15 @@ impl Editor {
         if self.autocomplete.popup.is_some() {
             self.autocomplete.update(&self.buffer, now);
         } else if self.autocomplete.is_triggered_by(character, &self.buffer) {
-            self.autocomplete.ask(Asking::Typing, &self.buffer, now);
+            self.autocomplete
+                .request(RequestReason::Typing, &self.buffer, now);
         }
-        self.settle_completion();
+        self.apply_completion_reply();
     }
 
     pub(super) fn new_line(&mut self) {
         self.autocomplete.cancel();
-        self.history.leave();
+        self.history.stop_browsing();
         self.interrupt();
         self.snapshot();
         self.buffer.insert("\n");
@@ -55,87 +56,88 @@ impl Editor {
             return;
         }
         self.autocomplete.cancel();
-        self.history.leave();
+        self.history.stop_browsing();
         self.interrupt();
         self.snapshot();
         let mut text = plain_paste(text);
         let before = self.buffer.before_cursor().chars().next_back();
         let joins_word = before.is_some_and(|it| it.is_ascii_alphanumeric() || it == '_');
-        // A dropped file arrives as a path; it must not stick to the word before.
+        // A dropped file arrives as a path, which must be separated from the preceding word.
         if text.starts_with(['/', '~', '.']) && joins_word {
             text.insert(0, ' ');
         }
-        let inserted = self.buffer.pastes.take_in(text);
+        let inserted = self.buffer.pastes.store(text);
         self.buffer.insert(&inserted);
         self.changed();
     }
 
     /// Deletes one character, or joins two lines.
-    pub(super) fn delete(&mut self, direction: Direction, now: Instant) {
-        self.history.leave();
+    pub(super) fn delete(&mut self, direction: EditDirection, now: Instant) {
+        self.history.stop_browsing();
         self.interrupt();
         let at_start = self.buffer.cursor.offset == 0;
         match direction {
-            Direction::Backward if !at_start => {
+            EditDirection::Backward if !at_start => {
                 self.snapshot();
                 self.buffer.remove_atom_before();
             }
-            Direction::Backward if self.buffer.cursor.line > 0 => {
+            EditDirection::Backward if self.buffer.cursor.line > 0 => {
                 self.snapshot();
                 self.buffer.join_previous();
             }
-            Direction::Forward if !self.buffer.after_cursor().is_empty() => {
+            EditDirection::Forward if !self.buffer.after_cursor().is_empty() => {
                 self.snapshot();
                 let start = self.buffer.cursor.offset;
                 self.buffer.remove(start..self.buffer.atom_end());
             }
-            Direction::Forward if !self.buffer.is_last_line() => {
+            EditDirection::Forward if !self.buffer.is_last_line() => {
                 self.snapshot();
                 self.buffer.join_next();
             }
-            Direction::Backward | Direction::Forward => return,
+            EditDirection::Backward | EditDirection::Forward => return,
         }
         self.changed();
         if self.autocomplete.popup.is_some() {
             self.autocomplete.update(&self.buffer, now);
         } else if self.autocomplete.is_completable(&self.buffer, true) {
-            self.autocomplete.ask(Asking::Typing, &self.buffer, now);
+            self.autocomplete
+                .request(RequestReason::Typing, &self.buffer, now);
         }
-        self.settle_completion();
+        self.apply_completion_reply();
     }
 
     pub(super) fn kill_to_line_start(&mut self) {
-        self.kill(0, self.buffer.cursor.offset, Direction::Backward);
+        self.kill(0, self.buffer.cursor.offset, EditDirection::Backward);
     }
 
     pub(super) fn kill_to_line_end(&mut self) {
         let end = self.buffer.line().len();
-        self.kill(self.buffer.cursor.offset, end, Direction::Forward);
+        self.kill(self.buffer.cursor.offset, end, EditDirection::Forward);
     }
 
-    pub(super) fn kill_word(&mut self, direction: Direction) {
+    pub(super) fn kill_word(&mut self, direction: EditDirection) {
         let cursor = self.buffer.cursor.offset;
         let markers = self.buffer.markers(self.buffer.cursor.line);
         let line = self.buffer.line();
         let (start, end) = match direction {
-            Direction::Backward => (word_start_before(line, cursor, &markers), cursor),
-            Direction::Forward => (cursor, word_end_after(line, cursor, &markers)),
+            EditDirection::Backward => (word_start_before(line, cursor, &markers), cursor),
+            EditDirection::Forward => (cursor, word_end_after(line, cursor, &markers)),
         };
         self.kill(start, end, direction);
     }
 
-    /// Deletes a part of the line into the kill ring; at an edge of the line, its end.
-    fn kill(&mut self, start: usize, end: usize, direction: Direction) {
-        self.history.leave();
+    /// Deletes a part of the line into the kill ring; at an edge of the line, the line break.
+    fn kill(&mut self, start: usize, end: usize, direction: EditDirection) {
+        self.history.stop_browsing();
         let kill = if self.last == LastAction::Killing {
-            Kill::Continued
+            KillMode::Continued
         } else {
-            Kill::New
+            KillMode::New
         };
         let at_edge = start == end;
         let joins = match direction {
-            Direction::Backward => self.buffer.cursor.line > 0,
-            Direction::Forward => !self.buffer.is_last_line(),
+            EditDirection::Backward => self.buffer.cursor.line > 0,
+            EditDirection::Forward => !self.buffer.is_last_line(),
         };
         if at_edge && !joins {
             return;
@@ -143,8 +145,8 @@ impl Editor {
         self.snapshot();
         let killed = if at_edge {
             match direction {
-                Direction::Backward => self.buffer.join_previous(),
-                Direction::Forward => self.buffer.join_next(),
+                EditDirection::Backward => self.buffer.join_previous(),
+                EditDirection::Forward => self.buffer.join_next(),
             }
             "\n".to_owned()
         } else {
@@ -177,7 +179,7 @@ impl Editor {
     }
 
     fn insert_yanked(&mut self, text: &str) {
-        self.history.leave();
+        self.history.stop_browsing();
         self.yanked_at = self.buffer.cursor;
         self.buffer.insert(text);
         self.sticky.reset();
@@ -186,7 +188,7 @@ impl Editor {
     }
 
     pub(super) fn undo(&mut self) {
-        self.history.leave();
+        self.history.stop_browsing();
         self.autocomplete.cancel();
         if let Some(state) = self.undo.pop() {
             self.buffer = state;
@@ -195,21 +197,21 @@ impl Editor {
         }
     }
 
-    pub(super) fn browse_history(&mut self, step: Step) {
+    pub(super) fn browse_history(&mut self, step: HistoryStep) {
         self.autocomplete.cancel();
         self.last = LastAction::Other;
         let entering = !self.history.is_browsing();
         let before = self.buffer.clone();
         match self.history.step(step, &self.buffer) {
             None => return,
-            Some(Shown::Draft(draft)) => self.buffer = *draft,
-            Some(Shown::Entry(text)) => {
+            Some(HistoryView::Draft(draft)) => self.buffer = *draft,
+            Some(HistoryView::Entry(text)) => {
                 if entering {
                     self.undo.push(before);
                 }
                 let placement = match step {
-                    Step::Older => Placement::Start,
-                    Step::Newer => Placement::End,
+                    HistoryStep::Older => CursorPlacement::Start,
+                    HistoryStep::Newer => CursorPlacement::End,
                 };
                 self.buffer.set_text(&text, placement);
             }
@@ -219,16 +221,16 @@ impl Editor {
         self.changed();
     }
 
-    /// Replaces the whole text and puts the cursor at its end; undo brings the old one back.
+    /// Replaces the text and moves the cursor to its end. Undo restores the old text.
     pub fn set_text(&mut self, text: &str) {
         self.autocomplete.cancel();
-        self.history.leave();
+        self.history.stop_browsing();
         self.interrupt();
         if self.buffer.text() != plain_text(text) {
             self.snapshot();
         }
         self.buffer = Buffer::default();
-        self.buffer.set_text(text, Placement::End);
+        self.buffer.set_text(text, CursorPlacement::End);
         self.first_row = 0;
         self.changed();
     }
@@ -237,7 +239,7 @@ impl Editor {
         self.autocomplete.cancel();
         let text = self.buffer.pastes.expand(&self.buffer.text());
         self.buffer = Buffer::default();
-        self.history.leave();
+        self.history.stop_browsing();
         self.undo.clear();
         self.interrupt();
         self.first_row = 0;
@@ -247,7 +249,7 @@ impl Editor {
     }
 
     /// Inserts the selected completion and closes the popup.
-    pub(super) fn take_completion(&mut self) {
+    pub(super) fn accept_completion(&mut self) {
         let Some(popup) = self.autocomplete.popup.take() else {
             return;
         };
@@ -270,11 +272,11 @@ impl Editor {
         self.changed();
     }
 
-    /// Takes a completion answer that has arrived.
-    pub(super) fn settle_completion(&mut self) {
-        match self.autocomplete.settle(&self.buffer) {
-            Settled::Nothing | Settled::Shown => {}
-            Settled::Insert(item, prefix) => self.insert_completion(&item, &prefix),
+    /// Applies a completion reply that has arrived.
+    pub(super) fn apply_completion_reply(&mut self) {
+        match self.autocomplete.apply_reply(&self.buffer) {
+            ReplyOutcome::Nothing | ReplyOutcome::HistoryView => {}
+            ReplyOutcome::Insert(item, prefix) => self.insert_completion(&item, &prefix),
         }
     }
 }

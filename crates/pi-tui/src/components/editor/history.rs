@@ -1,4 +1,4 @@
-//! Earlier prompts, newest first, and the draft one leaves to look at them.
+//! Earlier prompts, newest first, and the draft that was left to browse them.
 
 use std::collections::VecDeque;
 
@@ -6,29 +6,28 @@ use super::buffer::Buffer;
 
 const CAPACITY: usize = 100;
 
-/// Which way to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum HistoryStep {
     Older,
     Newer,
 }
 
 /// What to show after a step.
 #[derive(Clone, Debug)]
-pub(crate) enum Shown {
+pub(crate) enum HistoryView {
     Entry(String),
     Draft(Box<Buffer>),
 }
 
-/// The prompts, and where one is among them.
+/// The prompts and the current position among them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct PromptHistory {
     entries: VecDeque<String>,
     browsing: Option<(usize, Buffer)>,
 }
 
-impl History {
-    /// Adds a prompt, unless it is empty or the same as the last one.
+impl PromptHistory {
+    /// Adds a prompt, unless it is empty or equal to the last one.
     pub(crate) fn add(&mut self, text: &str) {
         let text = text.trim();
         if text.is_empty() || self.entries.front().is_some_and(|newest| newest == text) {
@@ -42,29 +41,29 @@ impl History {
         self.browsing.is_some()
     }
 
-    /// Stays with what is shown; the draft is gone.
-    pub(crate) fn leave(&mut self) {
+    /// Stops browsing and keeps the displayed text; the draft is dropped.
+    pub(crate) fn stop_browsing(&mut self) {
         self.browsing = None;
     }
 
-    /// Takes a step from `current`; `None` at either end.
-    pub(crate) fn step(&mut self, step: Step, current: &Buffer) -> Option<Shown> {
+    /// Takes a step from `current`. Returns `None` at either end.
+    pub(crate) fn step(&mut self, step: HistoryStep, current: &Buffer) -> Option<HistoryView> {
         let index = self.browsing.as_ref().map(|(index, _)| *index);
         let target = match (step, index) {
-            (Step::Older, None) => 0,
-            (Step::Older, Some(index)) => index + 1,
-            (Step::Newer, None) => return None,
-            (Step::Newer, Some(0)) => {
+            (HistoryStep::Older, None) => 0,
+            (HistoryStep::Older, Some(index)) => index + 1,
+            (HistoryStep::Newer, None) => return None,
+            (HistoryStep::Newer, Some(0)) => {
                 let (_, draft) = self.browsing.take()?;
-                return Some(Shown::Draft(Box::new(draft)));
+                return Some(HistoryView::Draft(Box::new(draft)));
             }
-            (Step::Newer, Some(index)) => index - 1,
+            (HistoryStep::Newer, Some(index)) => index - 1,
         };
         let entry = self.entries.get(target)?.clone();
         match &mut self.browsing {
             Some((index, _)) => *index = target,
             None => self.browsing = Some((target, current.clone())),
         }
-        Some(Shown::Entry(entry))
+        Some(HistoryView::Entry(entry))
     }
 }

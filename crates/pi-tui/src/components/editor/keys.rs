@@ -1,15 +1,14 @@
-//! From keys to editing commands, in the order in which bindings are tried.
+//! Maps keys to editor commands, in the order in which bindings are tried.
 
-use super::autocomplete::{Asking, in_command};
-use super::history::Step;
-use super::kill_ring::Direction;
+use super::autocomplete::{RequestReason, in_command};
+use super::history::HistoryStep;
+use super::kill_ring::EditDirection;
 use super::{Editor, EditorEvent};
 use crate::component::{InputContext, InputOutcome};
 use crate::input::{InputEvent, Key, KeyEvent, KeyId, Modifiers, action};
 
-/// What a key can make the editor do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Command {
+enum EditorCommand {
     Undo,
     Complete,
     KillToLineEnd,
@@ -38,40 +37,52 @@ enum Command {
     JumpBackward,
 }
 
-/// Bindings in the order of precedence, which matters where users bind a key twice.
-const BINDINGS: &[(&str, Command)] = &[
-    (action::EDITOR_UNDO, Command::Undo),
-    (action::INPUT_TAB, Command::Complete),
-    (action::EDITOR_DELETE_TO_LINE_END, Command::KillToLineEnd),
+/// Bindings in order of precedence, which matters where users bind a key twice.
+const BINDINGS: &[(&str, EditorCommand)] = &[
+    (action::EDITOR_UNDO, EditorCommand::Undo),
+    (action::INPUT_TAB, EditorCommand::Complete),
+    (
+        action::EDITOR_DELETE_TO_LINE_END,
+        EditorCommand::KillToLineEnd,
+    ),
     (
         action::EDITOR_DELETE_TO_LINE_START,
-        Command::KillToLineStart,
+        EditorCommand::KillToLineStart,
     ),
     (
         action::EDITOR_DELETE_WORD_BACKWARD,
-        Command::KillWordBackward,
+        EditorCommand::KillWordBackward,
     ),
-    (action::EDITOR_DELETE_WORD_FORWARD, Command::KillWordForward),
-    (action::EDITOR_DELETE_CHAR_BACKWARD, Command::DeleteBackward),
-    (action::EDITOR_DELETE_CHAR_FORWARD, Command::DeleteForward),
-    (action::EDITOR_YANK, Command::Yank),
-    (action::EDITOR_YANK_POP, Command::YankPop),
-    (action::EDITOR_HISTORY_PREVIOUS, Command::HistoryOlder),
-    (action::EDITOR_HISTORY_NEXT, Command::HistoryNewer),
-    (action::EDITOR_CURSOR_LINE_START, Command::LineStart),
-    (action::EDITOR_CURSOR_LINE_END, Command::LineEnd),
-    (action::EDITOR_CURSOR_WORD_LEFT, Command::WordLeft),
-    (action::EDITOR_CURSOR_WORD_RIGHT, Command::WordRight),
-    (action::INPUT_NEW_LINE, Command::NewLine),
-    (action::INPUT_SUBMIT, Command::Submit),
-    (action::EDITOR_CURSOR_UP, Command::Up),
-    (action::EDITOR_CURSOR_DOWN, Command::Down),
-    (action::EDITOR_CURSOR_RIGHT, Command::Right),
-    (action::EDITOR_CURSOR_LEFT, Command::Left),
-    (action::EDITOR_PAGE_UP, Command::PageUp),
-    (action::EDITOR_PAGE_DOWN, Command::PageDown),
-    (action::EDITOR_JUMP_FORWARD, Command::JumpForward),
-    (action::EDITOR_JUMP_BACKWARD, Command::JumpBackward),
+    (
+        action::EDITOR_DELETE_WORD_FORWARD,
+        EditorCommand::KillWordForward,
+    ),
+    (
+        action::EDITOR_DELETE_CHAR_BACKWARD,
+        EditorCommand::DeleteBackward,
+    ),
+    (
+        action::EDITOR_DELETE_CHAR_FORWARD,
+        EditorCommand::DeleteForward,
+    ),
+    (action::EDITOR_YANK, EditorCommand::Yank),
+    (action::EDITOR_YANK_POP, EditorCommand::YankPop),
+    (action::EDITOR_HISTORY_PREVIOUS, EditorCommand::HistoryOlder),
+    (action::EDITOR_HISTORY_NEXT, EditorCommand::HistoryNewer),
+    (action::EDITOR_CURSOR_LINE_START, EditorCommand::LineStart),
+    (action::EDITOR_CURSOR_LINE_END, EditorCommand::LineEnd),
+    (action::EDITOR_CURSOR_WORD_LEFT, EditorCommand::WordLeft),
+    (action::EDITOR_CURSOR_WORD_RIGHT, EditorCommand::WordRight),
+    (action::INPUT_NEW_LINE, EditorCommand::NewLine),
+    (action::INPUT_SUBMIT, EditorCommand::Submit),
+    (action::EDITOR_CURSOR_UP, EditorCommand::Up),
+    (action::EDITOR_CURSOR_DOWN, EditorCommand::Down),
+    (action::EDITOR_CURSOR_RIGHT, EditorCommand::Right),
+    (action::EDITOR_CURSOR_LEFT, EditorCommand::Left),
+    (action::EDITOR_PAGE_UP, EditorCommand::PageUp),
+    (action::EDITOR_PAGE_DOWN, EditorCommand::PageDown),
+    (action::EDITOR_JUMP_FORWARD, EditorCommand::JumpForward),
+    (action::EDITOR_JUMP_BACKWARD, EditorCommand::JumpBackward),
 ];
 
 const SHIFT_BACKSPACE: KeyId = KeyId::new(Key::Backspace).with(Modifiers::SHIFT);
@@ -81,14 +92,14 @@ const SHIFT_ENTER: KeyId = KeyId::new(Key::Enter).with(Modifiers::SHIFT);
 const ENTER: KeyId = KeyId::new(Key::Enter);
 
 /// Returns the command a key is bound to.
-fn command_for(key: &KeyEvent, context: &InputContext<'_>) -> Option<Command> {
-    // Holding Shift while deleting must not stop the deleting, whatever is bound.
+fn command_for(key: &KeyEvent, context: &InputContext<'_>) -> Option<EditorCommand> {
+    // Holding Shift while deleting must not interrupt the deletion, whatever is bound.
     let fixed = if key.is(SHIFT_BACKSPACE) {
-        Some(Command::DeleteBackward)
+        Some(EditorCommand::DeleteBackward)
     } else if key.is(SHIFT_DELETE) {
-        Some(Command::DeleteForward)
+        Some(EditorCommand::DeleteForward)
     } else if is_raw_new_line(key.raw()) {
-        Some(Command::NewLine)
+        Some(EditorCommand::NewLine)
     } else {
         None
     };
@@ -99,7 +110,7 @@ fn command_for(key: &KeyEvent, context: &InputContext<'_>) -> Option<Command> {
         .or(fixed)
 }
 
-/// Returns whether a sequence is how some terminal or some terminal's settings say Shift+Enter.
+/// Whether a sequence is how some terminal, or its settings, encodes Shift+Enter.
 pub(super) fn is_raw_new_line(raw: &[u8]) -> bool {
     matches!(raw, [b'\n', ..] | b"\x1b\r" | b"\x1b[13;2~")
         || (raw.len() > 1 && raw.contains(&0x1b) && raw.contains(&b'\r'))
@@ -149,7 +160,7 @@ impl Editor {
         }
     }
 
-    /// Handles a key that is the popup's while one is open; returns whether that was all.
+    /// Handles a key while the popup is open. Returns whether the key is fully handled.
     fn handle_popup_key(&mut self, key: &KeyEvent, context: &InputContext<'_>) -> bool {
         let means = |action| context.keybindings.matches(key, action);
         if means(action::SELECT_CANCEL) {
@@ -163,64 +174,64 @@ impl Editor {
             return true;
         }
         if means(action::INPUT_TAB) {
-            self.take_completion();
+            self.accept_completion();
             return true;
         }
         if means(action::SELECT_CONFIRM) {
             let popup = self.autocomplete.popup.as_ref();
             let command = popup.is_some_and(|popup| popup.prefix.starts_with('/'));
-            self.take_completion();
-            // Enter on a command runs it: the key goes on to mean submit.
+            self.accept_completion();
+            // Enter on a command runs it, so continue with submitting.
             return !command;
         }
         false
     }
 
-    fn run(&mut self, command: Command, key: &KeyEvent, context: &InputContext<'_>) {
+    fn run(&mut self, command: EditorCommand, key: &KeyEvent, context: &InputContext<'_>) {
         let now = context.now;
         match command {
-            Command::Undo => self.undo(),
-            Command::Complete => self.complete_on_demand(context),
-            Command::KillToLineEnd => self.kill_to_line_end(),
-            Command::KillToLineStart => self.kill_to_line_start(),
-            Command::KillWordBackward => self.kill_word(Direction::Backward),
-            Command::KillWordForward => self.kill_word(Direction::Forward),
-            Command::DeleteBackward => self.delete(Direction::Backward, now),
-            Command::DeleteForward => self.delete(Direction::Forward, now),
-            Command::Yank => self.yank(),
-            Command::YankPop => self.yank_pop(),
-            Command::HistoryOlder => self.browse_history(Step::Older),
-            Command::HistoryNewer => self.browse_history(Step::Newer),
-            Command::LineStart => self.move_within_line(0),
-            Command::LineEnd => self.move_within_line(self.buffer.line().len()),
-            Command::WordLeft => self.move_word(Direction::Backward),
-            Command::WordRight => self.move_word(Direction::Forward),
-            Command::NewLine => self.new_line_key(key, context),
-            Command::Submit => self.submit_key(),
-            Command::Up => self.move_up(now),
-            Command::Down => self.move_down(now),
-            Command::Right => self.move_atom(Direction::Forward, now),
-            Command::Left => self.move_atom(Direction::Backward, now),
-            Command::PageUp => self.move_page(Direction::Backward),
-            Command::PageDown => self.move_page(Direction::Forward),
-            Command::JumpForward => self.jump = Some(Direction::Forward),
-            Command::JumpBackward => self.jump = Some(Direction::Backward),
+            EditorCommand::Undo => self.undo(),
+            EditorCommand::Complete => self.complete_on_demand(context),
+            EditorCommand::KillToLineEnd => self.kill_to_line_end(),
+            EditorCommand::KillToLineStart => self.kill_to_line_start(),
+            EditorCommand::KillWordBackward => self.kill_word(EditDirection::Backward),
+            EditorCommand::KillWordForward => self.kill_word(EditDirection::Forward),
+            EditorCommand::DeleteBackward => self.delete(EditDirection::Backward, now),
+            EditorCommand::DeleteForward => self.delete(EditDirection::Forward, now),
+            EditorCommand::Yank => self.yank(),
+            EditorCommand::YankPop => self.yank_pop(),
+            EditorCommand::HistoryOlder => self.browse_history(HistoryStep::Older),
+            EditorCommand::HistoryNewer => self.browse_history(HistoryStep::Newer),
+            EditorCommand::LineStart => self.move_within_line(0),
+            EditorCommand::LineEnd => self.move_within_line(self.buffer.line().len()),
+            EditorCommand::WordLeft => self.move_word(EditDirection::Backward),
+            EditorCommand::WordRight => self.move_word(EditDirection::Forward),
+            EditorCommand::NewLine => self.new_line_key(key, context),
+            EditorCommand::Submit => self.submit_key(),
+            EditorCommand::Up => self.move_up(now),
+            EditorCommand::Down => self.move_down(now),
+            EditorCommand::Right => self.move_atom(EditDirection::Forward, now),
+            EditorCommand::Left => self.move_atom(EditDirection::Backward, now),
+            EditorCommand::PageUp => self.move_page(EditDirection::Backward),
+            EditorCommand::PageDown => self.move_page(EditDirection::Forward),
+            EditorCommand::JumpForward => self.jump = Some(EditDirection::Forward),
+            EditorCommand::JumpBackward => self.jump = Some(EditDirection::Backward),
         }
     }
 
     fn complete_on_demand(&mut self, context: &InputContext<'_>) {
         let before = self.buffer.before_cursor();
         let name_only = in_command(&self.buffer) && !before.trim_start().contains(' ');
-        let asking = if name_only {
-            Asking::CommandTab
+        let reason = if name_only {
+            RequestReason::CommandTab
         } else {
-            Asking::PathTab
+            RequestReason::PathTab
         };
-        self.autocomplete.ask(asking, &self.buffer, context.now);
-        self.settle_completion();
+        self.autocomplete.request(reason, &self.buffer, context.now);
+        self.apply_completion_reply();
     }
 
-    /// A line break, unless Enter breaks lines and a backslash before it asks for the opposite.
+    /// Inserts a line break, unless Enter breaks lines and a preceding backslash inverts that.
     fn new_line_key(&mut self, key: &KeyEvent, context: &InputContext<'_>) {
         let submits_with_shift = context
             .keybindings
@@ -238,8 +249,8 @@ impl Editor {
         }
     }
 
-    /// Submits, unless a backslash before the cursor asks for a line break, for terminals that cannot
-    /// send Shift+Enter.
+    /// Submits, unless a backslash before the cursor requests a line break, for terminals that
+    /// cannot send Shift+Enter.
     fn submit_key(&mut self) {
         if !self.submit_enabled {
             return;

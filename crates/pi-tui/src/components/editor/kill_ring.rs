@@ -1,19 +1,19 @@
-//! Deleted text that can be brought back: consecutive deletions merge, older ones rotate in.
+//! Deleted text that can be yanked: consecutive kills merge, and older ones rotate in.
 
 use std::collections::VecDeque;
 
 const CAPACITY: usize = 60;
 
-/// Which way a deletion went, and hence on which side it joins the one before.
+/// The direction of a kill, which determines where it is merged into the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub(crate) enum EditDirection {
     Backward,
     Forward,
 }
 
-/// Whether a deletion continues the one before.
+/// Whether a kill continues the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kill {
+pub(crate) enum KillMode {
     New,
     Continued,
 }
@@ -25,14 +25,14 @@ pub(crate) struct KillRing {
 }
 
 impl KillRing {
-    pub(crate) fn push(&mut self, text: &str, direction: Direction, kill: Kill) {
+    pub(crate) fn push(&mut self, text: &str, direction: EditDirection, kill: KillMode) {
         if text.is_empty() {
             return;
         }
         match (kill, self.entries.back_mut()) {
-            (Kill::Continued, Some(last)) => match direction {
-                Direction::Backward => last.insert_str(0, text),
-                Direction::Forward => last.push_str(text),
+            (KillMode::Continued, Some(last)) => match direction {
+                EditDirection::Backward => last.insert_str(0, text),
+                EditDirection::Forward => last.push_str(text),
             },
             _ => {
                 if self.entries.len() == CAPACITY {
@@ -51,7 +51,7 @@ impl KillRing {
         self.entries.len()
     }
 
-    /// Makes the entry before the latest one the latest.
+    /// Makes the second-latest entry the latest.
     pub(crate) fn rotate(&mut self) {
         self.entries.rotate_right(1.min(self.entries.len()));
     }
@@ -62,13 +62,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn consecutive_deletions_join_on_their_side() {
+    fn consecutive_kills_merge_in_their_direction() {
         let mut ring = KillRing::default();
-        ring.push("b", Direction::Backward, Kill::New);
-        ring.push("a", Direction::Backward, Kill::Continued);
-        ring.push("c", Direction::Forward, Kill::Continued);
+        ring.push("b", EditDirection::Backward, KillMode::New);
+        ring.push("a", EditDirection::Backward, KillMode::Continued);
+        ring.push("c", EditDirection::Forward, KillMode::Continued);
         assert_eq!(ring.latest(), Some("abc"));
-        ring.push("x", Direction::Forward, Kill::New);
+        ring.push("x", EditDirection::Forward, KillMode::New);
         ring.rotate();
         assert_eq!(ring.latest(), Some("abc"));
         ring.rotate();

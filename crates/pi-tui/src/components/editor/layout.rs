@@ -1,20 +1,21 @@
-//! Logical lines broken into the lines one sees.
+//! Wraps logical lines into visual lines.
 //!
-//! Breaks fall after spaces and beside CJK characters, else anywhere between atoms. Only lines that
-//! changed since the last time are broken again.
+//! Lines break after spaces and around CJK characters, otherwise anywhere between atoms. Only lines
+//! that changed since the last layout are wrapped again.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::buffer::{Buffer, Position};
+use super::buffer::{Buffer, TextPosition};
 use crate::text::{grapheme_width, graphemes, is_cjk, visible_width};
 
-/// A line one sees: a part of a logical line.
+/// A visual line: a part of a logical line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VisualLine {
     pub(crate) line: usize,
     pub(crate) range: Range<usize>,
-    /// Whether the logical line ends here, so that the cursor can stand behind the last character.
+    /// Whether the logical line ends here, in which case the cursor can be after the last
+    /// character.
     pub(crate) ends_line: bool,
 }
 
@@ -26,7 +27,7 @@ struct LineLayout {
 
 /// The visual lines of a buffer at a width.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layout {
+pub(crate) struct EditorLayout {
     width: usize,
     pastes: (usize, usize),
     lines: Vec<LineLayout>,
@@ -35,8 +36,8 @@ pub(crate) struct Layout {
     total: usize,
 }
 
-impl Layout {
-    /// Follows the buffer; unchanged lines are kept.
+impl EditorLayout {
+    /// Updates the layout for the buffer; unchanged lines are kept.
     pub(crate) fn update(&mut self, buffer: &Buffer, width: usize) {
         let pastes = buffer.pastes.signature();
         if self.width != width || self.pastes != pastes {
@@ -82,7 +83,6 @@ impl Layout {
         self.total
     }
 
-    /// Returns a visual line.
     pub(crate) fn get(&self, index: usize) -> Option<VisualLine> {
         let line = self
             .starts
@@ -97,8 +97,8 @@ impl Layout {
         })
     }
 
-    /// Returns the visual line a position is on.
-    pub(crate) fn index_of(&self, position: Position) -> usize {
+    /// Returns the visual line that contains a position.
+    pub(crate) fn index_of(&self, position: TextPosition) -> usize {
         let Some(line) = self.lines.get(position.line) else {
             return self.total.saturating_sub(1);
         };
@@ -119,7 +119,7 @@ pub(crate) struct Atom {
     is_cjk: bool,
 }
 
-/// Returns the atoms of a text; `markers` are ranges in it, in order.
+/// Returns the atoms of a text. `markers` are ranges in it, in order.
 pub(crate) fn atoms<'a>(
     text: &'a str,
     markers: &'a [Range<usize>],
@@ -162,12 +162,12 @@ pub(crate) fn break_line(line: &str, width: usize, markers: &[Range<usize>]) -> 
     let mut parts = Vec::new();
     let mut start = 0;
     let mut used = 0;
-    // The last place a break is allowed at, and the columns up to there.
-    let mut chance: Option<(usize, usize)> = None;
+    // The last allowed break position, and the columns up to it.
+    let mut last_break: Option<(usize, usize)> = None;
     let mut atoms = atoms(line, markers).peekable();
     while let Some(atom) = atoms.next() {
         if used + atom.width > width {
-            match chance.take() {
+            match last_break.take() {
                 Some((at, columns)) if used - columns + atom.width <= width => {
                     parts.push(start..at);
                     start = at;
@@ -190,15 +190,15 @@ pub(crate) fn break_line(line: &str, width: usize, markers: &[Range<usize>]) -> 
             used = visible_width(text.get(last.clone()).unwrap_or_default());
             parts.extend(inner.into_iter().map(shift));
             start = atom.range.start + last.start;
-            chance = None;
+            last_break = None;
             continue;
         }
         used += atom.width;
         if let Some(next) = atoms.peek() {
             let after_space = atom.is_space && !next.is_space;
-            let beside_cjk = !atom.is_space && !next.is_space && (atom.is_cjk || next.is_cjk);
-            if after_space || beside_cjk {
-                chance = Some((next.range.start, used));
+            let next_to_cjk = !atom.is_space && !next.is_space && (atom.is_cjk || next.is_cjk);
+            if after_space || next_to_cjk {
+                last_break = Some((next.range.start, used));
             }
         }
     }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_where_one_expects() {
+    fn lines_break_after_spaces() {
         let cases: &[(&str, usize, &[&str])] = &[
             ("", 4, &[""]),
             ("abcd", 4, &["abcd"]),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_moves_to_the_next_line_whole_and_is_broken_only_if_it_must() {
+    fn markers_are_split_only_if_necessary() {
         let line = "see [paste #1 +20 lines] x";
         let markers = std::slice::from_ref(&(4..24));
         assert_eq!(
@@ -254,20 +254,20 @@ mod tests {
     }
 
     #[test]
-    fn only_changed_lines_are_laid_out_again() {
+    fn only_changed_lines_are_wrapped_again() {
         let mut buffer = Buffer::default();
         buffer.insert("one two\nthree\nfour");
-        let mut layout = Layout::default();
+        let mut layout = EditorLayout::default();
         layout.update(&buffer, 4);
         assert_eq!(layout.len(), 5);
         let kept = layout.lines.last().unwrap().parts.as_ptr();
-        buffer.cursor = Position { line: 0, offset: 0 };
+        buffer.cursor = TextPosition { line: 0, offset: 0 };
         buffer.insert("zero\n");
         layout.update(&buffer, 4);
         assert_eq!(layout.len(), 6);
         assert_eq!(layout.lines.last().unwrap().parts.as_ptr(), kept);
         assert_eq!(
-            layout.index_of(Position { line: 1, offset: 4 }),
+            layout.index_of(TextPosition { line: 1, offset: 4 }),
             2,
             "a position at a break belongs to the line after it"
         );

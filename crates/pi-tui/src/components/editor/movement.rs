@@ -1,12 +1,12 @@
-//! Movements of the cursor that need the whole editor: history at the edges, an open popup.
+//! Cursor movement that depends on other editor state: history at the edges, an open popup.
 
 use std::time::Instant;
 
 use super::Editor;
-use super::buffer::Position;
+use super::buffer::TextPosition;
 use super::cursor::offset_at;
-use super::history::Step;
-use super::kill_ring::Direction;
+use super::history::HistoryStep;
+use super::kill_ring::EditDirection;
 use super::undo::LastAction;
 use crate::components::word::{word_end_after, word_start_before};
 use crate::input::MouseEvent;
@@ -16,7 +16,7 @@ impl Editor {
         self.layout.update(&self.buffer, self.layout_width);
     }
 
-    /// Returns the rows of text shown at most: 30 % of the terminal, at least five.
+    /// Returns the maximum number of text rows: 30 % of the terminal, at least five.
     pub(super) fn max_rows(&self) -> usize {
         (self.rows * 3 / 10).max(5)
     }
@@ -26,49 +26,49 @@ impl Editor {
         self.buffer.cursor.offset = offset;
     }
 
-    pub(super) fn move_word(&mut self, direction: Direction) {
+    pub(super) fn move_word(&mut self, direction: EditDirection) {
         self.interrupt();
-        let Position { line, offset } = self.buffer.cursor;
+        let TextPosition { line, offset } = self.buffer.cursor;
         let text = self.buffer.line();
         let markers = self.buffer.markers(line);
         match direction {
-            Direction::Backward if offset == 0 => self.go_to_previous_line_end(),
-            Direction::Backward => {
+            EditDirection::Backward if offset == 0 => self.move_to_previous_line_end(),
+            EditDirection::Backward => {
                 self.buffer.cursor.offset = word_start_before(text, offset, &markers);
             }
-            Direction::Forward if offset >= text.len() => self.go_to_next_line_start(),
-            Direction::Forward => {
+            EditDirection::Forward if offset >= text.len() => self.move_to_next_line_start(),
+            EditDirection::Forward => {
                 self.buffer.cursor.offset = word_end_after(text, offset, &markers);
             }
         }
     }
 
-    pub(super) fn move_atom(&mut self, direction: Direction, now: Instant) {
+    pub(super) fn move_atom(&mut self, direction: EditDirection, now: Instant) {
         self.interrupt();
         let offset = self.buffer.cursor.offset;
         match direction {
-            Direction::Backward if offset == 0 => self.go_to_previous_line_end(),
-            Direction::Backward => self.buffer.cursor.offset = self.buffer.atom_start(),
-            Direction::Forward if self.buffer.after_cursor().is_empty() => {
-                self.go_to_next_line_start();
+            EditDirection::Backward if offset == 0 => self.move_to_previous_line_end(),
+            EditDirection::Backward => self.buffer.cursor.offset = self.buffer.atom_start(),
+            EditDirection::Forward if self.buffer.after_cursor().is_empty() => {
+                self.move_to_next_line_start();
             }
-            Direction::Forward => self.buffer.cursor.offset = self.buffer.atom_end(),
+            EditDirection::Forward => self.buffer.cursor.offset = self.buffer.atom_end(),
         }
-        self.refresh_popup(now);
+        self.update_popup(now);
     }
 
-    fn go_to_previous_line_end(&mut self) {
+    fn move_to_previous_line_end(&mut self) {
         if let Some(line) = self.buffer.cursor.line.checked_sub(1) {
-            self.buffer.cursor = Position {
+            self.buffer.cursor = TextPosition {
                 line,
                 offset: self.buffer.line_at(line).len(),
             };
         }
     }
 
-    fn go_to_next_line_start(&mut self) {
+    fn move_to_next_line_start(&mut self) {
         if !self.buffer.is_last_line() {
-            self.buffer.cursor = Position {
+            self.buffer.cursor = TextPosition {
                 line: self.buffer.cursor.line + 1,
                 offset: 0,
             };
@@ -81,7 +81,7 @@ impl Editor {
         let browses =
             self.buffer.is_empty() || self.history.is_browsing() || self.buffer.cursor.offset == 0;
         match current.checked_sub(1) {
-            None if browses => self.browse_history(Step::Older),
+            None if browses => self.browse_history(HistoryStep::Older),
             None => self.move_within_line(0),
             Some(target) => self.move_to_row(current, target, now),
         }
@@ -92,7 +92,7 @@ impl Editor {
         let current = self.layout.index_of(self.buffer.cursor);
         let last = current + 1 >= self.layout.len();
         if last && self.history.is_browsing() {
-            self.browse_history(Step::Newer);
+            self.browse_history(HistoryStep::Newer);
         } else if last {
             self.move_within_line(self.buffer.line().len());
         } else {
@@ -100,14 +100,14 @@ impl Editor {
         }
     }
 
-    pub(super) fn move_page(&mut self, direction: Direction) {
+    pub(super) fn move_page(&mut self, direction: EditDirection) {
         self.update_layout();
         self.last = LastAction::Other;
         let current = self.layout.index_of(self.buffer.cursor);
         let page = self.max_rows();
         let target = match direction {
-            Direction::Backward => current.saturating_sub(page),
-            Direction::Forward => (current + page).min(self.layout.len().saturating_sub(1)),
+            EditDirection::Backward => current.saturating_sub(page),
+            EditDirection::Forward => (current + page).min(self.layout.len().saturating_sub(1)),
         };
         self.sticky
             .move_to_line(&mut self.buffer, &self.layout, current, target);
@@ -117,32 +117,32 @@ impl Editor {
         self.last = LastAction::Other;
         self.sticky
             .move_to_line(&mut self.buffer, &self.layout, from, target);
-        self.refresh_popup(now);
+        self.update_popup(now);
     }
 
-    /// The text before the cursor is another one: an open popup is out of date.
-    fn refresh_popup(&mut self, now: Instant) {
+    /// Updates an open popup after the text before the cursor changed.
+    fn update_popup(&mut self, now: Instant) {
         self.autocomplete.update(&self.buffer, now);
-        self.settle_completion();
+        self.apply_completion_reply();
     }
 
-    /// Goes to the next or previous `character`, in any line, not counting the one at the cursor.
-    pub(super) fn jump_to(&mut self, character: char, direction: Direction) {
+    /// Moves to the next or previous `character` in any line, excluding the one at the cursor.
+    pub(super) fn jump_to(&mut self, character: char, direction: EditDirection) {
         self.interrupt();
         let cursor = self.buffer.cursor;
         let lines = self.buffer.lines();
         let found = match direction {
-            Direction::Forward => {
+            EditDirection::Forward => {
                 let skipped = self.buffer.after_cursor().chars().next();
                 let from = cursor.offset + skipped.map_or(0, char::len_utf8);
                 (cursor.line..lines.len()).find_map(|line| {
                     let start = if line == cursor.line { from } else { 0 };
                     let text = lines.get(line)?.get(start..)?;
                     let offset = start + text.find(character)?;
-                    Some(Position { line, offset })
+                    Some(TextPosition { line, offset })
                 })
             }
-            Direction::Backward => (0..=cursor.line).rev().find_map(|line| {
+            EditDirection::Backward => (0..=cursor.line).rev().find_map(|line| {
                 let text = lines.get(line)?;
                 let end = if line == cursor.line {
                     cursor.offset
@@ -150,7 +150,7 @@ impl Editor {
                     text.len()
                 };
                 let offset = text.get(..end)?.rfind(character)?;
-                Some(Position { line, offset })
+                Some(TextPosition { line, offset })
             }),
         };
         if let Some(position) = found {
@@ -159,21 +159,21 @@ impl Editor {
         }
     }
 
-    /// Puts the cursor at the start of the marker it may have landed in.
+    /// Moves the cursor to the start of a marker it may have landed in.
     fn leave_marker(&mut self) {
-        let Position { line, offset } = self.buffer.cursor;
+        let TextPosition { line, offset } = self.buffer.cursor;
         let markers = self.buffer.markers(line);
         if let Some(marker) = markers.iter().find(|it| it.contains(&offset)) {
             self.buffer.cursor.offset = marker.start;
         }
     }
 
-    /// Puts the cursor where the mouse was clicked.
+    /// Moves the cursor to the clicked position.
     pub(super) fn click(&mut self, event: &MouseEvent, padding: usize, now: Instant) {
         let Some(row) = event
             .row
             .checked_sub(1)
-            .filter(|row| *row < self.shown_rows)
+            .filter(|row| *row < self.visible_rows)
         else {
             return;
         };
@@ -181,13 +181,13 @@ impl Editor {
         if let Some(line) = self.layout.get(self.first_row + row) {
             let column = event.column.saturating_sub(padding);
             let offset = offset_at(&self.buffer, &line, column);
-            self.buffer.cursor = Position {
+            self.buffer.cursor = TextPosition {
                 line: line.line,
                 offset,
             };
             self.interrupt();
-            self.history.leave();
-            self.refresh_popup(now);
+            self.history.stop_browsing();
+            self.update_popup(now);
         }
     }
 }

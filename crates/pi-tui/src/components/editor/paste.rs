@@ -1,4 +1,4 @@
-//! Pasted text: made plain, and kept aside under a marker when it is large.
+//! Pasted text: converted to plain text, and stored behind a marker if it is large.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ const MAX_CHARACTERS: usize = 1000;
 const TAB: &str = "    ";
 const MARKER_START: &str = "[paste #";
 
-/// Returns `text` with line ends as `\n`, tabs as spaces and other control characters removed.
+/// Returns `text` with line breaks as `\n`, tabs as spaces and other control characters removed.
 pub(crate) fn plain_text(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -28,10 +28,10 @@ pub(crate) fn plain_text(text: &str) -> String {
     plain
 }
 
-/// Returns pasted text with re-encoded control characters decoded, then made plain.
+/// Decodes re-encoded control characters in pasted text, then converts it to plain text.
 ///
-/// tmux with `extended-keys-format csi-u` writes control characters inside a paste as keys:
-/// `ESC [ 106 ; 5 u` for a line feed. See <https://github.com/tmux/tmux/wiki/Modifier-Keys>.
+/// tmux with `extended-keys-format csi-u` encodes control characters inside a paste as keys: `ESC [
+/// 106 ; 5 u` for a line feed. See <https://github.com/tmux/tmux/wiki/Modifier-Keys>.
 pub(crate) fn plain_paste(text: &str) -> String {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;
@@ -71,8 +71,8 @@ pub(crate) struct Pastes {
 }
 
 impl Pastes {
-    /// Returns what to insert for `text`: itself, or a marker if it is large.
-    pub(crate) fn take_in(&mut self, text: String) -> String {
+    /// Returns the text to insert: `text`, or a marker if it is large.
+    pub(crate) fn store(&mut self, text: String) -> String {
         let lines = text.split('\n').count();
         let characters = text.chars().count();
         if lines <= MAX_LINES && characters <= MAX_CHARACTERS {
@@ -88,7 +88,7 @@ impl Pastes {
         marker
     }
 
-    /// Returns the markers in `line` that stand for a paste.
+    /// Returns the markers in `line` that refer to a stored paste.
     pub(crate) fn markers(&self, line: &str) -> Vec<Range<usize>> {
         if self.contents.is_empty() {
             return Vec::new();
@@ -99,7 +99,7 @@ impl Pastes {
             .collect()
     }
 
-    /// Returns `text` with every marker replaced by what was pasted.
+    /// Replaces every marker in `text` with its paste.
     pub(crate) fn expand(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
         let mut end = 0;
@@ -114,12 +114,12 @@ impl Pastes {
         expanded
     }
 
-    /// Returns a value that differs whenever other markers count.
+    /// Returns a value that changes whenever the set of valid markers does.
     pub(crate) fn signature(&self) -> (usize, usize) {
         (self.count, self.contents.len())
     }
 
-    /// Forgets a paste and closes the gap in the numbers.
+    /// Removes a paste and closes the gap in the numbering.
     pub(crate) fn forget(&mut self, id: usize) {
         if self.contents.remove(&id).is_none() {
             return;
@@ -145,7 +145,7 @@ pub(crate) fn renumber(line: &str, removed: usize) -> String {
     renumbered
 }
 
-/// Returns the number of a text that is one marker.
+/// Returns the number of a text that is exactly one marker.
 pub(crate) fn marker_id(text: &str) -> Option<usize> {
     let (range, id) = find_markers(text).next()?;
     (range == (0..text.len())).then_some(id)
@@ -154,19 +154,19 @@ pub(crate) fn marker_id(text: &str) -> Option<usize> {
 fn find_markers(text: &str) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
     text.match_indices(MARKER_START).filter_map(|(start, _)| {
         let body = text.get(start + MARKER_START.len()..)?;
-        // Numbers and a word: a marker is short, however long the text behind it.
+        // Markers are short, however long the rest of the text is.
         let close = body.bytes().take(64).position(|byte| byte == b']')?;
         let body = body.get(..close)?;
         let (id, size) = body.split_once(' ').unwrap_or((body, ""));
         let digits =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let known_size = size.is_empty()
+        let is_valid_size = size.is_empty()
             || size
                 .strip_prefix('+')
                 .and_then(|size| size.strip_suffix(" lines"))
                 .is_some_and(digits)
             || size.strip_suffix(" chars").is_some_and(digits);
-        let id = known_size.then(|| id.parse().ok()).flatten()?;
+        let id = is_valid_size.then(|| id.parse().ok()).flatten()?;
         Some((start..start + MARKER_START.len() + close + 1, id))
     })
 }
@@ -192,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn large_pastes_hide_behind_a_marker() {
+    fn large_pastes_are_replaced_by_a_marker() {
         let mut pastes = Pastes::default();
-        assert_eq!(pastes.take_in("x".repeat(1000)), "x".repeat(1000));
-        assert_eq!(pastes.take_in("\n".repeat(9)), "\n".repeat(9));
-        assert_eq!(pastes.take_in("y\n".repeat(10)), "[paste #1 +11 lines]");
-        assert_eq!(pastes.take_in("z".repeat(1001)), "[paste #2 1001 chars]");
+        assert_eq!(pastes.store("x".repeat(1000)), "x".repeat(1000));
+        assert_eq!(pastes.store("\n".repeat(9)), "\n".repeat(9));
+        assert_eq!(pastes.store("y\n".repeat(10)), "[paste #1 +11 lines]");
+        assert_eq!(pastes.store("z".repeat(1001)), "[paste #2 1001 chars]");
         assert_eq!(
             pastes.expand("a[paste #2 1001 chars]b[paste #9 +1 lines]"),
             format!("a{}b[paste #9 +1 lines]", "z".repeat(1001))

@@ -1,33 +1,33 @@
-//! The rules of the editor, as tables of keys and what they leave behind.
+//! Editor behavior, as tables of keys and the resulting text.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::*;
 use crate::autocomplete::{
-    CombinedProvider, CommandCompletion, CompletionReply, CompletionRequest, Suggestions,
+    CombinedCompletionProvider, CommandCompletion, CompletionReply, CompletionRequest, Suggestions,
 };
 use crate::components::SelectItem;
 use crate::input::{
     InputEvent, KeyEvent, KeyId, Keybindings, Modifiers, Paste, Platform, TUI_ACTIONS,
-    UserBindings, action,
+    UserKeybindings, action,
 };
 use pretty_assertions::assert_eq;
 
-/// An editor with a keyboard.
-struct Desk {
+/// An editor with simulated input.
+struct EditorHarness {
     editor: Editor,
     bindings: Keybindings,
     submitted: Arc<Mutex<Vec<String>>>,
     now: Instant,
 }
 
-impl Desk {
+impl EditorHarness {
     fn new() -> Self {
-        Self::with_bindings(&UserBindings::default())
+        Self::with_bindings(&UserKeybindings::default())
     }
 
-    fn with_bindings(user: &UserBindings) -> Self {
+    fn with_bindings(user: &UserKeybindings) -> Self {
         let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
         let submitted = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&submitted);
@@ -93,11 +93,11 @@ impl Desk {
     }
 
     /// Sets the text, with `|` for the cursor.
-    fn set(&mut self, text: &str) -> &mut Self {
+    fn set_text_and_cursor(&mut self, text: &str) -> &mut Self {
         let at = text.find('|').unwrap();
         self.editor.set_text(&text.replacen('|', "", 1));
         let (before, _) = text.split_at(at);
-        self.editor.buffer.cursor = Position {
+        self.editor.buffer.cursor = TextPosition {
             line: before.matches('\n').count(),
             offset: before.rsplit('\n').next().unwrap().len(),
         };
@@ -113,17 +113,17 @@ impl Desk {
     }
 }
 
-/// Checks rows of start, keys and end.
+/// Checks rows of initial text, keys and resulting text.
 fn check(cases: &[(&str, &str, &str)]) {
     for (start, keys, expected) in cases {
-        let mut desk = Desk::new();
-        desk.set(start).run(keys);
-        assert_eq!(desk.shown(), *expected, "{start:?} then {keys}");
+        let mut harness = EditorHarness::new();
+        harness.set_text_and_cursor(start).run(keys);
+        assert_eq!(harness.shown(), *expected, "{start:?} then {keys}");
     }
 }
 
 #[test]
-fn the_cursor_moves_by_character_word_and_line() {
+fn cursor_moves_by_character_word_and_line() {
     check(&[
         ("ab|", "left", "a|b"),
         ("|ab", "right right right", "ab|"),
@@ -157,32 +157,32 @@ fn vertical_movement_keeps_its_column() {
 
 #[test]
 fn vertical_movement_follows_visual_lines() {
-    let mut desk = Desk::new();
-    desk.set("aaaa bbbb cccc|");
-    desk.editor.render(6);
-    desk.press("up");
-    assert_eq!(desk.shown(), "aaaa bbbb| cccc");
-    desk.press("up");
-    assert_eq!(desk.shown(), "aaaa| bbbb cccc");
-    desk.press("down").press("down");
-    assert_eq!(desk.shown(), "aaaa bbbb cccc|");
+    let mut harness = EditorHarness::new();
+    harness.set_text_and_cursor("aaaa bbbb cccc|");
+    harness.editor.render(6);
+    harness.press("up");
+    assert_eq!(harness.shown(), "aaaa bbbb| cccc");
+    harness.press("up");
+    assert_eq!(harness.shown(), "aaaa| bbbb cccc");
+    harness.press("down").press("down");
+    assert_eq!(harness.shown(), "aaaa bbbb cccc|");
 }
 
 #[test]
 fn pages_are_a_third_of_the_screen() {
     let text = (0..20).map(|line| line.to_string()).collect::<Vec<_>>();
-    let mut desk = Desk::new();
-    desk.editor.set_text(&text.join("\n"));
-    desk.press("pageUp");
-    assert_eq!(desk.editor.cursor().0, 12);
-    desk.press("pageUp").press("pageUp");
-    assert_eq!(desk.editor.cursor().0, 0);
-    desk.press("pageDown");
-    assert_eq!(desk.editor.cursor().0, 7);
+    let mut harness = EditorHarness::new();
+    harness.editor.set_text(&text.join("\n"));
+    harness.press("pageUp");
+    assert_eq!(harness.editor.cursor().0, 12);
+    harness.press("pageUp").press("pageUp");
+    assert_eq!(harness.editor.cursor().0, 0);
+    harness.press("pageDown");
+    assert_eq!(harness.editor.cursor().0, 7);
 }
 
 #[test]
-fn jumping_goes_to_the_next_such_character() {
+fn jump_moves_to_the_next_matching_character() {
     check(&[
         ("|abcb", "ctrl+] 'b'", "a|bcb"),
         ("a|bcb", "ctrl+] 'b'", "abc|b"),
@@ -196,7 +196,7 @@ fn jumping_goes_to_the_next_such_character() {
 }
 
 #[test]
-fn deleting_takes_characters_words_and_line_ends() {
+fn delete_removes_characters_words_and_line_breaks() {
     check(&[
         ("ab|", "backspace", "a|"),
         ("👨‍👩‍👧|", "backspace", "|"),
@@ -239,7 +239,7 @@ fn kills_merge_and_yanks_rotate() {
 }
 
 #[test]
-fn undo_takes_back_words() {
+fn undo_removes_words() {
     check(&[
         ("|", "'hello' ctrl+-", "|"),
         ("|", "'hello world' ctrl+-", "hello|"),
@@ -250,16 +250,16 @@ fn undo_takes_back_words() {
         ("|", "'ab' shift+enter 'c' ctrl+- ctrl+-", "ab|"),
         ("|", "ctrl+-", "|"),
     ]);
-    let mut desk = Desk::new();
-    desk.run("'sent' enter ctrl+-");
-    assert_eq!(desk.shown(), "|", "submitting forgets");
-    desk.editor.set_text("set");
-    desk.press("ctrl+-");
-    assert_eq!(desk.shown(), "|", "a text that was set can be undone");
+    let mut harness = EditorHarness::new();
+    harness.run("'sent' enter ctrl+-");
+    assert_eq!(harness.shown(), "|", "submitting clears the undo stack");
+    harness.editor.set_text("set");
+    harness.press("ctrl+-");
+    assert_eq!(harness.shown(), "|", "set_text can be undone");
 }
 
 #[test]
-fn enter_submits_and_a_backslash_breaks_the_line() {
+fn enter_submits_and_backslash_enter_breaks_the_line() {
     for (start, keys, shown, submitted) in [
         ("hi|", "enter", "|", Some("hi")),
         ("  hi \n|", "enter", "|", Some("hi")),
@@ -269,48 +269,48 @@ fn enter_submits_and_a_backslash_breaks_the_line() {
         ("a\\|b", "enter", "a\n|b", None),
         ("a\\ |", "enter", "|", Some("a\\")),
     ] {
-        let mut desk = Desk::new();
-        desk.set(start).run(keys);
-        assert_eq!(desk.shown(), shown, "{start:?} then {keys}");
-        let sent = desk.submitted.lock().unwrap().clone();
+        let mut harness = EditorHarness::new();
+        harness.set_text_and_cursor(start).run(keys);
+        assert_eq!(harness.shown(), shown, "{start:?} then {keys}");
+        let sent = harness.submitted.lock().unwrap().clone();
         assert_eq!(sent.first().map(String::as_str), submitted, "{start:?}");
     }
 }
 
 #[test]
-fn a_backslash_submits_where_enter_breaks_lines() {
-    let mut user = UserBindings::default();
+fn backslash_enter_submits_where_enter_breaks_lines() {
+    let mut user = UserKeybindings::default();
     user.bind(action::INPUT_SUBMIT, ["shift+enter"]);
     user.bind(action::INPUT_NEW_LINE, ["enter"]);
-    let mut desk = Desk::with_bindings(&user);
-    desk.run("'a' enter 'b\\' enter");
-    assert_eq!(*desk.submitted.lock().unwrap(), ["a\nb"]);
+    let mut harness = EditorHarness::with_bindings(&user);
+    harness.run("'a' enter 'b\\' enter");
+    assert_eq!(*harness.submitted.lock().unwrap(), ["a\nb"]);
 }
 
 #[test]
 fn raw_encodings_of_shift_enter_break_the_line() {
     for raw in [&b"\x1b\r"[..], b"\x1b[13;2~", b"\n"] {
-        let mut desk = Desk::new();
-        desk.type_text("a");
-        desk.send(&InputEvent::Unknown(raw.to_vec()));
-        assert_eq!(desk.shown(), "a\n|", "{raw:?}");
+        let mut harness = EditorHarness::new();
+        harness.type_text("a");
+        harness.send(&InputEvent::Unknown(raw.to_vec()));
+        assert_eq!(harness.shown(), "a\n|", "{raw:?}");
     }
 }
 
 #[test]
-fn submitting_can_be_forbidden() {
-    let mut desk = Desk::new();
-    desk.editor.set_submit_enabled(false);
-    desk.run("'a' enter");
-    assert_eq!(desk.shown(), "a|");
+fn submitting_can_be_disabled() {
+    let mut harness = EditorHarness::new();
+    harness.editor.set_submit_enabled(false);
+    harness.run("'a' enter");
+    assert_eq!(harness.shown(), "a|");
 }
 
-fn with_history() -> Desk {
-    let mut desk = Desk::new();
+fn with_history() -> EditorHarness {
+    let mut harness = EditorHarness::new();
     for prompt in ["first", "  second\nline  ", "second\nline", ""] {
-        desk.editor.add_to_history(prompt);
+        harness.editor.add_to_history(prompt);
     }
-    desk
+    harness
 }
 
 #[test]
@@ -329,39 +329,39 @@ fn history_is_browsed_from_the_edges() {
         ("|draft", "up ctrl+-", "|draft"),
         ("dr|aft", "down", "draft|"),
     ] {
-        let mut desk = with_history();
-        desk.set(start).run(keys);
-        assert_eq!(desk.shown(), expected, "{start:?} then {keys}");
+        let mut harness = with_history();
+        harness.set_text_and_cursor(start).run(keys);
+        assert_eq!(harness.shown(), expected, "{start:?} then {keys}");
     }
 }
 
 #[test]
 fn history_keeps_a_hundred_prompts() {
-    let mut desk = Desk::new();
+    let mut harness = EditorHarness::new();
     for prompt in 0..150 {
-        desk.editor.add_to_history(&prompt.to_string());
+        harness.editor.add_to_history(&prompt.to_string());
     }
     for _ in 0..200 {
-        desk.press("up");
+        harness.press("up");
     }
-    assert_eq!(desk.shown(), "|50");
+    assert_eq!(harness.shown(), "|50");
 }
 
 #[test]
 fn dedicated_keys_browse_from_anywhere() {
-    let mut user = UserBindings::default();
+    let mut user = UserKeybindings::default();
     user.bind(action::EDITOR_HISTORY_PREVIOUS, ["alt+p"]);
     user.bind(action::EDITOR_HISTORY_NEXT, ["alt+n"]);
-    let mut desk = Desk::with_bindings(&user);
-    desk.editor.add_to_history("old");
-    desk.set("a\nb|c").press("alt+p");
-    assert_eq!(desk.shown(), "|old");
-    desk.press("alt+n");
-    assert_eq!(desk.shown(), "a\nb|c");
+    let mut harness = EditorHarness::with_bindings(&user);
+    harness.editor.add_to_history("old");
+    harness.set_text_and_cursor("a\nb|c").press("alt+p");
+    assert_eq!(harness.shown(), "|old");
+    harness.press("alt+n");
+    assert_eq!(harness.shown(), "a\nb|c");
 }
 
 #[test]
-fn pastes_are_cleaned_and_spaced() {
+fn pastes_are_sanitized_and_spaced() {
     check(&[
         ("a|", "\"b\\nc\"", "ab\nc|"),
         ("see|", "\"/tmp/x\"", "see /tmp/x|"),
@@ -374,101 +374,102 @@ fn pastes_are_cleaned_and_spaced() {
 fn large_pastes_act_as_one_character() {
     let long = "x\n".repeat(11);
     let marker = "[paste #1 +12 lines]";
-    let mut desk = Desk::new();
-    desk.type_text("a").paste(&long).type_text("b");
-    assert_eq!(desk.shown(), format!("a{marker}b|"));
-    desk.run("left left");
-    assert_eq!(desk.shown(), format!("a|{marker}b"));
-    desk.press("right");
-    assert_eq!(desk.shown(), format!("a{marker}|b"));
-    desk.press("alt+left");
-    assert_eq!(desk.shown(), format!("a|{marker}b"));
-    assert_eq!(desk.editor.expanded_text(), format!("a{long}b"));
-    desk.run("end enter");
-    assert_eq!(*desk.submitted.lock().unwrap(), [format!("a{long}b")]);
+    let mut harness = EditorHarness::new();
+    harness.type_text("a").paste(&long).type_text("b");
+    assert_eq!(harness.shown(), format!("a{marker}b|"));
+    harness.run("left left");
+    assert_eq!(harness.shown(), format!("a|{marker}b"));
+    harness.press("right");
+    assert_eq!(harness.shown(), format!("a{marker}|b"));
+    harness.press("alt+left");
+    assert_eq!(harness.shown(), format!("a|{marker}b"));
+    assert_eq!(harness.editor.expanded_text(), format!("a{long}b"));
+    harness.run("end enter");
+    assert_eq!(*harness.submitted.lock().unwrap(), [format!("a{long}b")]);
 }
 
 #[test]
-fn a_deleted_marker_takes_its_paste_along() {
-    let mut desk = Desk::new();
-    desk.paste(&"x".repeat(1001)).paste(&"y".repeat(1002));
+fn deleting_a_marker_removes_its_paste() {
+    let mut harness = EditorHarness::new();
+    harness.paste(&"x".repeat(1001)).paste(&"y".repeat(1002));
     assert_eq!(
-        desk.editor.text(),
+        harness.editor.text(),
         "[paste #1 1001 chars][paste #2 1002 chars]"
     );
-    desk.run("left backspace");
-    assert_eq!(desk.shown(), "|[paste #1 1002 chars]");
-    assert_eq!(desk.editor.expanded_text(), "y".repeat(1002));
-    desk.press("ctrl+-");
+    harness.run("left backspace");
+    assert_eq!(harness.shown(), "|[paste #1 1002 chars]");
+    assert_eq!(harness.editor.expanded_text(), "y".repeat(1002));
+    harness.press("ctrl+-");
     assert_eq!(
-        desk.editor.expanded_text(),
+        harness.editor.expanded_text(),
         "x".repeat(1001) + &"y".repeat(1002)
     );
-    desk.run("home delete");
-    assert_eq!(desk.editor.expanded_text(), "y".repeat(1002));
+    harness.run("home delete");
+    assert_eq!(harness.editor.expanded_text(), "y".repeat(1002));
 }
 
 #[test]
 fn typed_markers_are_text() {
-    let mut desk = Desk::new();
-    desk.type_text("[paste #7 +20 lines]").press("left");
-    assert_eq!(desk.shown(), "[paste #7 +20 lines|]");
-    desk.press("enter");
-    assert_eq!(*desk.submitted.lock().unwrap(), ["[paste #7 +20 lines]"]);
+    let mut harness = EditorHarness::new();
+    harness.type_text("[paste #7 +20 lines]").press("left");
+    assert_eq!(harness.shown(), "[paste #7 +20 lines|]");
+    harness.press("enter");
+    assert_eq!(*harness.submitted.lock().unwrap(), ["[paste #7 +20 lines]"]);
 }
 
 #[test]
-fn a_marker_broken_over_lines_is_one_stop() {
-    let mut desk = Desk::new();
-    desk.type_text("ab ")
+fn a_wrapped_marker_is_one_cursor_stop() {
+    let mut harness = EditorHarness::new();
+    harness
+        .type_text("ab ")
         .paste(&"x\n".repeat(11))
         .type_text(" cd");
-    desk.editor.render(9);
-    desk.press("home").press("down");
-    assert_eq!(desk.shown(), "ab |[paste #1 +12 lines] cd");
-    desk.press("down");
-    assert_eq!(desk.shown(), "ab [paste #1 +12 lines] |cd");
-    desk.press("up");
-    assert_eq!(desk.shown(), "ab |[paste #1 +12 lines] cd");
+    harness.editor.render(9);
+    harness.press("home").press("down");
+    assert_eq!(harness.shown(), "ab |[paste #1 +12 lines] cd");
+    harness.press("down");
+    assert_eq!(harness.shown(), "ab [paste #1 +12 lines] |cd");
+    harness.press("up");
+    assert_eq!(harness.shown(), "ab |[paste #1 +12 lines] cd");
 }
 
 #[test]
 fn borders_count_hidden_lines() {
     let text = (0..20).map(|line| line.to_string()).collect::<Vec<_>>();
-    let mut desk = Desk::new();
-    desk.editor.set_text(&text.join("\n"));
+    let mut harness = EditorHarness::new();
+    harness.editor.set_text(&text.join("\n"));
     for key in ["pageUp", "up", "up", "up"] {
-        desk.editor.render(20);
-        desk.press(key);
+        harness.editor.render(20);
+        harness.press(key);
     }
-    let lines = desk.editor.render(20);
+    let lines = harness.editor.render(20);
     assert_eq!(lines[0].as_str(), "───── ↑ 9 more ─────");
     assert_eq!(lines.len(), 9);
     assert_eq!(lines[8].as_str(), "───── ↓ 4 more ─────");
-    assert_eq!(desk.editor.render(10)[0].as_str(), "─── ↑ 9...");
+    assert_eq!(harness.editor.render(10)[0].as_str(), "─── ↑ 9...");
 }
 
 #[test]
-fn the_cursor_is_drawn_and_marked_while_focused() {
-    let mut desk = Desk::new();
-    desk.set("a|b");
-    assert_eq!(desk.editor.render(4)[1].as_str(), "a\x1b[7mb\x1b[27m  ");
-    desk.editor.set_focused(true);
-    desk.press("end");
+fn cursor_is_drawn_and_marked_while_focused() {
+    let mut harness = EditorHarness::new();
+    harness.set_text_and_cursor("a|b");
+    assert_eq!(harness.editor.render(4)[1].as_str(), "a\x1b[7mb\x1b[27m  ");
+    harness.editor.set_focused(true);
+    harness.press("end");
     assert_eq!(
-        desk.editor.render(4)[1].as_str(),
+        harness.editor.render(4)[1].as_str(),
         format!("ab{CURSOR_MARKER}\x1b[7m \x1b[27m ")
     );
 }
 
 #[test]
 fn a_click_sets_the_cursor() {
-    let mut desk = Desk::new();
-    desk.set("abc\nd|");
-    desk.editor.render(20);
+    let mut harness = EditorHarness::new();
+    harness.set_text_and_cursor("abc\nd|");
+    harness.editor.render(20);
     let context = InputContext {
-        keybindings: &desk.bindings,
-        now: desk.now,
+        keybindings: &harness.bindings,
+        now: harness.now,
         rows: 24,
     };
     let click = |row, column| MouseEvent {
@@ -482,23 +483,23 @@ fn a_click_sets_the_cursor() {
         width: 20,
         height: 4,
     };
-    assert!(desk.editor.handle_mouse(&click(1, 1), &context).focus);
-    assert_eq!(desk.editor.cursor(), (0, 1));
-    desk.editor.handle_mouse(&click(2, 9), &context);
-    assert_eq!(desk.editor.cursor(), (1, 1));
-    desk.editor.handle_mouse(&click(0, 0), &context);
-    assert_eq!(desk.editor.cursor(), (1, 1));
+    assert!(harness.editor.handle_mouse(&click(1, 1), &context).focus);
+    assert_eq!(harness.editor.cursor(), (0, 1));
+    harness.editor.handle_mouse(&click(2, 9), &context);
+    assert_eq!(harness.editor.cursor(), (1, 1));
+    harness.editor.handle_mouse(&click(0, 0), &context);
+    assert_eq!(harness.editor.cursor(), (1, 1));
 }
 
 #[test]
-fn copy_is_left_to_the_owner() {
-    let mut desk = Desk::new();
+fn copy_is_ignored() {
+    let mut harness = EditorHarness::new();
     let copy = KeyEvent::press("ctrl+c".parse().unwrap());
-    assert_eq!(desk.send(&InputEvent::Key(copy)), InputOutcome::Ignored);
+    assert_eq!(harness.send(&InputEvent::Key(copy)), InputOutcome::Ignored);
 }
 
-fn with_commands() -> Desk {
-    let mut desk = Desk::new();
+fn with_commands() -> EditorHarness {
+    let mut harness = EditorHarness::new();
     let models = |typed: &str| {
         ["gpt", "gemini", "claude"]
             .into_iter()
@@ -513,47 +514,47 @@ fn with_commands() -> Desk {
         CommandCompletion::new("clear", "Start over"),
         CommandCompletion::new("skill:review", "Review"),
     ];
-    let provider = CombinedProvider::new(commands, "/nonexistent".into(), None);
-    desk.editor.set_completion_provider(Arc::new(provider));
-    desk
+    let provider = CombinedCompletionProvider::new(commands, "/nonexistent".into(), None);
+    harness.editor.set_completion_provider(Arc::new(provider));
+    harness
 }
 
 #[test]
 fn commands_complete_on_the_first_line() {
-    let mut desk = with_commands();
-    desk.type_text("/");
-    assert!(desk.editor.is_completing());
-    desk.type_text("mo");
-    let lines = desk.editor.render(60);
+    let mut harness = with_commands();
+    harness.type_text("/");
+    assert!(harness.editor.is_completing());
+    harness.type_text("mo");
+    let lines = harness.editor.render(60);
     assert_eq!(
         lines[3].trim_end(),
         "→ model       <name> — Choose the model"
     );
-    desk.press("tab");
-    assert_eq!(desk.shown(), "/model |");
-    assert!(!desk.editor.is_completing());
-    desk.type_text("g");
-    desk.press("down").press("enter");
-    assert_eq!(desk.shown(), "/model gemini|");
+    harness.press("tab");
+    assert_eq!(harness.shown(), "/model |");
+    assert!(!harness.editor.is_completing());
+    harness.type_text("g");
+    harness.press("down").press("enter");
+    assert_eq!(harness.shown(), "/model gemini|");
 }
 
 #[test]
-fn what_is_offered_cannot_steer_the_terminal_or_hide() {
-    let evil = "a\x1b[2J\u{9b}2J\x1b]0;t\x07\nb\u{202e}c";
-    let mut desk = with_commands();
-    let command = CommandCompletion::new("model", evil).arguments(move |_| {
+fn completions_are_sanitized() {
+    let malicious = "a\x1b[2J\u{9b}2J\x1b]0;t\x07\nb\u{202e}c";
+    let mut harness = with_commands();
+    let command = CommandCompletion::new("model", malicious).arguments(move |_| {
         vec![SelectItem {
             value: "value".to_owned(),
-            label: evil.to_owned(),
-            description: Some(evil.to_owned()),
+            label: malicious.to_owned(),
+            description: Some(malicious.to_owned()),
         }]
     });
-    let provider = CombinedProvider::new(vec![command], "/nonexistent".into(), None);
-    desk.editor.set_completion_provider(Arc::new(provider));
+    let provider = CombinedCompletionProvider::new(vec![command], "/nonexistent".into(), None);
+    harness.editor.set_completion_provider(Arc::new(provider));
     for typed in ["/mo", "del x"] {
-        desk.type_text(typed);
-        assert!(desk.editor.is_completing());
-        let lines = desk.editor.render(60);
+        harness.type_text(typed);
+        assert!(harness.editor.is_completing());
+        let lines = harness.editor.render(60);
         let text: Vec<&str> = lines.iter().map(crate::line::Line::as_str).collect();
         let text = text.join("\n");
         assert!(text.contains("a b<U+202E>c"), "{text:?}");
@@ -565,44 +566,47 @@ fn what_is_offered_cannot_steer_the_terminal_or_hide() {
 
 #[test]
 fn enter_on_a_command_runs_it() {
-    let mut desk = with_commands();
-    desk.run("'/cle' enter");
-    assert_eq!(*desk.submitted.lock().unwrap(), ["/clear"]);
-    desk.run("'/rev' enter");
-    assert_eq!(desk.submitted.lock().unwrap()[1], "/skill:review");
-    desk.run("'/skil' enter");
-    assert_eq!(desk.submitted.lock().unwrap()[2], "/skill:review");
+    let mut harness = with_commands();
+    harness.run("'/cle' enter");
+    assert_eq!(*harness.submitted.lock().unwrap(), ["/clear"]);
+    harness.run("'/rev' enter");
+    assert_eq!(harness.submitted.lock().unwrap()[1], "/skill:review");
+    harness.run("'/skil' enter");
+    assert_eq!(harness.submitted.lock().unwrap()[2], "/skill:review");
 }
 
 #[test]
 fn a_popup_follows_the_text_and_escape_closes_it() {
-    let mut desk = with_commands();
-    desk.run("'/model' escape");
-    assert!(!desk.editor.is_completing());
-    assert_eq!(desk.shown(), "/model|");
-    desk.press("backspace");
-    assert!(desk.editor.is_completing(), "deleting asks again");
-    desk.type_text("xyz");
-    assert!(!desk.editor.is_completing(), "nothing fits");
-    let mut desk = with_commands();
-    desk.run("'a' shift+enter '/'");
-    assert!(!desk.editor.is_completing(), "not on other lines");
+    let mut harness = with_commands();
+    harness.run("'/model' escape");
+    assert!(!harness.editor.is_completing());
+    assert_eq!(harness.shown(), "/model|");
+    harness.press("backspace");
+    assert!(
+        harness.editor.is_completing(),
+        "deleting sends a new request"
+    );
+    harness.type_text("xyz");
+    assert!(!harness.editor.is_completing(), "no matches");
+    let mut harness = with_commands();
+    harness.run("'a' shift+enter '/'");
+    assert!(!harness.editor.is_completing(), "not on other lines");
 }
 
-/// Keeps questions until the test answers them.
+/// Holds requests until the test replies to them.
 #[derive(Default)]
-struct Slow {
-    open: Mutex<Vec<(CompletionRequest, CompletionReply)>>,
+struct ManualProvider {
+    pending: Mutex<Vec<(CompletionRequest, CompletionReply)>>,
 }
 
-impl crate::autocomplete::CompletionProvider for Slow {
+impl crate::autocomplete::CompletionProvider for ManualProvider {
     fn suggest(&self, request: CompletionRequest, reply: CompletionReply) {
-        self.open.lock().unwrap().push((request, reply));
+        self.pending.lock().unwrap().push((request, reply));
     }
 }
 
-fn answer(slow: &Slow, values: &[&str]) {
-    let (request, reply) = slow.open.lock().unwrap().pop().unwrap();
+fn reply_with(provider: &ManualProvider, values: &[&str]) {
+    let (request, reply) = provider.pending.lock().unwrap().pop().unwrap();
     reply.send(Suggestions {
         items: values.iter().copied().map(SelectItem::new).collect(),
         prefix: request.before_cursor().to_owned(),
@@ -610,56 +614,56 @@ fn answer(slow: &Slow, values: &[&str]) {
 }
 
 #[test]
-fn attachments_wait_for_a_pause_and_stale_answers_are_dropped() {
-    let slow = Arc::new(Slow::default());
-    let mut desk = Desk::new();
-    desk.editor.set_completion_provider(slow.clone());
-    desk.type_text("@a");
-    assert!(slow.open.lock().unwrap().is_empty());
-    let due = desk.editor.next_tick().unwrap();
-    assert_eq!(due, desk.now + Duration::from_millis(20));
-    desk.editor.tick(due);
-    desk.type_text("b");
-    answer(&slow, &["@old"]);
-    desk.editor.render(40);
-    assert!(!desk.editor.is_completing(), "the question is stale");
-    desk.editor.tick(due + Duration::from_millis(20));
-    desk.press("left");
-    answer(&slow, &["@moved"]);
-    desk.editor.render(40);
-    assert!(!desk.editor.is_completing(), "the cursor moved");
-    desk.press("right").type_text("c");
-    desk.editor.tick(due + Duration::from_millis(40));
-    answer(&slow, &["@abc"]);
-    desk.editor.render(40);
-    assert!(desk.editor.is_completing());
-    desk.press("enter");
-    assert_eq!(desk.shown(), "@abc |");
+fn attachments_are_debounced_and_stale_replies_dropped() {
+    let provider = Arc::new(ManualProvider::default());
+    let mut harness = EditorHarness::new();
+    harness.editor.set_completion_provider(provider.clone());
+    harness.type_text("@a");
+    assert!(provider.pending.lock().unwrap().is_empty());
+    let due = harness.editor.next_tick().unwrap();
+    assert_eq!(due, harness.now + Duration::from_millis(20));
+    harness.editor.tick(due);
+    harness.type_text("b");
+    reply_with(&provider, &["@old"]);
+    harness.editor.render(40);
+    assert!(!harness.editor.is_completing(), "the request is stale");
+    harness.editor.tick(due + Duration::from_millis(20));
+    harness.press("left");
+    reply_with(&provider, &["@moved"]);
+    harness.editor.render(40);
+    assert!(!harness.editor.is_completing(), "the cursor moved");
+    harness.press("right").type_text("c");
+    harness.editor.tick(due + Duration::from_millis(40));
+    reply_with(&provider, &["@abc"]);
+    harness.editor.render(40);
+    assert!(harness.editor.is_completing());
+    harness.press("enter");
+    assert_eq!(harness.shown(), "@abc |");
 }
 
 #[test]
-fn tab_lists_paths_and_takes_the_only_one() {
+fn tab_lists_paths_and_accepts_a_single_match() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["alpha.txt", "beta.txt", "my file"] {
         std::fs::File::create(directory.path().join(name)).unwrap();
     }
     std::fs::create_dir(directory.path().join("bin")).unwrap();
-    let provider = CombinedProvider::new(Vec::new(), directory.path().to_owned(), None);
-    let mut desk = Desk::new();
-    desk.editor.set_completion_provider(Arc::new(provider));
-    desk.run("'cat a' tab");
-    assert_eq!(desk.shown(), "cat alpha.txt|");
-    desk.run("' b' tab");
-    let lines = desk.editor.render(40);
+    let provider = CombinedCompletionProvider::new(Vec::new(), directory.path().to_owned(), None);
+    let mut harness = EditorHarness::new();
+    harness.editor.set_completion_provider(Arc::new(provider));
+    harness.run("'cat a' tab");
+    assert_eq!(harness.shown(), "cat alpha.txt|");
+    harness.run("' b' tab");
+    let lines = harness.editor.render(40);
     assert_eq!(lines[3].trim_end(), "→ bin/", "directories come first");
-    desk.run("down tab");
-    assert_eq!(desk.shown(), "cat alpha.txt beta.txt|");
-    desk.run("' my' tab");
-    assert_eq!(desk.shown(), "cat alpha.txt beta.txt \"my file\"|");
+    harness.run("down tab");
+    assert_eq!(harness.shown(), "cat alpha.txt beta.txt|");
+    harness.run("' my' tab");
+    assert_eq!(harness.shown(), "cat alpha.txt beta.txt \"my file\"|");
 }
 
 #[test]
-fn the_status_stands_in_the_upper_border_where_there_is_room() {
+fn status_is_shown_in_the_upper_border_if_it_fits() {
     let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
     editor.set_status("bash\x1b[31m\nmode");
     let mut top = |width| editor.render(width)[0].to_string();

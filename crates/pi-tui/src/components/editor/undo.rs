@@ -1,32 +1,32 @@
-//! Undo as a stack of snapshots, and the rule what typing makes one step.
+//! Undo as a stack of snapshots, and which keys belong to one step.
 
 use std::collections::VecDeque;
 
-/// Old states are forgotten beyond this many, so that a long session stays small.
+/// Older states are dropped, so that a long session stays small.
 const CAPACITY: usize = 1000;
 
-/// What the last key did, where that changes the meaning of the next.
+/// What the last key did, where that affects the next key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LastAction {
     #[default]
     Other,
-    /// Typing inside a word; the next letter joins the same undo step.
+    /// Typing inside a word; the next letter belongs to the same undo step.
     Typing,
-    /// Deleting into the kill ring; the next such deletion joins the same entry.
+    /// Deleting into the kill ring; the next kill is merged into the same entry.
     Killing,
-    /// Yanking; the next key may ask for an older entry.
+    /// Yanking; the next key may request an older entry.
     Yanking,
 }
 
 impl LastAction {
-    /// Returns whether typing `character` now starts a new undo step: each space does, and so does
-    /// the first letter after anything but typing.
+    /// Whether typing `character` now starts a new undo step: each space does, and so does the
+    /// first letter after anything but typing.
     pub(crate) fn starts_step(self, character: char) -> bool {
         character.is_whitespace() || self != Self::Typing
     }
 }
 
-/// States to go back to, the latest last.
+/// States to restore, latest last.
 #[derive(Clone, Debug)]
 pub(crate) struct UndoStack<S> {
     states: VecDeque<S>,

@@ -1,19 +1,19 @@
-//! Blocks as styled lines of a width.
+//! Renders blocks as styled lines of a given width.
 
 use super::code::HighlightCache;
-use super::inline::{InlineRenderer, layered, push};
+use super::inline::{InlineRenderer, merge_styles, push};
 use super::latex::{latex_to_unicode, stacked_formula};
 use super::list::MIN_CONTENT;
 use super::mermaid::{is_mermaid, mermaid_to_text};
-use super::parse::{Block, Inline};
-use super::{MarkdownOptions, MarkdownTheme, Mermaid, table};
+use super::parse::{Inline, MarkdownBlock};
+use super::{MarkdownOptions, MarkdownTheme, MermaidRendering, table};
 use crate::style::Style;
 use crate::text::{visible_width, wrap_text};
 use std::cell::RefCell;
 
-const LONGEST_RULE: usize = 80;
+const MAX_RULE_WIDTH: usize = 80;
 
-/// Returns a formula that stands alone: over several lines, or as text if that is too wide.
+/// Renders a display formula on several lines, or as text if that is too wide.
 fn formula_lines(formula: &str, width: usize, style: Style) -> Vec<String> {
     let stacked = stacked_formula(formula);
     if stacked.iter().all(|line| visible_width(line) <= width) {
@@ -24,7 +24,7 @@ fn formula_lines(formula: &str, width: usize, style: Style) -> Vec<String> {
     wrap_text(&line, width)
 }
 
-/// Renders blocks in a theme; keeps the highlighting of code that is still growing.
+/// Renders blocks in a theme, caching the highlighting of code that is still growing.
 pub(super) struct BlockRenderer<'a> {
     pub(super) theme: &'a MarkdownTheme,
     pub(super) options: &'a MarkdownOptions,
@@ -33,12 +33,12 @@ pub(super) struct BlockRenderer<'a> {
 
 impl BlockRenderer<'_> {
     /// Returns the block's lines, each at most `width` columns.
-    pub(super) fn block(&self, block: &Block, width: usize, style: Style) -> Vec<String> {
+    pub(super) fn block(&self, block: &MarkdownBlock, width: usize, style: Style) -> Vec<String> {
         let theme = self.theme;
         let inline = InlineRenderer { theme };
         match block {
-            Block::Heading(level, text) => {
-                let mut heading = layered(style, theme.heading).bold();
+            MarkdownBlock::Heading(level, text) => {
+                let mut heading = merge_styles(style, theme.heading).bold();
                 if *level == 1 {
                     heading = heading.underline();
                 }
@@ -49,16 +49,16 @@ impl BlockRenderer<'_> {
                 line.push_str(&inline.render(text, heading));
                 wrap_text(&line, width)
             }
-            Block::Paragraph(text) => match text.as_slice() {
+            MarkdownBlock::Paragraph(text) => match text.as_slice() {
                 [Inline::Math(formula)] => formula_lines(formula, width, style),
                 _ => wrap_text(&inline.render(text, style), width),
             },
-            Block::Code { language, text } => self.code(language, text, width),
-            Block::List(list) => self.list(list, width, style),
-            Block::Quote(blocks) => self.quote(blocks, width),
-            Block::Table(table) => table::render(table, theme, style, width),
-            Block::Rule => vec![theme.rule.apply(&"─".repeat(width.min(LONGEST_RULE)))],
-            Block::Html(source) => {
+            MarkdownBlock::Code { language, text } => self.code(language, text, width),
+            MarkdownBlock::List(list) => self.list(list, width, style),
+            MarkdownBlock::Quote(blocks) => self.quote(blocks, width),
+            MarkdownBlock::Table(table) => table::render(table, theme, style, width),
+            MarkdownBlock::Rule => vec![theme.rule.apply(&"─".repeat(width.min(MAX_RULE_WIDTH)))],
+            MarkdownBlock::Html(source) => {
                 let mut line = String::new();
                 push(source.trim(), style, &mut line);
                 wrap_text(&line, width)
@@ -66,7 +66,7 @@ impl BlockRenderer<'_> {
         }
     }
 
-    fn quote(&self, blocks: &[Block], width: usize) -> Vec<String> {
+    fn quote(&self, blocks: &[MarkdownBlock], width: usize) -> Vec<String> {
         let border = self.theme.quote_border.apply("│ ");
         let (border, inside) = if width >= MIN_CONTENT + 2 {
             (border.as_str(), width - 2)
@@ -108,9 +108,9 @@ impl BlockRenderer<'_> {
         lines
     }
 
-    /// Returns the lines of a diagram, if the code is one that can be drawn and fits.
+    /// Returns the lines of a diagram, if the code is a diagram that can be drawn and fits.
     pub(super) fn diagram(&self, language: &str, text: &str, width: usize) -> Option<Vec<String>> {
-        if self.options.mermaid == Mermaid::Off || !is_mermaid(language) {
+        if self.options.mermaid == MermaidRendering::Off || !is_mermaid(language) {
             return None;
         }
         let lines = mermaid_to_text(text)?;
@@ -127,7 +127,7 @@ impl BlockRenderer<'_> {
         wrap_text(&self.theme.code_block_border.apply(&border), width)
     }
 
-    /// Returns the lines of one line of highlighted code.
+    /// Wraps one line of highlighted code.
     pub(super) fn code_line(&self, line: &str, width: usize) -> Vec<String> {
         let indent = if width >= MIN_CONTENT {
             self.theme.code_indent.as_str()

@@ -1,7 +1,7 @@
-//! Syntax highlighting, line by line, so that a growing block is never highlighted twice.
+//! Syntax highlighting, line by line, so that lines of a growing block are highlighted only once.
 //!
-//! The grammars are loaded with the first block of code. They name scopes; the theme's syntax styles
-//! decide what these look like.
+//! Grammars are loaded with the first code block. They produce scopes, which the theme's syntax
+//! styles are mapped to.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -14,23 +14,23 @@ use crate::theme::{ColorToken, Theme};
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
-/// Longer lines stay plain: data, not code, and the patterns would take their time.
-const LONGEST_LINE: usize = 512;
-/// Builds that are not optimized take this many times as long; their tests are not about speed.
-const SLOWNESS: u32 = if cfg!(debug_assertions) { 100 } else { 1 };
-/// What a byte of code takes at the most; some lines of letters and nothing else take hundreds of times that, since
-/// the patterns of some languages go back and forth in them.
-const USUAL_COST: Duration = Duration::from_micros(20).saturating_mul(SLOWNESS);
-/// What a block may take beyond that, the first use of a language included, before the rest of it stays plain.
-const PATIENCE: Duration = Duration::from_secs(1).saturating_mul(SLOWNESS);
-/// The same once all blocks together have taken [`ENOUGH`].
-const LITTLE_PATIENCE: Duration = Duration::from_millis(50).saturating_mul(SLOWNESS);
-/// What all blocks of a program may take beyond the usual.
-const ENOUGH: Duration = Duration::from_secs(5).saturating_mul(SLOWNESS);
-/// Blocks under construction at the same time: one for each level of nesting would do.
+/// Longer lines are not highlighted: they are usually data, and the patterns would be slow on them.
+const MAX_LINE_LEN: usize = 512;
+/// Slowdown factor of unoptimized builds, whose tests do not measure speed.
+const DEBUG_SLOWDOWN: u32 = if cfg!(debug_assertions) { 100 } else { 1 };
+/// Maximum expected time per byte of code. Some lines of plain letters take hundreds of times that,
+/// because the patterns of some languages backtrack on them.
+const EXPECTED_COST_PER_BYTE: Duration = Duration::from_micros(20).saturating_mul(DEBUG_SLOWDOWN);
+/// How far a block may exceed the expected time, including the first use of a language, before the
+/// rest of it is left plain.
+const BLOCK_BUDGET: Duration = Duration::from_secs(1).saturating_mul(DEBUG_SLOWDOWN);
+/// The same, once all blocks together have exceeded [`TOTAL_BUDGET`].
+const REDUCED_BUDGET: Duration = Duration::from_millis(50).saturating_mul(DEBUG_SLOWDOWN);
+/// How far all blocks of a process together may exceed the expected time.
+const TOTAL_BUDGET: Duration = Duration::from_secs(5).saturating_mul(DEBUG_SLOWDOWN);
+/// Blocks that may be growing at the same time: one per level of nesting would be enough.
 const CACHED_BLOCKS: usize = 8;
 
-/// The styles of code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyntaxStyles {
     pub comment: Style,
@@ -40,13 +40,12 @@ pub struct SyntaxStyles {
     pub string: Style,
     /// Numbers and other constants.
     pub number: Style,
-    pub kind: Style,
+    pub type_name: Style,
     pub operator: Style,
     pub punctuation: Style,
 }
 
 impl SyntaxStyles {
-    /// Returns the styles of a theme.
     pub fn from_theme(theme: &Theme) -> Self {
         Self {
             comment: theme.style(ColorToken::SyntaxComment),
@@ -55,29 +54,29 @@ impl SyntaxStyles {
             variable: theme.style(ColorToken::SyntaxVariable),
             string: theme.style(ColorToken::SyntaxString),
             number: theme.style(ColorToken::SyntaxNumber),
-            kind: theme.style(ColorToken::SyntaxType),
+            type_name: theme.style(ColorToken::SyntaxType),
             operator: theme.style(ColorToken::SyntaxOperator),
             punctuation: theme.style(ColorToken::SyntaxPunctuation),
         }
     }
 
-    fn of(&self, class: Class) -> Style {
+    fn of(&self, class: SyntaxClass) -> Style {
         match class {
-            Class::Comment => self.comment,
-            Class::Keyword => self.keyword,
-            Class::Function => self.function,
-            Class::Variable => self.variable,
-            Class::String => self.string,
-            Class::Number => self.number,
-            Class::Kind => self.kind,
-            Class::Operator => self.operator,
-            Class::Punctuation => self.punctuation,
+            SyntaxClass::Comment => self.comment,
+            SyntaxClass::Keyword => self.keyword,
+            SyntaxClass::Function => self.function,
+            SyntaxClass::Variable => self.variable,
+            SyntaxClass::String => self.string,
+            SyntaxClass::Number => self.number,
+            SyntaxClass::Kind => self.type_name,
+            SyntaxClass::Operator => self.operator,
+            SyntaxClass::Punctuation => self.punctuation,
         }
     }
 }
 
 #[derive(Clone, Copy)]
-enum Class {
+enum SyntaxClass {
     Comment,
     Keyword,
     Function,
@@ -89,41 +88,41 @@ enum Class {
     Punctuation,
 }
 
-/// Scopes by prefix, the more specific ones first.
-const CLASSES: &[(&str, Class)] = &[
-    ("punctuation.definition.comment", Class::Comment),
-    ("punctuation.definition.string", Class::String),
-    ("comment", Class::Comment),
-    ("string", Class::String),
-    ("constant.character.escape", Class::String),
-    ("constant", Class::Number),
-    ("keyword.operator", Class::Operator),
-    ("keyword", Class::Keyword),
-    ("storage", Class::Keyword),
-    ("entity.name.function", Class::Function),
-    ("support.function", Class::Function),
-    ("support.macro", Class::Function),
-    ("variable.function", Class::Function),
-    ("entity.name.tag", Class::Keyword),
-    ("entity.other.attribute-name", Class::Variable),
-    ("entity.name", Class::Kind),
-    ("entity.other.inherited-class", Class::Kind),
-    ("support.type", Class::Kind),
-    ("support.class", Class::Kind),
-    ("variable", Class::Variable),
-    ("markup.inserted", Class::String),
-    ("markup.deleted", Class::Keyword),
-    ("punctuation", Class::Punctuation),
+/// Scopes by prefix, more specific ones first.
+const CLASSES: &[(&str, SyntaxClass)] = &[
+    ("punctuation.definition.comment", SyntaxClass::Comment),
+    ("punctuation.definition.string", SyntaxClass::String),
+    ("comment", SyntaxClass::Comment),
+    ("string", SyntaxClass::String),
+    ("constant.character.escape", SyntaxClass::String),
+    ("constant", SyntaxClass::Number),
+    ("keyword.operator", SyntaxClass::Operator),
+    ("keyword", SyntaxClass::Keyword),
+    ("storage", SyntaxClass::Keyword),
+    ("entity.name.function", SyntaxClass::Function),
+    ("support.function", SyntaxClass::Function),
+    ("support.macro", SyntaxClass::Function),
+    ("variable.function", SyntaxClass::Function),
+    ("entity.name.tag", SyntaxClass::Keyword),
+    ("entity.other.attribute-name", SyntaxClass::Variable),
+    ("entity.name", SyntaxClass::Kind),
+    ("entity.other.inherited-class", SyntaxClass::Kind),
+    ("support.type", SyntaxClass::Kind),
+    ("support.class", SyntaxClass::Kind),
+    ("variable", SyntaxClass::Variable),
+    ("markup.inserted", SyntaxClass::String),
+    ("markup.deleted", SyntaxClass::Keyword),
+    ("punctuation", SyntaxClass::Punctuation),
 ];
 
-static SCOPES: LazyLock<Vec<(Scope, Class)>> = LazyLock::new(|| {
+static SCOPES: LazyLock<Vec<(Scope, SyntaxClass)>> = LazyLock::new(|| {
     CLASSES
         .iter()
         .filter_map(|(prefix, class)| Some((Scope::new(prefix).ok()?, *class)))
         .collect()
 });
 
-/// Names people write that the grammars do not know.
+/// Common names that the grammars do not know.
 const ALIASES: &[(&str, &str)] = &[
     ("shell", "sh"),
     ("console", "sh"),
@@ -149,34 +148,41 @@ fn syntax_for(info: &str) -> Option<&'static SyntaxReference> {
     SYNTAXES.find_syntax_by_token(known.map_or(word.as_str(), |(_, name)| name))
 }
 
-/// The time that was lost to code that takes longer than code does, in microseconds.
-static LOST: AtomicU64 = AtomicU64::new(0);
+/// Total time in microseconds by which highlighting exceeded the expected time.
+static TOTAL_OVERRUN: AtomicU64 = AtomicU64::new(0);
 
-/// What a block may still take beyond the usual, in microseconds. Clones share it, so that a line that is shown
-/// before it is complete counts each time.
+/// How far a block may still exceed the expected time, in microseconds. Clones share it, so that
+/// repeated highlighting of an incomplete line counts every time.
 #[derive(Clone, Debug)]
-struct Patience(Arc<AtomicU64>);
+struct TimeBudget(Arc<AtomicU64>);
 
-impl Patience {
+impl TimeBudget {
     fn new() -> Self {
-        let is_enough = Duration::from_micros(LOST.load(Ordering::Relaxed)) > ENOUGH;
-        Self::of(if is_enough { LITTLE_PATIENCE } else { PATIENCE })
+        let is_over_budget =
+            Duration::from_micros(TOTAL_OVERRUN.load(Ordering::Relaxed)) > TOTAL_BUDGET;
+        Self::of(if is_over_budget {
+            REDUCED_BUDGET
+        } else {
+            BLOCK_BUDGET
+        })
     }
 
     fn of(limit: Duration) -> Self {
         Self(Arc::new(AtomicU64::new(micros(limit))))
     }
 
-    fn is_over(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    fn charge(&self, took: Duration, bytes: usize) {
-        let usual = USUAL_COST.saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX));
-        let lost = micros(took.saturating_sub(usual));
-        LOST.fetch_add(lost, Ordering::Relaxed);
-        let left = self.0.load(Ordering::Relaxed);
-        self.0.store(left.saturating_sub(lost), Ordering::Relaxed);
+    fn charge(&self, elapsed: Duration, bytes: usize) {
+        let expected =
+            EXPECTED_COST_PER_BYTE.saturating_mul(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let overrun = micros(elapsed.saturating_sub(expected));
+        TOTAL_OVERRUN.fetch_add(overrun, Ordering::Relaxed);
+        let remaining = self.0.load(Ordering::Relaxed);
+        self.0
+            .store(remaining.saturating_sub(overrun), Ordering::Relaxed);
     }
 }
 
@@ -191,31 +197,31 @@ pub struct CodeHighlighter {
     scopes: ScopeStack,
     styles: SyntaxStyles,
     plain: Style,
-    patience: Patience,
+    budget: TimeBudget,
 }
 
 impl CodeHighlighter {
-    /// Returns a highlighter for a language, named as after a code fence; `None` if it is unknown.
-    /// Parts without a style of their own get `plain`.
+    /// Returns a highlighter for a language, named as after a code fence, or `None` if it is
+    /// unknown. Text without a syntax style gets `plain`.
     pub fn new(language: &str, styles: &SyntaxStyles, plain: Style) -> Option<Self> {
         Some(Self {
             state: ParseState::new(syntax_for(language)?),
             scopes: ScopeStack::new(),
             styles: *styles,
             plain,
-            patience: Patience::new(),
+            budget: TimeBudget::new(),
         })
     }
 
-    /// Returns the next line, without its line end, in color. Long lines stay plain, and so does what follows
-    /// lines that took far more time than code takes.
+    /// Highlights the next line, given without its line break. Long lines are left plain, and so is
+    /// everything after lines that took too long.
     pub fn line(&mut self, line: &str) -> String {
-        if line.len() > LONGEST_LINE || self.patience.is_over() {
+        if line.len() > MAX_LINE_LEN || self.budget.is_exhausted() {
             return self.plain.apply(line);
         }
         let begin = Instant::now();
         let colored = self.colored(line);
-        self.patience.charge(begin.elapsed(), line.len());
+        self.budget.charge(begin.elapsed(), line.len());
         colored
     }
 
@@ -264,7 +270,7 @@ impl CodeHighlighter {
     }
 }
 
-/// Returns code in color, line by line; plain lines if the language is unknown.
+/// Highlights code line by line, or returns plain lines if the language is unknown.
 pub fn highlight_code(
     code: &str,
     language: &str,
@@ -280,7 +286,7 @@ pub fn highlight_code(
         .collect()
 }
 
-/// Highlighted blocks that may come again, longer.
+/// Highlighted blocks that may be rendered again, longer.
 #[derive(Debug, Default)]
 pub(super) struct HighlightCache {
     blocks: Vec<CachedBlock>,
@@ -300,7 +306,7 @@ impl HighlightCache {
         self.blocks.clear();
     }
 
-    /// Returns the lines of a block in color; those of an earlier, shorter version are taken over.
+    /// Highlights a block, reusing the lines of an earlier, shorter version.
     pub(super) fn lines(
         &mut self,
         language: &str,
@@ -364,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn state_carries_over_lines() {
+    fn state_carries_across_lines() {
         let lines = highlight_code("let a = \"x\ny\"; // c", "rust", &styles(), Style::plain());
         assert_eq!(
             lines,
@@ -376,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn languages_are_known_by_their_usual_names() {
+    fn languages_are_found_by_common_names() {
         for name in [
             "rust",
             "rs",
@@ -412,37 +418,37 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_and_what_takes_too_long_stay_plain() {
+    fn long_and_slow_lines_are_left_plain() {
         let mut highlighter = CodeHighlighter::new("rust", &styles(), Style::plain()).unwrap();
-        let data = format!("let {}", "a".repeat(LONGEST_LINE));
+        let data = format!("let {}", "a".repeat(MAX_LINE_LEN));
         assert_eq!(highlighter.line(&data), data);
         assert_ne!(highlighter.line("let a"), "let a");
-        let shown_early = highlighter.clone();
-        let seconds = PATIENCE * 2;
-        shown_early.patience.charge(seconds, 10);
+        let partial = highlighter.clone();
+        let seconds = BLOCK_BUDGET * 2;
+        partial.budget.charge(seconds, 10);
         assert_eq!(highlighter.line("let a"), "let a");
-        LOST.fetch_sub(
-            micros(seconds.saturating_sub(USUAL_COST * 10)),
+        TOTAL_OVERRUN.fetch_sub(
+            micros(seconds.saturating_sub(EXPECTED_COST_PER_BYTE * 10)),
             Ordering::Relaxed,
         );
     }
 
     #[test]
-    fn what_code_takes_usually_costs_no_patience() {
-        let patience = Patience::of(Duration::from_millis(1));
-        patience.charge(USUAL_COST * 100, 100);
-        assert!(!patience.is_over());
+    fn expected_time_is_not_charged() {
+        let budget = TimeBudget::of(Duration::from_millis(1));
+        budget.charge(EXPECTED_COST_PER_BYTE * 100, 100);
+        assert!(!budget.is_exhausted());
     }
 
     #[test]
     fn a_growing_block_gives_the_same_lines() {
         let code = "fn main() {\n    let a = \"x\n\";\n}\n";
-        let whole = highlight_code(code, "rust", &styles(), Style::plain());
+        let complete = highlight_code(code, "rust", &styles(), Style::plain());
         let mut cache = HighlightCache::default();
         let mut grown = Vec::new();
         for end in 0..=code.len() {
             grown = cache.lines("rust", code.split_at(end).0, &styles(), Style::plain());
         }
-        assert_eq!(grown, whole);
+        assert_eq!(grown, complete);
     }
 }

@@ -1,6 +1,6 @@
-//! Running text with its styles and links.
+//! Renders inline text with its styles and links.
 //!
-//! Each piece opens its whole style and closes it again, so that any line may be cut and put on any
+//! Each span opens and closes its complete style, so that any line can be cut and placed on any
 //! background.
 
 use super::MarkdownTheme;
@@ -8,14 +8,13 @@ use super::latex::latex_to_unicode;
 use super::parse::Inline;
 use crate::style::Style;
 
-/// Writes running text in a theme.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InlineRenderer<'a> {
     pub(super) theme: &'a MarkdownTheme,
 }
 
 impl InlineRenderer<'_> {
-    /// Returns the text with line ends where it has breaks.
+    /// Renders the text, with line breaks where it has breaks.
     pub(super) fn render(self, text: &[Inline], style: Style) -> String {
         let mut out = String::new();
         self.write(text, style, &mut out);
@@ -26,59 +25,59 @@ impl InlineRenderer<'_> {
         for inline in text {
             match inline {
                 Inline::Text(text) => self.write_linked(text, style, out),
-                Inline::Code(code) => push(code, layered(style, self.theme.code), out),
+                Inline::Code(code) => push(code, merge_styles(style, self.theme.code), out),
                 Inline::Strong(inside) => self.write(inside, style.bold(), out),
                 Inline::Emphasis(inside) => self.write(inside, style.italic(), out),
                 Inline::Strikethrough(inside) => self.write(inside, style.strikethrough(), out),
-                Inline::Link { address, text } => self.write_link(address, text, style, out),
+                Inline::Link { url, text } => self.write_link(url, text, style, out),
                 Inline::Math(formula) => push(&latex_to_unicode(formula), style, out),
                 Inline::Break => out.push('\n'),
             }
         }
     }
 
-    /// Writes text; bare addresses in it become links.
+    /// Writes text, turning bare URLs into links.
     fn write_linked(self, text: &str, style: Style, out: &mut String) {
         let mut rest = text;
-        while let Some((start, end)) = find_address(rest) {
+        while let Some((start, end)) = find_url(rest) {
             let before = rest.get(..start).unwrap_or_default();
-            let address = rest.get(start..end).unwrap_or_default();
+            let url = rest.get(start..end).unwrap_or_default();
             push(before, style, out);
-            self.write_address(address, style, out);
+            self.write_url(url, style, out);
             rest = rest.get(end..).unwrap_or_default();
         }
         push(rest, style, out);
     }
 
-    fn write_address(self, address: &str, style: Style, out: &mut String) {
-        let style = layered(style, self.theme.link).underline();
+    fn write_url(self, url: &str, style: Style, out: &mut String) {
+        let style = merge_styles(style, self.theme.link).underline();
         if self.theme.hyperlinks {
-            open_link(address, out);
-            push(address, style, out);
+            open_link(url, out);
+            push(url, style, out);
             close_link(out);
         } else {
-            push(address, style, out);
+            push(url, style, out);
         }
     }
 
-    fn write_link(self, address: &str, text: &[Inline], style: Style, out: &mut String) {
-        let inside = layered(style, self.theme.link).underline();
+    fn write_link(self, url: &str, text: &[Inline], style: Style, out: &mut String) {
+        let inside = merge_styles(style, self.theme.link).underline();
         let plain = plain_text(text);
-        if self.theme.hyperlinks && opens_safely(address) {
-            open_link(address, out);
+        if self.theme.hyperlinks && is_safe_to_open(url) {
+            open_link(url, out);
             self.write_unlinked(text, inside, out);
             close_link(out);
             return;
         }
         self.write_unlinked(text, inside, out);
-        let shown = address.strip_prefix("mailto:").unwrap_or(address);
-        if plain != address && plain != shown {
-            let address = format!(" ({address})");
-            push(&address, layered(style, self.theme.link_url), out);
+        let shown = url.strip_prefix("mailto:").unwrap_or(url);
+        if plain != url && plain != shown {
+            let url = format!(" ({url})");
+            push(&url, merge_styles(style, self.theme.link_url), out);
         }
     }
 
-    /// Writes the text of a link, in which addresses are no links of their own.
+    /// Writes the text of a link, in which URLs are not linked again.
     fn write_unlinked(self, text: &[Inline], style: Style, out: &mut String) {
         for inline in text {
             match inline {
@@ -89,8 +88,8 @@ impl InlineRenderer<'_> {
     }
 }
 
-/// Returns `outer` with what `inner` sets on top.
-pub(super) fn layered(outer: Style, inner: Style) -> Style {
+/// Returns `outer` overridden by `inner`.
+pub(super) fn merge_styles(outer: Style, inner: Style) -> Style {
     Style {
         foreground: inner.foreground.or(outer.foreground),
         background: inner.background.or(outer.background),
@@ -103,7 +102,7 @@ pub(super) fn layered(outer: Style, inner: Style) -> Style {
     }
 }
 
-/// Writes text in a style, which does not reach over line ends.
+/// Writes text in a style, which is closed at line breaks.
 pub(super) fn push(text: &str, style: Style, out: &mut String) {
     for (index, part) in text.split('\n').enumerate() {
         if index > 0 {
@@ -115,19 +114,19 @@ pub(super) fn push(text: &str, style: Style, out: &mut String) {
     }
 }
 
-/// Returns whether a click may follow an address: other schemes than those of pages and mail start programs
-/// or read files, and the text of a link says nothing of its address.
-fn opens_safely(address: &str) -> bool {
+/// Whether a URL is safe to open with a click. Schemes other than web and mail may start programs
+/// or read files, and the text of a link need not reveal its URL.
+fn is_safe_to_open(url: &str) -> bool {
     ["https://", "http://", "mailto:"].iter().any(|scheme| {
-        let start = address.get(..scheme.len());
+        let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     })
 }
 
-fn open_link(address: &str, out: &mut String) {
+fn open_link(url: &str, out: &mut String) {
     out.push_str("\x1b]8;;");
-    // Bytes outside printable ASCII would end or spoil the sequence.
-    for byte in address.bytes() {
+    // Bytes outside printable ASCII would terminate or corrupt the sequence.
+    for byte in url.bytes() {
         if byte.is_ascii_graphic() {
             out.push(char::from(byte));
         } else {
@@ -155,8 +154,8 @@ fn plain_text(text: &[Inline]) -> String {
         .collect()
 }
 
-/// Returns where the first bare web address of a text starts and ends.
-fn find_address(text: &str) -> Option<(usize, usize)> {
+/// Returns the range of the first bare URL in a text.
+fn find_url(text: &str) -> Option<(usize, usize)> {
     let starts = ["https://", "http://"];
     let start = text.match_indices("http").map(|(at, _)| at).find(|at| {
         let rest = text.get(*at..).unwrap_or_default();
@@ -170,17 +169,17 @@ fn find_address(text: &str) -> Option<(usize, usize)> {
     let length = rest
         .find(|character: char| character.is_whitespace() || "<>\"`".contains(character))
         .unwrap_or(rest.len());
-    let mut address = rest.get(..length)?;
-    // Punctuation at the end belongs to the sentence, a closing bracket to its opening one.
-    while let Some(last) = address.chars().next_back() {
-        let unbalanced = last == ')' && address.matches('(').count() < address.matches(')').count();
+    let mut url = rest.get(..length)?;
+    // Trailing punctuation belongs to the sentence, a closing parenthesis to its opening one.
+    while let Some(last) = url.chars().next_back() {
+        let unbalanced = last == ')' && url.matches('(').count() < url.matches(')').count();
         if !("?!.,:;*_~'".contains(last) || unbalanced) {
             break;
         }
-        address = address.get(..address.len() - last.len_utf8())?;
+        url = url.get(..url.len() - last.len_utf8())?;
     }
-    let scheme = starts.iter().find(|start| address.starts_with(**start))?;
-    (address.len() > scheme.len()).then(|| (start, start + address.len()))
+    let scheme = starts.iter().find(|start| url.starts_with(**start))?;
+    (url.len() > scheme.len()).then(|| (start, start + url.len()))
 }
 
 #[cfg(test)]
@@ -188,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bare_addresses_end_before_punctuation() {
+    fn bare_urls_end_before_punctuation() {
         for (text, expected) in [
             ("see https://a.b/c.", Some("https://a.b/c")),
             ("(https://a.b/c)", Some("https://a.b/c")),
@@ -197,7 +196,7 @@ mod tests {
             ("https://", None),
             ("http https://é.x y", Some("https://é.x")),
         ] {
-            let found = find_address(text).and_then(|(start, end)| text.get(start..end));
+            let found = find_url(text).and_then(|(start, end)| text.get(start..end));
             assert_eq!(found, expected, "{text:?}");
         }
     }

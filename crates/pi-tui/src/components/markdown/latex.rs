@@ -1,7 +1,7 @@
-//! Formulas in LaTeX as a line of Unicode text.
+//! Renders LaTeX formulas as a line of Unicode text.
 //!
-//! Symbols, scripts, fractions, roots, accents and rows are covered; a command that is not known
-//! stays as it is written, so that nothing is lost.
+//! Supports symbols, scripts, fractions, roots, accents and rows. Unknown commands are kept as
+//! written, so that nothing is lost.
 
 use std::borrow::Cow;
 
@@ -13,42 +13,44 @@ use symbols::{accent, delimiter, double_struck, subscript, superscript, symbol};
 
 const MAX_DEPTH: usize = 32;
 
-/// Returns a formula, given without its delimiters, as text; rows become lines.
+/// Renders a formula, given without its delimiters, as text. Rows become lines.
 pub fn latex_to_unicode(formula: &str) -> String {
-    let mut reader = Reader {
+    let mut parser = LatexParser {
         rest: formula.trim(),
     };
-    let text = reader.sequence(End::Input, 0);
+    let text = parser.sequence(GroupEnd::Input, 0);
     let lines: Vec<&str> = text.split('\n').map(str::trim).collect();
     lines.join("\n")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum GroupEnd {
     Input,
     Brace,
     Bracket,
 }
 
-struct Reader<'a> {
+struct LatexParser<'a> {
     rest: &'a str,
 }
 
-impl Reader<'_> {
+impl LatexParser<'_> {
     fn next(&mut self) -> Option<char> {
         let character = self.rest.chars().next()?;
         self.rest = self.rest.get(character.len_utf8()..).unwrap_or_default();
         Some(character)
     }
 
-    fn sequence(&mut self, end: End, depth: usize) -> String {
+    fn sequence(&mut self, end: GroupEnd, depth: usize) -> String {
         let mut out = String::new();
         while let Some(character) = self.next() {
             match character {
-                '}' if end == End::Brace => break,
-                ']' if end == End::Bracket => break,
+                '}' if end == GroupEnd::Brace => break,
+                ']' if end == GroupEnd::Bracket => break,
                 '\\' => self.command(&mut out, depth),
-                '{' if depth < MAX_DEPTH => out.push_str(&self.sequence(End::Brace, depth + 1)),
+                '{' if depth < MAX_DEPTH => {
+                    out.push_str(&self.sequence(GroupEnd::Brace, depth + 1));
+                }
                 '{' | '}' => {}
                 '^' => self.script(&mut out, superscript, '^', depth),
                 '_' => self.script(&mut out, subscript, '_', depth),
@@ -66,11 +68,11 @@ impl Reader<'_> {
         out
     }
 
-    /// Reads what a command or a script applies to: a group or one symbol.
+    /// Parses the argument of a command or script: a group or one symbol.
     fn argument(&mut self, depth: usize) -> String {
         self.rest = self.rest.trim_start();
         match self.next() {
-            Some('{') if depth < MAX_DEPTH => self.sequence(End::Brace, depth + 1),
+            Some('{') if depth < MAX_DEPTH => self.sequence(GroupEnd::Brace, depth + 1),
             Some('\\') => {
                 let mut out = String::new();
                 self.command(&mut out, depth + 1);
@@ -169,7 +171,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A symbol swallows the spaces after its name; names of functions and relations keep one.
+    /// Writes a symbol. It swallows the spaces after its name, but functions and relations keep
+    /// one.
     fn write_symbol(&mut self, name: &str, symbol: &str, out: &mut String) {
         out.push_str(symbol);
         let trimmed = self.rest.trim_start();
@@ -197,7 +200,7 @@ impl Reader<'_> {
     fn root(&mut self, out: &mut String, depth: usize) {
         if let Some(rest) = self.rest.strip_prefix('[') {
             self.rest = rest;
-            let degree = self.sequence(End::Bracket, depth + 1);
+            let degree = self.sequence(GroupEnd::Bracket, depth + 1);
             match degree.trim() {
                 "3" => out.push('∛'),
                 "4" => out.push('∜'),
@@ -246,7 +249,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns text that can stand beside a fraction bar or a root without being misread.
+/// Adds parentheses where text next to a fraction bar or root would be ambiguous.
 fn bracketed(text: &str) -> String {
     let text = text.trim();
     let number = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -257,15 +260,16 @@ fn bracketed(text: &str) -> String {
     }
 }
 
-/// Returns text in which formulas are written with dollars and on one line, byte for byte in place.
+/// Rewrites formulas to use dollar delimiters on a single line, preserving byte offsets.
 ///
-/// The Markdown parser knows `$$` but not `\\(…\\)` and `\\[…\\]`, and would take a line of a formula
-/// that starts with a sign for a list. A formula that is still open at the end of the text is kept in
-/// one piece too, since its end may be on the way.
+/// The Markdown parser supports `$$` but not `\\(…\\)` and `\\[…\\]`, and would parse a line of a
+/// formula that starts with a sign as a list. A formula that is still open at the end of the text
+/// is also kept in one piece, since its end may still be streaming.
 ///
-/// What a line becomes depends on nothing above it but a formula it is in: a text that is read from
-/// the start of a block reads as it does from its own start. Hence code is changed too, and is shown
-/// as it was written by whoever knows what is code; no formula reaches over a fence.
+/// The result for a line depends on earlier lines only through the formula it is in: text parsed
+/// from the start of a block gives the same result as text parsed from the beginning. This means
+/// that code is rewritten, too; the parser recovers its original text. No formula extends across a
+/// fence.
 pub(super) fn unify_delimiters(text: &str) -> Cow<'_, str> {
     if !text.contains("\\(") && !text.contains("\\[") && !text.contains("$$") {
         return Cow::Borrowed(text);
@@ -300,25 +304,25 @@ pub(super) fn unify_delimiters(text: &str) -> Cow<'_, str> {
 }
 
 struct BlockFormula {
-    /// Where its opening delimiter stands.
+    /// Offset of its opening delimiter.
     start: usize,
-    /// Where it ends, closing delimiter included.
+    /// Offset of its end, including the closing delimiter.
     end: usize,
     closed: bool,
 }
 
-/// Finds formulas that start with a line, and remembers what it looked for in vain: a thousand opening
-/// delimiters in a paragraph look through it once.
+/// Finds formulas that start at the beginning of a line, and caches failed searches: a thousand
+/// opening delimiters in a paragraph scan it only once.
 #[derive(Debug, Default)]
 struct BlockFormulas {
-    /// How much text is left where the last paragraph without the closing delimiter ends.
+    /// Remaining text length at the end of the last paragraph without a closing bracket delimiter.
     without_bracket: Option<usize>,
     without_dollars: Option<usize>,
 }
 
 impl BlockFormulas {
-    /// Returns the formula that starts with the line at the start of `text`, which is what is left of
-    /// one and the same text each time.
+    /// Returns the formula that starts with the first line of `text`, which must be a suffix of the
+    /// same text on every call.
     fn first(&mut self, text: &str) -> Option<BlockFormula> {
         let body = text.trim_start_matches(' ');
         let start = text.len() - body.len();
@@ -335,7 +339,7 @@ impl BlockFormulas {
         }
         let mut length = 0;
         for (index, line) in inside.split_inclusive('\n').enumerate() {
-            // Spaces at the end of a text may yet become a line.
+            // Trailing spaces may still become a line.
             let is_blank = line.ends_with('\n') && line.trim().is_empty();
             if index > 0 && (is_blank || is_fence(line)) {
                 *without_close = Some(inside.len() - length);
@@ -359,13 +363,13 @@ impl BlockFormulas {
     }
 }
 
-/// Returns whether a line opens or closes a code block, or looks as if it did.
+/// Whether a line opens or closes a code block, or resembles a fence.
 fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Writes a line with the delimiters of formulas in it replaced; code and escaped backslashes stay.
+/// Writes a line with its formula delimiters replaced. Code and escaped backslashes are kept.
 fn unify_line(line: &str, unified: &mut String) {
     let mut rest = line;
     while let Some(at) = rest.find(['\\', '`']) {
@@ -388,7 +392,7 @@ fn unify_line(line: &str, unified: &mut String) {
     unified.push_str(rest);
 }
 
-/// Returns the inside of the formula at the start of `text`.
+/// Returns the content of the inline formula at the start of `text`.
 fn inline_formula(text: &str) -> Option<&str> {
     let close = if text.starts_with("\\(") {
         "\\)"
@@ -403,7 +407,7 @@ fn inline_formula(text: &str) -> Option<&str> {
     plausible.then_some(inside)
 }
 
-/// Returns the length of the code span at the start of `text`, or of its mark alone.
+/// Returns the length of the code span at the start of `text`, or of its delimiter alone.
 fn code_length(text: &str) -> usize {
     let run = text.len() - text.trim_start_matches('`').len();
     let mark = text.get(..run).unwrap_or_default();
@@ -417,7 +421,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn formulas_become_text() {
+    fn formulas_are_rendered_as_text() {
         for (formula, expected) in [
             ("E = mc^2", "E = mc²"),
             (r"\alpha + \beta_{10}", "α + β₁₀"),
@@ -442,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn only_formulas_change_their_delimiters() {
+    fn only_formula_delimiters_are_rewritten() {
         for (text, expected) in [
             (r"a \(x\) b", "a $$x$$ b"),
             (r"\[ x \]", "$$ x $$"),

@@ -1,16 +1,16 @@
-//! Lists: markers, indentation, tasks, lists inside lists.
+//! Renders lists: markers, indentation, tasks, nested lists.
 
 use super::block::BlockRenderer;
-use super::parse::{Block, Item, List};
+use super::parse::{ListItem, MarkdownBlock, MarkdownList};
 use crate::style::Style;
 use crate::text::{visible_width, wrap_text};
 
-/// Content is never squeezed below this many columns; deeper levels stop indenting instead.
+/// Content is never narrower than this; deeper levels stop indenting instead.
 pub(super) const MIN_CONTENT: usize = 8;
 const INDENT: usize = 4;
 
 impl BlockRenderer<'_> {
-    pub(super) fn list(&self, list: &List, width: usize, style: Style) -> Vec<String> {
+    pub(super) fn list(&self, list: &MarkdownList, width: usize, style: Style) -> Vec<String> {
         let loose = list.is_loose();
         let mut lines = Vec::new();
         for (index, item) in list.items.iter().enumerate() {
@@ -27,7 +27,7 @@ impl BlockRenderer<'_> {
         &self,
         start: Option<u64>,
         index: usize,
-        item: &Item,
+        item: &ListItem,
         width: usize,
         style: Style,
     ) -> Vec<String> {
@@ -37,7 +37,7 @@ impl BlockRenderer<'_> {
         lines
     }
 
-    fn marker(&self, start: Option<u64>, item: &Item, index: usize) -> String {
+    fn marker(&self, start: Option<u64>, item: &ListItem, index: usize) -> String {
         let bullet = match start {
             _ if self.options.keep_list_markers => format!("{} ", item.marker),
             Some(start) => format!("{}. ", start.saturating_add(index as u64)),
@@ -50,18 +50,29 @@ impl BlockRenderer<'_> {
         }
     }
 
-    fn item(&self, item: &Item, marker: &str, width: usize, style: Style, lines: &mut Vec<String>) {
+    fn item(
+        &self,
+        item: &ListItem,
+        marker: &str,
+        width: usize,
+        style: Style,
+        lines: &mut Vec<String>,
+    ) {
         let marker_width = visible_width(marker);
-        let roomy = width >= marker_width + MIN_CONTENT;
-        let content = if roomy { width - marker_width } else { width };
+        let fits_marker = width >= marker_width + MIN_CONTENT;
+        let content = if fits_marker {
+            width - marker_width
+        } else {
+            width
+        };
         let mut first = Some(self.theme.list_bullet.apply(marker));
-        let indent = if roomy {
+        let indent = if fits_marker {
             " ".repeat(marker_width)
         } else {
             String::new()
         };
         for block in &item.blocks {
-            if let Block::List(nested) = block {
+            if let MarkdownBlock::List(nested) = block {
                 let step = if width >= INDENT + MIN_CONTENT {
                     INDENT
                 } else {
@@ -75,7 +86,7 @@ impl BlockRenderer<'_> {
             }
             for line in self.block(block, content, style) {
                 let prefix = match first.take() {
-                    Some(marker) if roomy => marker,
+                    Some(marker) if fits_marker => marker,
                     Some(marker) => {
                         lines.extend(wrap_text(&marker, width));
                         String::new()

@@ -1,18 +1,20 @@
-//! Mermaid diagrams as text: flowcharts and sequences.
+//! Renders Mermaid flowcharts and sequence diagrams as text.
 //!
-//! `flowchart` and `sequence` read their source and lay it out on a `canvas`. What they cannot read is
-//! left to be shown as code; a last line that cannot be read yet is left out, since it may be growing.
+//! `flowchart` and `sequence` parse their source and draw it on a `canvas`. Unsupported diagrams
+//! are shown as code. If the last line cannot be parsed it is skipped, since it may still be
+//! streaming.
 
 mod canvas;
 mod flowchart;
 mod sequence;
 
-/// Longer sources stay code: the work grows faster than the diagram.
-pub(super) const LONGEST_SOURCE: usize = 8 * 1024;
+/// Longer sources are shown as code, since the work grows faster than the diagram.
+pub(super) const MAX_SOURCE_LEN: usize = 8 * 1024;
 
-/// Returns a diagram as lines; `None` if it is of another kind, wrong or too large.
+/// Renders a diagram as lines. Returns `None` if its kind is unsupported, or if it is invalid or
+/// too large.
 pub fn mermaid_to_text(source: &str) -> Option<Vec<String>> {
-    if source.len() > LONGEST_SOURCE {
+    if source.len() > MAX_SOURCE_LEN {
         return None;
     }
     let lines: Vec<&str> = source
@@ -37,14 +39,14 @@ pub fn mermaid_to_text(source: &str) -> Option<Vec<String>> {
     Some(canvas.into_lines())
 }
 
-/// Returns whether the info string of a code block names a diagram.
+/// Whether the info string of a code block names a diagram.
 pub(super) fn is_mermaid(info: &str) -> bool {
     info.split_whitespace()
         .next()
         .is_some_and(|word| word.eq_ignore_ascii_case("mermaid"))
 }
 
-/// Returns a label without quotes, its lines split where it says so.
+/// Returns a label without quotes, split at its line breaks.
 fn label_lines(label: &str) -> Vec<String> {
     let label = label.trim().trim_matches('"');
     let mut text = label.to_owned();
@@ -60,7 +62,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn other_kinds_and_wrong_ones_are_no_diagrams() {
+    fn unsupported_and_invalid_diagrams_are_rejected() {
         for source in [
             "",
             "pie\n a: 1",
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn any_start_of_a_diagram_draws_or_stays_code() {
+    fn any_prefix_of_a_diagram_is_accepted() {
         let sources = [
             "graph TD\n A[Start] --> B{Is it?}\n B -->|yes| C(Do it)\n B -- no --> D\n D --> A\n",
             "sequenceDiagram\n autonumber\n participant A as Alice\n A->>+B: Hello\n B-->>-A: Hi\n\

@@ -1,7 +1,7 @@
-//! Markdown source as a tree of blocks, from `pulldown-cmark`'s events.
+//! Parses Markdown source into a tree of blocks, from `pulldown-cmark` events.
 //!
-//! Nesting is followed to a fixed depth; what is deeper is shown as if it were at that depth, so that
-//! no text can exhaust the stack.
+//! Nesting is limited to a fixed depth; deeper content is shown at that depth, so that no text can
+//! overflow the stack.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,71 +20,70 @@ use inline::is_inline;
 
 const MAX_DEPTH: usize = 24;
 
-/// A block of a document.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Block {
+pub(super) enum MarkdownBlock {
     Heading(usize, Vec<Inline>),
     Paragraph(Vec<Inline>),
     Code { language: String, text: String },
-    List(List),
+    List(MarkdownList),
     Quote(Vec<Self>),
-    Table(Table),
+    Table(MarkdownTable),
     Rule,
     Html(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct List {
+pub(super) struct MarkdownList {
     /// The first number of an ordered list.
     pub(super) start: Option<u64>,
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<ListItem>,
 }
 
-impl List {
-    /// Returns whether its items are set apart from each other: one blank line between two of them, or
-    /// between two blocks of one, does so for all.
+impl MarkdownList {
+    /// Whether the list is loose: one blank line between two items, or between two blocks of an
+    /// item, makes it so.
     pub(super) fn is_loose(&self) -> bool {
-        self.items.iter().any(Item::has_gap)
+        self.items.iter().any(ListItem::has_gap)
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Item {
-    /// Where in the source its marker stands.
+pub(super) struct ListItem {
+    /// Offset of its marker in the source.
     pub(super) start: usize,
-    /// The marker as it was written.
+    /// The marker as written.
     pub(super) marker: String,
-    /// Whether it is a task, and one that is done.
+    /// Whether the task is done, if the item is a task.
     pub(super) task: Option<bool>,
-    /// Whether a blank line stands between the item before and this one.
+    /// Whether there is a blank line between the previous item and this one.
     pub(super) blank_before: bool,
-    /// Whether a blank line stands between two of its blocks.
+    /// Whether there is a blank line between two of its blocks.
     pub(super) blank_inside: bool,
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<MarkdownBlock>,
 }
 
-impl Item {
-    /// Returns whether a blank line stands before it or inside.
+impl ListItem {
+    /// Whether there is a blank line before or inside it.
     pub(super) fn has_gap(&self) -> bool {
         self.blank_before || self.blank_inside
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     pub(super) header: Vec<Vec<Inline>>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<TableRow>,
     pub(super) source: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
-    /// Where in the source it stands.
+pub(super) struct TableRow {
+    /// Offset in the source.
     pub(super) start: usize,
     pub(super) cells: Vec<Vec<Inline>>,
 }
 
-/// A piece of running text.
+/// A span of inline content.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Inline {
     Text(String),
@@ -93,136 +92,135 @@ pub(super) enum Inline {
     Emphasis(Vec<Self>),
     Strikethrough(Vec<Self>),
     Link {
-        address: String,
+        url: String,
         text: Vec<Self>,
     },
     /// A formula without its delimiters.
     Math(String),
-    /// The end of a line in the source, or a forced one.
+    /// A soft or hard line break.
     Break,
 }
 
-/// What reading depends on besides the text.
+/// Parser options.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'a> {
+pub(super) struct ParseOptions<'a> {
     pub(super) math: bool,
     pub(super) keep_escapes: bool,
-    /// Link definitions of parts of the document that are not in the text.
+    /// Link definitions from parts of the document that are not in the text.
     pub(super) definitions: &'a HashMap<String, String>,
 }
 
-/// What a text holds.
+/// The result of parsing a text.
 #[derive(Debug)]
-pub(super) struct Parsed<'a> {
-    /// The text as it was parsed, byte for byte in place. A formula is one line of it: whoever counts
-    /// lines counts these.
+pub(super) struct ParsedMarkdown<'a> {
+    /// The text as parsed, with the same byte offsets. A formula is a single line in it, so line
+    /// numbers must be computed from this text.
     pub(super) source: Cow<'a, str>,
-    pub(super) blocks: Vec<Placed>,
-    pub(super) definitions: Vec<Definition>,
+    pub(super) blocks: Vec<SpannedBlock>,
+    pub(super) definitions: Vec<LinkDefinition>,
 }
 
-/// What a link by a name leads to.
+/// A link reference definition.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Definition {
-    /// Where in the source it stands.
+pub(super) struct LinkDefinition {
+    /// Offset in the source.
     pub(super) start: usize,
-    /// The name, in lower case.
+    /// The label, in lowercase.
     pub(super) label: String,
-    pub(super) address: String,
+    pub(super) url: String,
 }
 
-/// A block with its place in the source.
+/// A block with its range in the source.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Placed {
+pub(super) struct SpannedBlock {
     pub(super) range: Range<usize>,
-    pub(super) block: Block,
+    pub(super) block: MarkdownBlock,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// How much was parsed, for tests of how much is parsed again.
-    pub(super) static BYTES_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    /// Number of bytes parsed, to test how much is parsed again.
+    pub(super) static BYTES_PARSED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Reads a text.
-pub(super) fn parse<'a>(text: &'a str, reading: Reading<'_>) -> Parsed<'a> {
+pub(super) fn parse<'a>(text: &'a str, options: ParseOptions<'_>) -> ParsedMarkdown<'a> {
     #[cfg(test)]
-    BYTES_READ.set(BYTES_READ.get() + text.len());
-    let mut options =
+    BYTES_PARSED.set(BYTES_PARSED.get() + text.len());
+    let mut extensions =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let unified = if reading.math {
-        options |= Options::ENABLE_MATH;
+    let unified = if options.math {
+        extensions |= Options::ENABLE_MATH;
         unify_delimiters(text)
     } else {
         text.into()
     };
     let look_up = |link: BrokenLink<'_>| {
-        let address = reading.definitions.get(&link.reference.to_lowercase())?;
-        Some((CowStr::from(address.clone()), CowStr::from("")))
+        let url = options.definitions.get(&link.reference.to_lowercase())?;
+        Some((CowStr::from(url.clone()), CowStr::from("")))
     };
-    let parser = Parser::new_with_broken_link_callback(&unified, options, Some(look_up));
+    let parser = Parser::new_with_broken_link_callback(&unified, extensions, Some(look_up));
     let definitions = parser
         .reference_definitions()
         .iter()
-        .map(|(label, definition)| Definition {
+        .map(|(label, definition)| LinkDefinition {
             start: definition.span.start,
             label: label.to_lowercase(),
-            address: definition.dest.to_string(),
+            url: definition.dest.to_string(),
         })
         .collect();
-    let blocks = Reader {
-        written: text,
+    let blocks = MarkdownParser {
+        original: text,
         source: &unified,
-        keep_escapes: reading.keep_escapes,
+        keep_escapes: options.keep_escapes,
         events: parser.into_offset_iter().peekable(),
         task: None,
         quotes: 0,
     }
     .top_level();
-    Parsed {
+    ParsedMarkdown {
         source: unified,
         blocks,
         definitions,
     }
 }
 
-struct Reader<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {
-    /// The text as it was written, which code shows.
-    written: &'a str,
-    /// The text as it is parsed, byte for byte in the same places.
+struct MarkdownParser<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {
+    /// The text as written, which code blocks show.
+    original: &'a str,
+    /// The text as parsed, with the same byte offsets.
     source: &'a str,
     keep_escapes: bool,
     events: Peekable<I>,
-    /// The box of the item under way, which stands before or, in a loose list, inside its first
+    /// The checkbox of the current item, which is before or, in a loose list, inside its first
     /// paragraph.
     task: Option<bool>,
-    /// How many quotes the block under way stands in.
+    /// How many block quotes enclose the current block.
     quotes: usize,
 }
 
-impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
-    fn top_level(&mut self) -> Vec<Placed> {
-        let mut placed = Vec::new();
+impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> MarkdownParser<'a, I> {
+    fn top_level(&mut self) -> Vec<SpannedBlock> {
+        let mut spanned = Vec::new();
         while let Some((_, range)) = self.events.peek() {
             let range = range.clone();
             let mut blocks = Vec::new();
             self.block(&mut blocks, 0);
-            placed.extend(blocks.into_iter().map(|block| Placed {
+            spanned.extend(blocks.into_iter().map(|block| SpannedBlock {
                 range: range.clone(),
                 block,
             }));
         }
-        placed
+        spanned
     }
 
-    /// Reads blocks up to the end of the container they are in.
-    fn blocks(&mut self, depth: usize) -> Vec<Block> {
+    /// Parses blocks up to the end of their container.
+    fn blocks(&mut self, depth: usize) -> Vec<MarkdownBlock> {
         self.blocks_and_gap(depth).0
     }
 
-    /// Reads blocks up to the end of the container they are in; tells whether a blank line stands between
-    /// two of them.
-    fn blocks_and_gap(&mut self, depth: usize) -> (Vec<Block>, bool) {
+    /// Parses blocks up to the end of their container. Also returns whether there is a blank line
+    /// between two of them.
+    fn blocks_and_gap(&mut self, depth: usize) -> (Vec<MarkdownBlock>, bool) {
         let mut blocks = Vec::new();
         let mut has_gap = false;
         let mut ignored = 0;
@@ -252,7 +250,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         (blocks, has_gap)
     }
 
-    fn block(&mut self, blocks: &mut Vec<Block>, depth: usize) {
+    fn block(&mut self, blocks: &mut Vec<MarkdownBlock>, depth: usize) {
         let Some((event, range)) = self.events.peek() else {
             return;
         };
@@ -260,18 +258,18 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         let Event::Start(tag) = event else {
             if matches!(event, Event::Rule) {
                 self.events.next();
-                blocks.push(Block::Rule);
+                blocks.push(MarkdownBlock::Rule);
             } else if matches!(event, Event::End(_)) {
                 self.events.next();
             } else {
                 let text = self.inlines(depth, None);
-                blocks.push(Block::Paragraph(text));
+                blocks.push(MarkdownBlock::Paragraph(text));
             }
             return;
         };
         if is_inline(tag) {
             let text = self.inlines(depth, None);
-            blocks.push(Block::Paragraph(text));
+            blocks.push(MarkdownBlock::Paragraph(text));
             return;
         }
         let Some((Event::Start(tag), _)) = self.events.next() else {
@@ -280,11 +278,11 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         match tag {
             Tag::Heading { level, .. } => {
                 let text = self.inlines(depth, Some(()));
-                blocks.push(Block::Heading(level_number(level), text));
+                blocks.push(MarkdownBlock::Heading(level_number(level), text));
             }
             Tag::Paragraph => {
                 let text = self.inlines(depth, Some(()));
-                blocks.push(Block::Paragraph(text));
+                blocks.push(MarkdownBlock::Paragraph(text));
             }
             Tag::CodeBlock(kind) => {
                 let (language, margin) = match kind {
@@ -292,27 +290,27 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     CodeBlockKind::Indented => (String::new(), 0),
                 };
                 let text = self.raw_text(margin);
-                blocks.push(Block::Code { language, text });
+                blocks.push(MarkdownBlock::Code { language, text });
             }
-            Tag::List(start) => blocks.push(Block::List(self.list(start, depth))),
+            Tag::List(start) => blocks.push(MarkdownBlock::List(self.list(start, depth))),
             Tag::BlockQuote(_) => {
                 self.quotes += 1;
                 let quoted = self.blocks(depth + 1);
                 self.quotes -= 1;
-                blocks.push(Block::Quote(quoted));
+                blocks.push(MarkdownBlock::Quote(quoted));
             }
             Tag::Table(_) => {
                 let source = self.source.get(range).unwrap_or_default();
                 let table = self.table(source.trim_end().to_owned(), depth);
-                blocks.push(Block::Table(table));
+                blocks.push(MarkdownBlock::Table(table));
             }
-            Tag::HtmlBlock => blocks.push(Block::Html(self.raw_text(0))),
+            Tag::HtmlBlock => blocks.push(MarkdownBlock::Html(self.raw_text(0))),
             _ => blocks.extend(self.blocks(depth + 1)),
         }
     }
 
-    fn list(&mut self, start: Option<u64>, depth: usize) -> List {
-        let mut list = List {
+    fn list(&mut self, start: Option<u64>, depth: usize) -> MarkdownList {
+        let mut list = MarkdownList {
             start,
             items: Vec::new(),
         };
@@ -327,7 +325,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     self.task = self.task_marker();
                     let (blocks, blank_inside) = self.blocks_and_gap(depth + 1);
                     let task = std::mem::replace(&mut self.task, outer);
-                    list.items.push(Item {
+                    list.items.push(ListItem {
                         start,
                         marker,
                         task,
@@ -342,7 +340,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         list
     }
 
-    /// Returns how many bytes stand before this place in its line.
+    /// Returns how many bytes precede this offset in its line.
     fn column(&self, at: usize) -> usize {
         at - line_start(self.source, at)
     }
@@ -360,8 +358,8 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         }
     }
 
-    fn table(&mut self, source: String, depth: usize) -> Table {
-        let mut table = Table {
+    fn table(&mut self, source: String, depth: usize) -> MarkdownTable {
+        let mut table = MarkdownTable {
             header: Vec::new(),
             rows: Vec::new(),
             source,
@@ -372,7 +370,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                 Event::Start(Tag::TableRow) => {
                     let start = range.start;
                     let cells = self.cells(depth);
-                    table.rows.push(Row { start, cells });
+                    table.rows.push(TableRow { start, cells });
                 }
                 _ => break,
             }
@@ -388,14 +386,14 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         cells
     }
 
-    /// Reads text that is shown as it was written, but for the margin of its block; a line that has less of a
-    /// margin loses what it has.
+    /// Parses text that is shown as written, except for the margin of its block. A line with a
+    /// smaller margin loses what it has.
     fn raw_text(&mut self, margin: usize) -> String {
         let mut text = String::new();
         while let Some((event, range)) = self.events.next() {
             match event {
                 Event::Text(part) | Event::Html(part) => {
-                    self.push_written(&part, range, margin, &mut text);
+                    self.push_original(&part, range, margin, &mut text);
                 }
                 Event::End(_) => break,
                 _ => {}
@@ -404,29 +402,30 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
         text
     }
 
-    /// Adds a part of the parsed text as it was written. What was taken for a formula stands on one line
-    /// there: its further lines lose the margin that the parser took from the first, or would have taken.
-    fn push_written(&self, part: &str, range: Range<usize>, margin: usize, text: &mut String) {
+    /// Appends a part of the parsed text as it was written. A formula is a single line in the
+    /// parsed text: its further lines lose the margin that the parser removed from the first, or
+    /// would have removed.
+    fn push_original(&self, part: &str, range: Range<usize>, margin: usize, text: &mut String) {
         let margin = self.column(range.start).max(margin);
-        let written = match self.written.get(range) {
-            Some(written) if written.len() == part.len() => written,
+        let original = match self.original.get(range) {
+            Some(original) if original.len() == part.len() => original,
             _ => part,
         };
-        for (index, line) in written.split_inclusive('\n').enumerate() {
+        for (index, line) in original.split_inclusive('\n').enumerate() {
             let spaces = line.len() - line.trim_start_matches(' ').len();
-            let cut = if index == 0 { 0 } else { spaces.min(margin) };
-            text.push_str(line.get(cut..).unwrap_or_default());
+            let clip = if index == 0 { 0 } else { spaces.min(margin) };
+            text.push_str(line.get(clip..).unwrap_or_default());
         }
     }
 }
 
-/// Returns where the line at `at` starts.
+/// Returns the start of the line at `at`.
 pub(super) fn line_start(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
     before.rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// Returns whether the line before the one at `at` is blank for what stands in this many quotes.
+/// Whether the line before the one at `at` is blank, given the number of enclosing block quotes.
 pub(super) fn is_blank_before(text: &str, at: usize, quotes: usize) -> bool {
     let before = text.get(..line_start(text, at)).unwrap_or_default();
     let Some(before) = before.strip_suffix('\n') else {

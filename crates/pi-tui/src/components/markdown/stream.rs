@@ -1,13 +1,15 @@
-//! A document that grows at its end: finished blocks are rendered once and never looked at again.
+//! A document that grows at its end: finished blocks are rendered once and never visited again.
 //!
-//! A block is finished when the next one has begun with a whole line; until then one more character
-//! could change what it is. Code at the margin, lists and tables are taken by lines, items and rows.
+//! A block is finished when the next one has started with a complete line; until then, one more
+//! character could change its kind. Unindented code, lists and tables are processed by line, item
+//! and row.
 
 use std::collections::HashMap;
 
 use super::block::BlockRenderer;
 use super::parse::{
-    Block, Definition, Parsed, Placed, Reading, is_blank_before, line_start, parse,
+    LinkDefinition, MarkdownBlock, ParseOptions, ParsedMarkdown, SpannedBlock, is_blank_before,
+    line_start, parse,
 };
 use crate::line::Line;
 use crate::style::Style;
@@ -20,27 +22,27 @@ use code::OpenCode;
 use list::OpenList;
 use table::OpenTable;
 
-/// What the separation of blocks depends on.
+/// The kinds of blocks that determine separation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum BlockKind {
     Paragraph,
     List,
     Html,
     Other,
 }
 
-impl Kind {
-    fn of(block: &Block) -> Self {
+impl BlockKind {
+    fn of(block: &MarkdownBlock) -> Self {
         match block {
-            Block::Paragraph(_) => Self::Paragraph,
-            Block::List(_) => Self::List,
-            Block::Html(_) => Self::Html,
+            MarkdownBlock::Paragraph(_) => Self::Paragraph,
+            MarkdownBlock::List(_) => Self::List,
+            MarkdownBlock::Html(_) => Self::Html,
             _ => Self::Other,
         }
     }
 
-    /// Returns whether an empty line stands between two blocks.
-    fn is_apart_from(self, next: Self, blank_in_source: bool) -> bool {
+    /// Whether there is an empty line between two blocks.
+    fn is_separated_from(self, next: Self, blank_in_source: bool) -> bool {
         blank_in_source
             || !matches!(
                 (self, next),
@@ -49,24 +51,24 @@ impl Kind {
     }
 }
 
-/// A block whose end has not come yet, of which finished parts are not read again.
+/// A block that is still growing, whose finished parts are not parsed again.
 #[derive(Debug)]
-enum Open {
+enum OpenBlock {
     Code(OpenCode),
     List(OpenList),
     Table(OpenTable),
 }
 
-/// How lines are laid out and framed.
-pub(super) struct Page<'a> {
+/// How lines are laid out and padded.
+pub(super) struct PageLayout<'a> {
     pub(super) renderer: BlockRenderer<'a>,
     pub(super) width: usize,
     pub(super) style: Style,
-    /// Pads a line and puts it on the background.
+    /// Pads a line and applies the background.
     pub(super) frame: &'a dyn Fn(&str) -> Line,
 }
 
-impl Page<'_> {
+impl PageLayout<'_> {
     fn add(&self, lines: &[String], out: &mut Vec<Line>) {
         out.extend(lines.iter().map(|line| (self.frame)(line)));
     }
@@ -74,37 +76,43 @@ impl Page<'_> {
 
 /// The rendered part of a document, and where the rest starts.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct MarkdownStream {
     finished: Vec<Line>,
     tail: Vec<Line>,
-    /// Where in the text the part that is not finished starts.
+    /// Offset in the text where the unfinished part starts.
     rest: usize,
-    last: Option<Kind>,
-    open: Option<Open>,
-    /// A place where a block was found but could not be read in parts; it is read as a whole, lest it
-    /// is found for ever.
-    unreadable: Option<usize>,
-    /// The addresses of the links that are defined in finished parts, by their names.
+    last: Option<BlockKind>,
+    open: Option<OpenBlock>,
+    /// Offset of a block that could not be parsed incrementally; it is parsed as a whole, to avoid
+    /// retrying forever.
+    non_incremental: Option<usize>,
+    /// URLs of the link definitions in finished parts, by label.
     definitions: HashMap<String, String>,
 }
 
-impl Stream {
+impl MarkdownStream {
     /// Returns the lines so far: of finished blocks, and of the rest.
     pub(super) fn lines(&self) -> [&[Line]; 2] {
         [&self.finished, &self.tail]
     }
 
-    /// Follows the text, which may only have grown since the last time.
-    pub(super) fn advance(&mut self, text: &str, page: &Page<'_>) {
+    /// Updates for the text, which may only have grown since the last call.
+    pub(super) fn advance(&mut self, text: &str, page: &PageLayout<'_>) {
         self.tail.clear();
-        self.unreadable = None;
+        self.non_incremental = None;
         loop {
             self.open = match self.open.take() {
-                Some(Open::Code(code)) => self.read_code(code, text, page).map(Open::Code),
-                Some(Open::List(list)) => self.read_list(list, text, page).map(Open::List),
-                Some(Open::Table(table)) => self.read_table(table, text, page).map(Open::Table),
+                Some(OpenBlock::Code(code)) => {
+                    self.continue_code(code, text, page).map(OpenBlock::Code)
+                }
+                Some(OpenBlock::List(list)) => {
+                    self.continue_list(list, text, page).map(OpenBlock::List)
+                }
+                Some(OpenBlock::Table(table)) => {
+                    self.continue_table(table, text, page).map(OpenBlock::Table)
+                }
                 None => {
-                    self.open = self.read_blocks(text, page);
+                    self.open = self.parse_blocks(text, page);
                     if self.open.is_none() {
                         return;
                     }
@@ -117,43 +125,44 @@ impl Stream {
         }
     }
 
-    fn parse<'a>(&self, text: &'a str, page: &Page<'_>) -> Parsed<'a> {
-        let reading = Reading {
+    fn parse<'a>(&self, text: &'a str, page: &PageLayout<'_>) -> ParsedMarkdown<'a> {
+        let options = ParseOptions {
             math: page.renderer.options.latex,
             keep_escapes: page.renderer.options.keep_escapes,
             definitions: &self.definitions,
         };
-        parse(text, reading)
+        parse(text, options)
     }
 
-    /// Keeps the definitions of what is finished: all before `end`. Of those, the first one of a name counts.
-    fn learn(&mut self, definitions: Vec<Definition>, end: usize) {
+    /// Stores the definitions of the finished part: all before `end`. The first definition of a
+    /// label applies.
+    fn store_definitions(&mut self, definitions: Vec<LinkDefinition>, end: usize) {
         for definition in definitions {
             if definition.start < end {
                 let known = self.definitions.entry(definition.label);
-                known.or_insert(definition.address);
+                known.or_insert(definition.url);
             }
         }
     }
 
-    /// Reads blocks; returns the last one if it is to be read in parts.
-    fn read_blocks(&mut self, text: &str, page: &Page<'_>) -> Option<Open> {
+    /// Parses blocks. Returns the last one if it is to be parsed incrementally.
+    fn parse_blocks(&mut self, text: &str, page: &PageLayout<'_>) -> Option<OpenBlock> {
         let rest = text.get(self.rest..).unwrap_or_default();
         let parsed = self.parse(rest, page);
         let (last, before) = parsed.blocks.split_last()?;
-        if !has_begun(&parsed.source, last) {
+        if !is_determined(&parsed.source, last) {
             self.render_from(self.rest, text, &parsed.blocks, page);
             return None;
         }
         let offset = self.rest;
-        for placed in before {
-            let lines = self.render(text, offset, placed, page);
+        for spanned in before {
+            let lines = self.render(text, offset, spanned, page);
             self.finished.extend(lines);
         }
         let start = line_start(&parsed.source, last.range.start);
-        self.learn(parsed.definitions, start);
+        self.store_definitions(parsed.definitions, start);
         self.rest = offset + start;
-        let opened = if self.unreadable == Some(self.rest) {
+        let opened = if self.non_incremental == Some(self.rest) {
             None
         } else {
             let source = parsed.source.get(start..).unwrap_or_default();
@@ -165,51 +174,77 @@ impl Stream {
         opened
     }
 
-    /// Starts reading a block in parts, if it is of such a kind; `source` is the rest of the text as it
-    /// was parsed.
-    fn open(&mut self, text: &str, source: &str, block: &Placed, page: &Page<'_>) -> Option<Open> {
+    /// Starts parsing a block incrementally, if its kind supports that; `source` is the rest of the
+    /// text as parsed.
+    fn open(
+        &mut self,
+        text: &str,
+        source: &str,
+        block: &SpannedBlock,
+        page: &PageLayout<'_>,
+    ) -> Option<OpenBlock> {
         let written = text.get(self.rest..)?;
         let mut open = match &block.block {
-            Block::Code { .. } => Open::Code(OpenCode::find(written, block, page)?),
-            Block::List(list) => Open::List(OpenList::new(list)),
-            Block::Table(table) => Open::Table(OpenTable::find(written, source, table, page)?),
+            MarkdownBlock::Code { .. } => OpenBlock::Code(OpenCode::find(written, block, page)?),
+            MarkdownBlock::List(list) => OpenBlock::List(OpenList::new(list)),
+            MarkdownBlock::Table(table) => {
+                OpenBlock::Table(OpenTable::find(written, source, table, page)?)
+            }
             _ => return None,
         };
-        let separator = self.separate(text, self.rest, Kind::of(&block.block), page);
+        let separator = self.separate(text, self.rest, BlockKind::of(&block.block), page);
         self.finished.extend(separator);
         match &mut open {
-            Open::Code(code) => self.start_code(code, text, &block.block, page),
-            Open::List(_) => {}
-            Open::Table(table) => self.start_table(table),
+            OpenBlock::Code(code) => self.start_code(code, text, &block.block, page),
+            OpenBlock::List(_) => {}
+            OpenBlock::Table(table) => self.start_table(table),
         }
         Some(open)
     }
 
-    /// Shows blocks that may still change; their ranges count from `offset`.
-    fn render_from(&mut self, offset: usize, text: &str, blocks: &[Placed], page: &Page<'_>) {
+    /// Renders blocks that may still change; their ranges are relative to `offset`.
+    fn render_from(
+        &mut self,
+        offset: usize,
+        text: &str,
+        blocks: &[SpannedBlock],
+        page: &PageLayout<'_>,
+    ) {
         let kept = self.last;
-        for placed in blocks {
-            let lines = self.render(text, offset, placed, page);
+        for spanned in blocks {
+            let lines = self.render(text, offset, spanned, page);
             self.tail.extend(lines);
         }
         self.last = kept;
     }
 
-    /// Returns the lines of a block with the empty line before it; `offset` is where its ranges count
-    /// from.
-    fn render(&mut self, text: &str, offset: usize, placed: &Placed, page: &Page<'_>) -> Vec<Line> {
-        let kind = Kind::of(&placed.block);
-        let mut lines = self.separate(text, offset + placed.range.start, kind, page);
-        let block = page.renderer.block(&placed.block, page.width, page.style);
+    /// Returns the lines of a block, including the empty line before it. Its range is relative to
+    /// `offset`.
+    fn render(
+        &mut self,
+        text: &str,
+        offset: usize,
+        spanned: &SpannedBlock,
+        page: &PageLayout<'_>,
+    ) -> Vec<Line> {
+        let kind = BlockKind::of(&spanned.block);
+        let mut lines = self.separate(text, offset + spanned.range.start, kind, page);
+        let block = page.renderer.block(&spanned.block, page.width, page.style);
         page.add(&block, &mut lines);
         lines
     }
 
-    fn separate(&mut self, text: &str, start: usize, next: Kind, page: &Page<'_>) -> Vec<Line> {
+    fn separate(
+        &mut self,
+        text: &str,
+        start: usize,
+        next: BlockKind,
+        page: &PageLayout<'_>,
+    ) -> Vec<Line> {
         let last = self.last.replace(next);
-        let apart =
-            last.is_some_and(|last| last.is_apart_from(next, is_blank_before(text, start, 0)));
-        if apart {
+        let is_separated =
+            last.is_some_and(|last| last.is_separated_from(next, is_blank_before(text, start, 0)));
+        if is_separated {
             vec![(page.frame)("")]
         } else {
             Vec::new()
@@ -217,25 +252,25 @@ impl Stream {
     }
 }
 
-/// Returns whether a block has the whole lines that make it what it is; until then it may become
-/// another one. A table is one by its second line, the columns of which must be those of the first; so is
-/// whether a line that could be its first one ends the paragraph before.
-fn has_begun(text: &str, placed: &Placed) -> bool {
-    let lines = match placed.block {
-        Block::Table(_) => 2,
-        Block::Paragraph(_) if starts_with_pipe(text, placed) => 2,
+/// Whether a block has the complete lines that determine its kind; until then it may become a
+/// different one. A table is determined by its second line, whose columns must match the first;
+/// that line also determines whether a potential first line ends the preceding paragraph.
+fn is_determined(text: &str, spanned: &SpannedBlock) -> bool {
+    let lines = match spanned.block {
+        MarkdownBlock::Table(_) => 2,
+        MarkdownBlock::Paragraph(_) if starts_with_pipe(text, spanned) => 2,
         _ => 1,
     };
-    has_whole_lines(text, placed.range.start, lines)
+    has_complete_lines(text, spanned.range.start, lines)
 }
 
-fn starts_with_pipe(text: &str, placed: &Placed) -> bool {
-    let source = text.get(placed.range.start..).unwrap_or_default();
+fn starts_with_pipe(text: &str, spanned: &SpannedBlock) -> bool {
+    let source = text.get(spanned.range.start..).unwrap_or_default();
     source.trim_start_matches(' ').starts_with('|')
 }
 
-/// Returns whether this many lines, from the one at `start` on, are whole.
-fn has_whole_lines(text: &str, start: usize, lines: usize) -> bool {
+/// Whether this many lines, starting at `start`, are complete.
+fn has_complete_lines(text: &str, start: usize, lines: usize) -> bool {
     let rest = text.get(line_start(text, start)..).unwrap_or_default();
     rest.matches('\n').take(lines).count() == lines
 }

@@ -1,17 +1,17 @@
-//! Tables in a box, with columns that share the width and cells that wrap.
+//! Renders tables in a box, with columns that share the width and cells that wrap.
 
 use super::MarkdownTheme;
 use super::inline::{InlineRenderer, push};
-use super::parse::{Row, Table};
+use super::parse::{MarkdownTable, TableRow};
 use crate::style::Style;
 use crate::text::{pad_to_width, strip_ansi, visible_width, wrap_text};
 
 /// Words longer than this may be broken to save a column.
-const LONGEST_WHOLE_WORD: usize = 30;
+const MAX_UNBROKEN_WORD: usize = 30;
 
-/// Returns the lines of a table in `width` columns; too narrow for a table, they are its source.
+/// Renders a table in `width` columns, or its source if that is too narrow for a table.
 pub(super) fn render(
-    table: &Table,
+    table: &MarkdownTable,
     theme: &MarkdownTheme,
     style: Style,
     width: usize,
@@ -35,19 +35,19 @@ pub(super) fn render(
     lines
 }
 
-/// What all rows of a table share.
+/// State shared by all rows of a table.
 pub(super) struct Grid<'a> {
     inline: InlineRenderer<'a>,
     style: Style,
     header: Vec<String>,
-    /// Columns for the cells' text, borders aside.
+    /// Columns available for the text of cells, without borders.
     pub(super) available: usize,
 }
 
 impl<'a> Grid<'a> {
     /// Returns the grid of a table, or `None` if it has no columns or does not fit the width.
     pub(super) fn new(
-        table: &Table,
+        table: &MarkdownTable,
         theme: &'a MarkdownTheme,
         style: Style,
         width: usize,
@@ -70,7 +70,7 @@ impl<'a> Grid<'a> {
     }
 
     /// Returns the text of a row's cells, as many as the header has.
-    pub(super) fn cells(&self, row: &Row) -> Vec<String> {
+    pub(super) fn cells(&self, row: &TableRow) -> Vec<String> {
         let count = self.header.len();
         let cells = row.cells.iter().take(count);
         let mut cells: Vec<String> = cells
@@ -80,11 +80,11 @@ impl<'a> Grid<'a> {
         cells
     }
 
-    /// Returns what the header needs.
+    /// Returns the column widths of the header.
     pub(super) fn columns(&self) -> Columns {
         let mut columns = Columns {
             natural: vec![1; self.header.len()],
-            smallest: vec![1; self.header.len()],
+            minimum: vec![1; self.header.len()],
         };
         columns.add(&self.header);
         columns
@@ -139,18 +139,18 @@ fn row_lines(cells: &[String], widths: &[usize], style: Style) -> Vec<String> {
         .collect()
 }
 
-/// How wide the columns of a table would like to be, and how narrow they may be.
+/// The natural and minimum widths of the columns of a table.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     natural: Vec<usize>,
-    smallest: Vec<usize>,
+    minimum: Vec<usize>,
 }
 
 impl Columns {
-    /// Takes a row into account.
+    /// Updates the widths for a row.
     pub(super) fn add(&mut self, row: &[String]) {
-        let columns = self.natural.iter_mut().zip(&mut self.smallest);
-        for (cell, (natural, smallest)) in row.iter().zip(columns) {
+        let columns = self.natural.iter_mut().zip(&mut self.minimum);
+        for (cell, (natural, minimum)) in row.iter().zip(columns) {
             let plain = strip_ansi(cell);
             let widest = plain.split('\n').map(visible_width).max().unwrap_or(0);
             let word = plain
@@ -159,25 +159,26 @@ impl Columns {
                 .max()
                 .unwrap_or(0);
             *natural = widest.max(*natural);
-            *smallest = word.min(LONGEST_WHOLE_WORD).max(*smallest);
+            *minimum = word.min(MAX_UNBROKEN_WORD).max(*minimum);
         }
     }
 
-    /// Returns the widths: natural if all fit, else shared so that words stay whole if they can.
+    /// Returns the widths: natural if all fit, otherwise shared so that words stay intact if
+    /// possible.
     pub(super) fn widths(&self, available: usize) -> Vec<usize> {
         if self.natural.iter().sum::<usize>() <= available {
             return self.natural.clone();
         }
         let count = self.natural.len();
         let mut widths = vec![1; count];
-        grow(&mut widths, &self.smallest, available - count);
+        grow(&mut widths, &self.minimum, available - count);
         let left = available - widths.iter().sum::<usize>();
         grow(&mut widths, &self.natural, left);
         widths
     }
 }
 
-/// Grows widths towards `targets` by `amount` in all, in proportion to what each is missing.
+/// Grows widths towards `targets` by `amount` in total, in proportion to what each is missing.
 fn grow(widths: &mut [usize], targets: &[usize], amount: usize) {
     let missing: Vec<usize> = widths
         .iter()

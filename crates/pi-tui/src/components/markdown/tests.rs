@@ -1,4 +1,4 @@
-//! What Markdown looks like, and that it looks the same however it arrived.
+//! Markdown rendering, and that streaming gives the same result as rendering at once.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn plain(text: &str, width: usize) -> String {
 }
 
 #[test]
-fn blocks_have_their_shapes() {
+fn blocks_are_rendered() {
     let cases = [
         ("# One\n## Two\n### Three", "One\n\nTwo\n\n### Three"),
         ("a\nb  \nc", "a\nb\nc"),
@@ -73,7 +73,7 @@ fn blocks_have_their_shapes() {
 }
 
 #[test]
-fn tables_share_the_width() {
+fn table_columns_share_the_width() {
     let source = "| name | what it is |\n|---|---|\n| a | a long description of it |\n| b | x |";
     assert_eq!(
         plain(source, 60),
@@ -103,13 +103,13 @@ fn tables_share_the_width() {
 }
 
 #[test]
-fn options_keep_what_was_written() {
+fn options_preserve_source_text() {
     let mut markdown =
         Markdown::new("* a \\* b\n\n7) c", MarkdownTheme::default()).options(MarkdownOptions {
             keep_list_markers: true,
             keep_escapes: true,
             latex: false,
-            mermaid: Mermaid::Off,
+            mermaid: MermaidRendering::Off,
         });
     let lines = markdown.render(12);
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
@@ -138,12 +138,12 @@ fn styles_nest_and_close() {
 }
 
 #[test]
-fn only_pages_and_mail_can_be_clicked() {
+fn only_web_and_mail_links_are_clickable() {
     let theme = MarkdownTheme {
         hyperlinks: true,
         ..MarkdownTheme::default()
     };
-    for (address, is_link) in [
+    for (url, is_link) in [
         ("https://example.com", true),
         ("HTTP://example.com", true),
         ("mailto:a@example.com", true),
@@ -155,17 +155,13 @@ fn only_pages_and_mail_can_be_clicked() {
         ("x-man-page://ls", false),
         ("src/main.rs", false),
     ] {
-        let mut markdown = Markdown::new(&format!("[text](<{address}>)"), theme.clone());
+        let mut markdown = Markdown::new(&format!("[text](<{url}>)"), theme.clone());
         let lines = markdown.render(60);
         let shown: Vec<&str> = lines.iter().map(crate::line::Line::as_str).collect();
         let shown = shown.join("\n");
         assert_eq!(shown.contains("\x1b]8;"), is_link, "{shown:?}");
-        // What cannot be clicked says where it leads.
-        assert_eq!(
-            shown.contains(&format!("({address})")),
-            !is_link,
-            "{shown:?}"
-        );
+        // Links that are not clickable show their URL.
+        assert_eq!(shown.contains(&format!("({url})")), !is_link, "{shown:?}");
     }
 }
 
@@ -202,14 +198,14 @@ fn streamed(pieces: &[&str], width: usize) -> Vec<String> {
 }
 
 #[test]
-fn every_prefix_looks_as_if_it_had_come_at_once() {
+fn every_streamed_prefix_matches_a_full_render() {
     let mut markdown = Markdown::new("", MarkdownTheme::default());
     for (index, character) in DOCUMENT.char_indices() {
         markdown.append(character.encode_utf8(&mut [0; 4]));
         let end = index + character.len_utf8();
         let (start, _) = DOCUMENT.split_at(end);
-        let mut whole = Markdown::new(start, MarkdownTheme::default());
-        assert_eq!(markdown.render(30), whole.render(30), "{:?}", start);
+        let mut complete = Markdown::new(start, MarkdownTheme::default());
+        assert_eq!(markdown.render(30), complete.render(30), "{:?}", start);
     }
 }
 
@@ -218,26 +214,27 @@ const LISTS_AND_TABLES: &str = "- a\n- b\n  more\n- c\n\n- d\n---\n3. x\n3. y\n\
 |:--|:-:|--:|\n| 1 | 2 | 3 |\n| an answer that needs more room than there is | 2 | 3 |\n| 4 |\n# end\n";
 
 #[test]
-fn growing_lists_and_tables_look_as_if_they_had_come_at_once() {
+fn streamed_lists_and_tables_match_a_full_render() {
     for width in [12, 30, 60] {
         let mut markdown = Markdown::new("", MarkdownTheme::default());
         for (index, character) in LISTS_AND_TABLES.char_indices() {
             markdown.append(character.encode_utf8(&mut [0; 4]));
             let (start, _) = LISTS_AND_TABLES.split_at(index + character.len_utf8());
-            let mut whole = Markdown::new(start, MarkdownTheme::default());
-            assert_eq!(markdown.render(width), whole.render(width), "{start:?}");
+            let mut complete = Markdown::new(start, MarkdownTheme::default());
+            assert_eq!(markdown.render(width), complete.render(width), "{start:?}");
         }
     }
 }
 
-/// Returns how many bytes are read again when a word is added behind `count` repetitions of `part`.
-fn bytes_read_again(head: &str, part: &str, count: usize) -> usize {
+/// Returns how many bytes are parsed again when a word is appended after `count` repetitions of
+/// `part`.
+fn bytes_parsed_again(head: &str, part: &str, count: usize) -> usize {
     let mut markdown = Markdown::new(&(head.to_owned() + &part.repeat(count)), theme());
     markdown.render(60);
-    parse::BYTES_READ.set(0);
+    parse::BYTES_PARSED.set(0);
     markdown.append("more ");
     markdown.render(60);
-    parse::BYTES_READ.get()
+    parse::BYTES_PARSED.get()
 }
 
 fn theme() -> MarkdownTheme {
@@ -245,7 +242,7 @@ fn theme() -> MarkdownTheme {
 }
 
 #[test]
-fn a_delta_reads_the_last_item_or_row_only() {
+fn a_delta_parses_only_the_last_item_or_row() {
     for (head, part) in [
         ("", "- an item\n"),
         ("", "7. an item\n\n   with a second paragraph\n\n"),
@@ -253,17 +250,17 @@ fn a_delta_reads_the_last_item_or_row_only() {
         ("", "a paragraph\n\n"),
         ("```rust\n", "let code;\n"),
     ] {
-        let few = bytes_read_again(head, part, 10);
-        let many = bytes_read_again(head, part, 2000);
+        let few = bytes_parsed_again(head, part, 10);
+        let many = bytes_parsed_again(head, part, 2000);
         assert_eq!(few, many, "{part:?}");
         assert!(many < 200, "{many} bytes for {part:?}");
     }
 }
 
 #[test]
-fn diagrams_are_drawn_when_it_is_time() {
+fn diagrams_are_drawn_according_to_the_option() {
     let source = "a\n\n```mermaid\ngraph LR\n A-->B\n```\n\nb\n";
-    let box_shown = |mermaid: Mermaid, text: &str| {
+    let is_box_drawn = |mermaid: MermaidRendering, text: &str| {
         let options = MarkdownOptions {
             mermaid,
             ..MarkdownOptions::default()
@@ -273,25 +270,25 @@ fn diagrams_are_drawn_when_it_is_time() {
             markdown.append(character.encode_utf8(&mut [0; 4]));
             markdown.render(40);
         }
-        let mut whole = Markdown::new(text, theme()).options(options);
-        let lines = whole.render(40);
+        let mut complete = Markdown::new(text, theme()).options(options);
+        let lines = complete.render(40);
         assert_eq!(markdown.render(40), lines, "{text:?}");
         lines.iter().any(|line| line.contains("│ A ├──▶│ B │"))
     };
     let (open, _) = source.split_at(source.find("```\n\nb").unwrap());
-    for (mermaid, while_open, at_last) in [
-        (Mermaid::Off, false, false),
-        (Mermaid::Final, false, true),
-        (Mermaid::Streaming, true, true),
+    for (mermaid, while_open, when_complete) in [
+        (MermaidRendering::Off, false, false),
+        (MermaidRendering::Final, false, true),
+        (MermaidRendering::Streaming, true, true),
     ] {
-        assert_eq!(box_shown(mermaid, open), while_open, "{mermaid:?}");
-        assert_eq!(box_shown(mermaid, source), at_last, "{mermaid:?}");
+        assert_eq!(is_box_drawn(mermaid, open), while_open, "{mermaid:?}");
+        assert_eq!(is_box_drawn(mermaid, source), when_complete, "{mermaid:?}");
     }
     assert!(plain(source, 8).contains("A-->B"), "too narrow to draw");
 }
 
 #[test]
-fn a_transformation_changes_what_is_shown() {
+fn transform_changes_the_rendered_text() {
     let mut markdown = Markdown::new("one", theme())
         .transform(|text, columns| format!("{text} in \x1b[1m{columns}\x1b[22m"));
     assert_eq!(strip_ansi(&markdown.render(12)[0]).trim_end(), "one in 12");
@@ -302,22 +299,22 @@ fn a_transformation_changes_what_is_shown() {
 }
 
 #[test]
-fn finished_blocks_keep_their_lines() {
+fn finished_blocks_are_cached() {
     let mut markdown = Markdown::new("# a\n\nb\n\nc\n", MarkdownTheme::default());
     let before = markdown.render(20);
     markdown.append("d\n\ne");
     let after = markdown.render(20);
     assert!(
-        before[0].same(&after[0]),
+        before[0].ptr_eq(&after[0]),
         "a finished line is the same line"
     );
     assert!(
-        markdown.render(20).same(&after),
+        markdown.render(20).ptr_eq(&after),
         "nothing new is the same frame"
     );
     markdown.set_text("# a\n\nb\n\nc\nd\n\ne f");
     assert!(
-        before[0].same(&markdown.render(20)[0]),
+        before[0].ptr_eq(&markdown.render(20)[0]),
         "growing text is known"
     );
     markdown.set_text("other");
@@ -325,8 +322,8 @@ fn finished_blocks_keep_their_lines() {
 }
 
 #[test]
-fn deep_nesting_and_long_lines_stay_within_bounds() {
-    let bombs = [
+fn deep_nesting_and_long_lines_fit_the_width() {
+    let pathological_inputs = [
         ">".repeat(100) + " deep",
         "> ".repeat(20_000),
         "- ".repeat(2_000) + "x",
@@ -338,9 +335,9 @@ fn deep_nesting_and_long_lines_stay_within_bounds() {
         format!("```\n{}\n```", "x".repeat(1_000_000)),
         "word ".repeat(200_000),
     ];
-    for bomb in bombs {
+    for input in pathological_inputs {
         for width in [1, 7, 40, 300] {
-            let mut markdown = Markdown::new(&bomb, MarkdownTheme::default());
+            let mut markdown = Markdown::new(&input, MarkdownTheme::default());
             for line in &markdown.render(width) {
                 assert!(visible_width(line) <= width);
             }
@@ -403,7 +400,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn no_line_is_wider_than_the_width(text in snippets(), width in 1_usize..300) {
+    fn no_line_exceeds_the_width(text in snippets(), width in 1_usize..300) {
         let mut markdown = Markdown::new(&text, MarkdownTheme::default()).padding(1, 0);
         for line in &markdown.render(width) {
             prop_assert!(visible_width(line) <= width, "{line:?}");
@@ -411,8 +408,8 @@ proptest! {
     }
 
     #[test]
-    fn pieces_look_like_the_whole(text in snippets(), length in 1_usize..20) {
-        // Definitions may come after their use, which only the whole can know.
+    fn streamed_text_matches_a_full_render(text in snippets(), length in 1_usize..20) {
+        // Definitions may come after their use, which only the complete text shows.
         prop_assume!(!text.contains("[r]:"));
         let characters: Vec<char> = text.chars().collect();
         let pieces: Vec<String> = characters.chunks(length).map(|it| it.iter().collect()).collect();
@@ -422,7 +419,7 @@ proptest! {
 }
 
 #[test]
-fn a_row_of_dashes_that_grows_out_of_its_columns_makes_no_table() {
+fn a_delimiter_row_with_too_many_columns_is_not_a_table() {
     for text in ["| x | 漢字 |\n|`- - ---\n|-|-|\n", "1. |\n||\n    -|-"] {
         let pieces: Vec<String> = text.chars().map(String::from).collect();
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
@@ -431,7 +428,7 @@ fn a_row_of_dashes_that_grows_out_of_its_columns_makes_no_table() {
 }
 
 #[test]
-fn a_fence_with_anything_but_spaces_behind_it_closes_nothing() {
+fn a_fence_followed_by_text_does_not_close_a_block() {
     let expected = ["```", "  ```\u{a0}", "```"].map(|line| format!("{line:<9}"));
     let text = "```\n```\u{a0}\n";
     assert_eq!(streamed(&[text], 9), expected);
@@ -441,7 +438,7 @@ fn a_fence_with_anything_but_spaces_behind_it_closes_nothing() {
 }
 
 #[test]
-fn a_task_looks_the_same_in_a_list_with_and_without_empty_lines() {
+fn tasks_render_alike_in_tight_and_loose_lists() {
     let tight = streamed(&["- [ ] open\nmore\n- [x] done\n"], 40);
     let loose = streamed(&["- [ ] open\nmore\n\n- [x] done\n"], 40);
     let filled = |lines: Vec<String>| -> Vec<String> {
@@ -452,7 +449,7 @@ fn a_task_looks_the_same_in_a_list_with_and_without_empty_lines() {
 }
 
 #[test]
-fn a_formula_looks_the_same_however_it_arrived() {
+fn streamed_formulas_match_a_full_render() {
     for text in [
         "``` a`b\n\n$$\nx = \\frac`\n",
         "- ```\n  code\n  ```\n\n$$\nx\n$$\n",
@@ -471,7 +468,7 @@ fn a_formula_looks_the_same_however_it_arrived() {
 }
 
 #[test]
-fn items_without_a_paragraph_are_set_apart_however_they_arrived() {
+fn streamed_loose_items_match_a_full_render() {
     for text in [
         "+ x\n+ \n\n+ \n\nend",
         "- x\n- # b\n\n- # c\n",

@@ -8,17 +8,17 @@ fn names(keys: &[KeyId]) -> Vec<String> {
     keys.iter().map(ToString::to_string).collect()
 }
 
-fn user(file: serde_json::Value) -> UserBindings {
+fn user(file: serde_json::Value) -> UserKeybindings {
     let serde_json::Value::Object(object) = file else {
         panic!("{file}")
     };
-    UserBindings::from_json(&object, |name| {
+    UserKeybindings::from_json(&object, |name| {
         (name == "cursorUp").then_some(action::EDITOR_CURSOR_UP)
     })
 }
 
 #[test]
-fn every_default_key_is_a_key() {
+fn every_default_key_is_valid() {
     for definition in TUI_ACTIONS {
         let lists = definition
             .overrides
@@ -36,9 +36,9 @@ fn every_default_key_is_a_key() {
 }
 
 #[test]
-fn defaults_follow_the_platform() {
+fn defaults_depend_on_the_platform() {
     let keys = |platform, action| {
-        let bindings = Keybindings::new(TUI_ACTIONS, platform, &UserBindings::default());
+        let bindings = Keybindings::new(TUI_ACTIONS, platform, &UserKeybindings::default());
         names(bindings.keys(action))
     };
     assert_eq!(keys(Platform::Linux, action::EDITOR_UNDO), ["ctrl+-"]);
@@ -54,7 +54,7 @@ fn defaults_follow_the_platform() {
 }
 
 #[test]
-fn the_user_replaces_and_disables() {
+fn user_bindings_replace_and_disable_defaults() {
     let user = user(json!({
         "tui.editor.cursorUp": "ctrl+p",
         "tui.editor.cursorDown": ["ctrl+n", "ctrl+n", "alt+j"],
@@ -96,7 +96,7 @@ fn the_user_replaces_and_disables() {
 }
 
 #[test]
-fn an_old_name_counts_unless_the_new_one_is_there() {
+fn old_action_names_apply_unless_the_new_name_is_present() {
     assert_eq!(
         names(
             user(json!({"cursorUp": "f1"}))
@@ -117,8 +117,8 @@ fn an_old_name_counts_unless_the_new_one_is_there() {
 }
 
 #[test]
-fn only_the_users_own_keys_conflict() {
-    let none = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserBindings::default());
+fn only_user_bindings_conflict() {
+    let none = Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default());
     assert_eq!(none.conflicts(), []);
     let user = user(json!({
         "tui.editor.yank": "f5",
@@ -127,7 +127,7 @@ fn only_the_users_own_keys_conflict() {
         "my.extension": "f6",
     }));
     let bindings = Keybindings::new(TUI_ACTIONS, Platform::Linux, &user);
-    let expected = Conflict {
+    let expected = KeyConflict {
         key: "f5".parse().unwrap(),
         actions: vec![action::EDITOR_YANK, action::EDITOR_UNDO],
     };

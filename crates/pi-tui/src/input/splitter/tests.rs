@@ -2,24 +2,24 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-/// Returns the pieces of `bytes` as text, pastes in brackets, after waiting for the rest.
+/// Returns the pieces of `bytes` as text, pastes in brackets, after all timeouts expired.
 fn split(bytes: &[u8]) -> Vec<String> {
     let now = Instant::now();
-    let mut splitter = Splitter::new(InputTiming::default());
+    let mut splitter = SequenceSplitter::new(InputTiming::default());
     let mut pieces = Vec::new();
     splitter.push(bytes, now, &mut pieces);
     splitter.expire(now + Duration::from_secs(1), &mut pieces);
     pieces
         .into_iter()
         .map(|piece| match piece {
-            Piece::Sequence(bytes) => bytes.escape_ascii().to_string().replace("\\x1b", "^"),
-            Piece::Paste(bytes) => format!("<{}>", bytes.escape_ascii()),
+            InputPiece::Sequence(bytes) => bytes.escape_ascii().to_string().replace("\\x1b", "^"),
+            InputPiece::Paste(bytes) => format!("<{}>", bytes.escape_ascii()),
         })
         .collect()
 }
 
 #[test]
-fn sequences_are_cut_where_they_end() {
+fn sequences_are_split_at_their_end() {
     let cases: &[(&[u8], &[&str])] = &[
         (b"ab", &["a", "b"]),
         (b"\x1b[A\x1b[1;5Bx", &["^[A", "^[1;5B", "x"]),
@@ -61,7 +61,7 @@ fn sequences_are_cut_where_they_end() {
 }
 
 #[test]
-fn a_second_escape_is_alt_escape_or_the_start_of_something_else() {
+fn double_escape_is_resolved_by_what_follows() {
     let cases: &[(&[u8], &[&str])] = &[
         (b"\x1b\x1b", &["^^"]),
         (b"\x1b\x1bx", &["^^", "x"]),
@@ -100,7 +100,7 @@ fn a_paste_is_one_piece() {
 }
 
 #[test]
-fn waiting_depends_on_what_is_pending() {
+fn timeout_depends_on_the_pending_bytes() {
     let cases: &[(&[u8], Option<u64>)] = &[
         (b"a", None),
         (b"\x1b", Some(10)),
@@ -115,7 +115,7 @@ fn waiting_depends_on_what_is_pending() {
     ];
     let now = Instant::now();
     for (bytes, wait) in cases {
-        let mut splitter = Splitter::new(InputTiming::default());
+        let mut splitter = SequenceSplitter::new(InputTiming::default());
         splitter.push(bytes, now, &mut Vec::new());
         let waited = splitter.deadline().map(|deadline| deadline - now);
         assert_eq!(
@@ -125,24 +125,24 @@ fn waiting_depends_on_what_is_pending() {
             bytes.escape_ascii()
         );
     }
-    let mut splitter = Splitter::new(InputTiming::over_ssh());
+    let mut splitter = SequenceSplitter::new(InputTiming::over_ssh());
     splitter.push(b"\x1b", now, &mut Vec::new());
     assert_eq!(splitter.deadline(), Some(now + Duration::from_millis(100)));
-    splitter.awaits_reply = true;
+    splitter.awaiting_reply = true;
     splitter.push(b"[", now, &mut Vec::new());
     assert_eq!(splitter.deadline(), Some(now + Duration::from_millis(150)));
 }
 
 #[test]
-fn nothing_expires_early_and_bytes_that_were_late_still_count() {
+fn late_bytes_still_complete_a_sequence() {
     let now = Instant::now();
-    let mut splitter = Splitter::new(InputTiming::default());
+    let mut splitter = SequenceSplitter::new(InputTiming::default());
     let mut pieces = Vec::new();
     splitter.push(b"\x1b", now, &mut pieces);
     splitter.expire(now + Duration::from_millis(9), &mut pieces);
     assert_eq!(pieces, []);
     splitter.push(b"[A", now + Duration::from_secs(1), &mut pieces);
-    assert_eq!(pieces, [Piece::Sequence(b"\x1b[A".to_vec())]);
+    assert_eq!(pieces, [InputPiece::Sequence(b"\x1b[A".to_vec())]);
     assert_eq!(splitter.deadline(), None);
 }
 
@@ -165,12 +165,8 @@ fn the_environment_sets_the_escape_timeout() {
         escape(&[("PI_TUI_ESC_TIMEOUT", "25"), ("SSH_TTY", "x")]),
         25
     );
-    for nonsense in ["", "0", "-3", "NaN", "inf", "soon"] {
-        assert_eq!(
-            escape(&[("PI_TUI_ESC_TIMEOUT", nonsense)]),
-            10,
-            "{nonsense}"
-        );
+    for invalid in ["", "0", "-3", "NaN", "inf", "soon"] {
+        assert_eq!(escape(&[("PI_TUI_ESC_TIMEOUT", invalid)]), 10, "{invalid}");
     }
     assert_eq!(escape(&[("PI_TUI_ESC_TIMEOUT", "1e15")]), 10_000);
 }

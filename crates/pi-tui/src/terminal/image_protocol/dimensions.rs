@@ -1,20 +1,20 @@
-//! Width and height from the first bytes of a picture file.
+//! Reads width and height from the first bytes of an image file.
 
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// A picture's size in pixels.
+/// Image size in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageDimensions {
     pub width: u32,
     pub height: u32,
 }
 
-/// Bytes looked at: a JPEG may carry that much before its frame header.
+/// Maximum bytes inspected: a JPEG may have that much data before its frame header.
 const HEADER_BASE64: usize = 512 * 1024;
 
-/// Reads the start of a payload that may have been cut anywhere.
+/// Decodes a payload that may have been truncated anywhere.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -22,7 +22,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Returns the size of a PNG, JPEG, GIF or WebP given as base64.
+/// Returns the size of a base64-encoded PNG, JPEG, GIF or WebP.
 pub fn image_dimensions(data_base64: &str) -> Option<ImageDimensions> {
     let mut end = data_base64.len().min(HEADER_BASE64);
     end -= end % 4;

@@ -1,18 +1,18 @@
-//! Finding an image in a rendered line, and cutting it where only a part is in view.
+//! Finds an image in a rendered line, and crops it where only a part is visible.
 
 use super::dimensions::image_dimensions;
 
 const KITTY: &str = "\x1b_G";
 const ITERM2: &str = "\x1b]1337;File=";
 
-/// The rows an image in a line reaches over.
+/// The rows an image in a line covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageSpan {
     /// Rows above the line.
     pub above: usize,
     /// Rows below the line.
     pub below: usize,
-    /// The image's id, if it can be deleted by one.
+    /// The image's ID, if it can be deleted by ID.
     pub id: Option<u32>,
 }
 
@@ -43,7 +43,8 @@ impl ImageSpan {
 
     /// Returns the line with only the rows `hidden..hidden + visible` of its Kitty image.
     ///
-    /// `None` if nothing of it is in view, or if the image cannot be cut: iTerm2 has no such command.
+    /// Returns `None` if no part of it is visible, or if the image cannot be cropped: iTerm2 has no
+    /// such command.
     pub fn crop(line: &str, hidden: usize, visible: usize) -> Option<String> {
         let (before, controls, payload) = kitty_parts(line)?;
         let rows = usize::try_from(control(controls, 'r')?).ok()?;
@@ -72,8 +73,9 @@ impl ImageSpan {
         ))
     }
 
-    /// Returns the line with the Kitty image shown from data sent before, which is a few bytes.
-    pub fn place_again(line: &str) -> Option<String> {
+    /// Returns the line with the Kitty image shown from previously sent data, which takes only a
+    /// few bytes.
+    pub fn place_uploaded(line: &str) -> Option<String> {
         let (before, controls, _) = kitty_parts(line)?;
         let kept = controls
             .split(',')

@@ -10,7 +10,7 @@ fn png(width: u32, height: u32) -> String {
 }
 
 #[test]
-fn sizes_are_read_from_every_format() {
+fn dimensions_are_read_from_every_format() {
     let jpeg = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08\x00\x20\x00\x40rest";
     let gif = b"GIF89a\x40\x00\x20\x00";
     let mut webp_lossless = b"RIFF....WEBPVP8L....\x2f".to_vec();
@@ -39,7 +39,7 @@ fn sizes_are_read_from_every_format() {
 }
 
 #[test]
-fn pictures_keep_their_proportions_within_the_cells() {
+fn images_keep_their_aspect_ratio() {
     let cell = CellSize::default();
     let fit = |width, height, columns, rows| {
         let cells = ImageCells::fit(ImageDimensions { width, height }, columns, rows, cell);
@@ -100,7 +100,7 @@ fn an_image_takes_as_many_lines_as_rows_and_is_found_in_them() {
 }
 
 #[test]
-fn a_part_of_an_image_is_cut_from_its_pixels() {
+fn images_are_cropped_by_pixels() {
     let cells = ImageCells {
         columns: 4,
         rows: 4,
@@ -114,13 +114,13 @@ fn a_part_of_an_image_is_cut_from_its_pixels() {
     assert_eq!(ImageSpan::crop(&line, 0, 9), Some(line.clone()));
     assert_eq!(ImageSpan::crop(&line, 4, 1), None);
     assert_eq!(
-        ImageSpan::place_again(&cropped).as_deref(),
+        ImageSpan::place_uploaded(&cropped).as_deref(),
         Some("\x1b_Ga=p,q=2,C=1,c=4,i=9,y=25,h=50,r=2;\x1b\\")
     );
 }
 
 #[test]
-fn text_stands_in_where_no_image_can_be_shown() {
+fn fallback_text_describes_the_image() {
     let size = ImageDimensions {
         width: 3,
         height: 2,

@@ -5,21 +5,20 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
 
-/// Reads kept when nobody takes them; more than a fast paste brings between two frames.
-const READS: usize = 256;
+/// Capacity of the channel: more reads than a fast paste produces between two frames.
+const CHANNEL_CAPACITY: usize = 256;
 const READ_SIZE: usize = 16 * 1024;
 
-/// Bytes of the terminal, read by a thread.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct InputReader {
     received: mpsc::Receiver<Vec<u8>>,
     thread: Option<JoinHandle<()>>,
     stop: platform::StopSignal,
 }
 
-impl Reader {
+impl InputReader {
     pub(super) fn start() -> io::Result<Self> {
-        let (sender, received) = mpsc::channel(READS);
+        let (sender, received) = mpsc::channel(CHANNEL_CAPACITY);
         let (stop, stopped) = platform::stop_signal()?;
         let thread = std::thread::Builder::new()
             .name("terminal input".to_owned())
@@ -43,21 +42,21 @@ impl Reader {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Stops the thread and waits for it.
+    /// Stops the thread and joins it.
     pub(super) fn stop(&mut self) {
-        // A thread that waits for room in the channel learns from the closed channel.
+        // A thread that waits for room in the channel notices that the channel is closed.
         self.received.close();
         self.stop.send();
         if let Some(thread) = self.thread.take()
             && platform::CAN_STOP
             && thread.join().is_err()
         {
-            tracing::error!("the terminal's reader panicked");
+            tracing::error!("terminal reader thread panicked");
         }
     }
 }
 
-impl Drop for Reader {
+impl Drop for InputReader {
     fn drop(&mut self) {
         self.stop();
     }
@@ -74,14 +73,14 @@ mod platform {
 
     pub(super) const CAN_STOP: bool = true;
 
-    /// The end of a pipe; a byte in it stops the thread.
+    /// Write end of a pipe. A byte written to it stops the thread.
     #[derive(Debug)]
     pub(super) struct StopSignal(OwnedFd);
 
     impl StopSignal {
         pub(super) fn send(&self) {
             if let Err(error) = rustix::io::write(&self.0, b"x") {
-                tracing::debug!(%error, "the terminal's reader is gone");
+                tracing::debug!(%error, "terminal reader thread has ended");
             }
         }
     }
@@ -103,7 +102,7 @@ mod platform {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => {
-                    tracing::error!(%error, "the terminal cannot be polled");
+                    tracing::error!(%error, "cannot poll the terminal");
                     return;
                 }
             }
@@ -124,7 +123,7 @@ mod platform {
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => {
-                    tracing::debug!(%error, "the terminal is gone");
+                    tracing::debug!(%error, "terminal is closed");
                     return;
                 }
             }
@@ -138,7 +137,7 @@ mod platform {
 
     use tokio::sync::mpsc;
 
-    /// A console read cannot be cancelled; the thread ends with the next key or the process.
+    /// A console read cannot be canceled; the thread ends with the next key or with the process.
     pub(super) const CAN_STOP: bool = false;
 
     #[derive(Debug)]

@@ -1,30 +1,29 @@
-//! Signals that concern the terminal.
+//! Signals that affect the terminal.
 
 use std::io;
 
 use super::TerminalEvent;
 
 #[cfg(unix)]
-pub(super) use unix::{Continued, Signals};
+pub(super) use unix::{Continued, TerminalSignals};
 
 #[cfg(not(unix))]
-pub(super) use other::Signals;
+pub(super) use other::TerminalSignals;
 
 #[cfg(unix)]
 mod unix {
     use super::{TerminalEvent, io};
     use tokio::signal::unix::{Signal, SignalKind, signal};
 
-    /// The signals a full terminal program has to heed.
     #[derive(Debug)]
-    pub(in crate::terminal::process) struct Signals {
+    pub(in crate::terminal::process) struct TerminalSignals {
         resize: Signal,
         terminate: Signal,
         hang_up: Signal,
         interrupt: Signal,
     }
 
-    /// Notices that the process goes on after a stop.
+    /// Waits for the process to be resumed after a stop.
     #[derive(Debug)]
     pub(in crate::terminal::process) struct Continued(Signal);
 
@@ -39,7 +38,7 @@ mod unix {
         }
     }
 
-    impl Signals {
+    impl TerminalSignals {
         pub(in crate::terminal::process) fn new() -> io::Result<Self> {
             Ok(Self {
                 resize: signal(SignalKind::window_change())?,
@@ -65,13 +64,13 @@ mod other {
     use super::{TerminalEvent, io};
     use std::time::Duration;
 
-    /// Consoles send no signal for a new size, hence a look now and then.
-    const LOOK: Duration = Duration::from_millis(250);
+    /// Consoles send no signal when the size changes, so poll for it.
+    const SIZE_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
     #[derive(Debug)]
-    pub(in crate::terminal::process) struct Signals;
+    pub(in crate::terminal::process) struct TerminalSignals;
 
-    impl Signals {
+    impl TerminalSignals {
         pub(in crate::terminal::process) fn new() -> io::Result<Self> {
             Ok(Self)
         }
@@ -82,7 +81,7 @@ mod other {
                     Ok(()) => TerminalEvent::Terminated,
                     Err(_) => std::future::pending().await,
                 },
-                () = tokio::time::sleep(LOOK) => TerminalEvent::Resized,
+                () = tokio::time::sleep(SIZE_POLL_INTERVAL) => TerminalEvent::Resized,
             }
         }
     }

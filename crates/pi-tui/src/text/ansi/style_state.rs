@@ -1,12 +1,12 @@
 //! The style that a run of sequences leaves active: SGR attributes, colors and the hyperlink.
 //!
-//! Wrapping and slicing cut text in the middle of styles; this state says how to open the style again
-//! on the other side of the cut.
+//! Wrapping and slicing cut text in the middle of styles. This state reopens the style on the other
+//! side of the cut.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// A color parameter, kept close to how it was written.
+/// A color parameter, close to its original form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SgrColor {
     /// A single code: 30-37, 90-97, 40-47 or 100-107.
@@ -18,8 +18,8 @@ enum SgrColor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hyperlink {
     open: Arc<str>,
-    /// Some terminals only make links clickable whose sequences end in BEL, hence the same ending
-    /// when the link is closed.
+    /// Whether the link was opened with BEL. It is closed the same way, because some terminals only
+    /// make links clickable whose sequences end in BEL.
     ends_with_bell: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct StyleState {
     bold: bool,
     dim: bool,
     italic: bool,
-    /// 0 for none, else the underline style (1 single, 2 double, 3 curly, 4 dotted, 5 dashed).
+    /// 0 for none, otherwise the underline style (1 single, 2 double, 3 curly, 4 dotted, 5 dashed).
     underline: u16,
     blink: bool,
     inverse: bool,
@@ -43,12 +43,12 @@ pub struct StyleState {
 }
 
 impl StyleState {
-    /// Returns whether nothing is active, neither style nor link.
+    /// Whether neither a style nor a link is active.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns whether an attribute or color is active; a link does not count.
+    /// Whether an attribute or color is active, ignoring links.
     pub fn has_attributes(&self) -> bool {
         *self
             != Self {
@@ -57,7 +57,8 @@ impl StyleState {
             }
     }
 
-    /// Takes one escape sequence into account; those without influence on style change nothing.
+    /// Updates the state with one escape sequence. Sequences that do not affect the style are
+    /// ignored.
     pub fn apply(&mut self, sequence: &str) {
         if let Some(target) = hyperlink_target(sequence) {
             self.hyperlink = (!target.is_empty()).then(|| Hyperlink {
@@ -82,7 +83,7 @@ impl StyleState {
         sequence
     }
 
-    /// Appends what [`open`](Self::open) returns.
+    /// Appends the sequences of [`open`](Self::open).
     pub fn write_open(&self, out: &mut String) {
         let mut codes = SgrWriter { out, any: false };
         for (on, code) in [(self.bold, 1), (self.dim, 2), (self.italic, 3)] {
@@ -111,7 +112,7 @@ impl StyleState {
         }
     }
 
-    /// Returns the sequence for the active background alone; empty without one.
+    /// Returns the sequence for the active background alone, or an empty string.
     pub fn background(&self) -> String {
         let mut sequence = String::new();
         let mut codes = SgrWriter {
@@ -123,9 +124,10 @@ impl StyleState {
         sequence
     }
 
-    /// Appends what must be off at the end of a line: underline and link would show in the padding.
+    /// Appends the sequences that must be closed at the end of a line: underline and link would be
+    /// visible in the padding.
     ///
-    /// Colors stay, so that a background reaches the line's padding.
+    /// Colors stay open, so that a background extends into the padding.
     pub fn write_line_end(&self, out: &mut String) {
         if self.underline != 0 {
             out.push_str("\x1b[24m");
@@ -133,7 +135,7 @@ impl StyleState {
         self.write_link_close(out);
     }
 
-    /// Appends the sequence that closes an open hyperlink; nothing without one.
+    /// Appends the sequence that closes an open hyperlink, if any.
     pub fn write_link_close(&self, out: &mut String) {
         if let Some(link) = &self.hyperlink {
             out.push_str(if link.ends_with_bell {
@@ -209,7 +211,8 @@ impl StyleState {
     }
 }
 
-/// Returns the address of an OSC 8 sequence, empty if it closes a link; `None` for other sequences.
+/// Returns the URL of an OSC 8 sequence, which is empty if it closes a link. `None` for other
+/// sequences.
 pub(in crate::text) fn hyperlink_target(sequence: &str) -> Option<&str> {
     let body = sequence.strip_prefix("\x1b]8;")?;
     let body = body
@@ -226,7 +229,7 @@ fn number(text: &str) -> u16 {
     })
 }
 
-/// Reads `5;n` or `2;r;g;b` after a 38, 48 or 58.
+/// Parses `5;n` or `2;r;g;b` after a 38, 48 or 58.
 fn semicolon_color<'a>(groups: &mut impl Iterator<Item = &'a str>) -> Option<SgrColor> {
     match number(groups.next()?) {
         5 => Some(SgrColor::Indexed(number(groups.next()?))),
@@ -239,7 +242,7 @@ fn semicolon_color<'a>(groups: &mut impl Iterator<Item = &'a str>) -> Option<Sgr
     }
 }
 
-/// Reads `5:n`, `2:r:g:b` or `2:colorspace:r:g:b`.
+/// Parses `5:n`, `2:r:g:b` or `2:colorspace:r:g:b`.
 fn colon_color(parts: &[u16]) -> Option<SgrColor> {
     match *parts {
         [5, index, ..] => Some(SgrColor::Indexed(index)),
@@ -302,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_active_style_is_written_back() {
+    fn active_style_is_reopened() {
         let cases: &[(&[&str], &str)] = &[
             (&["\x1b[1;31m"], "\x1b[1;31m"),
             (&["\x1b[1m", "\x1b[22m"], ""),

@@ -6,7 +6,7 @@ use super::*;
 const ENGLAND: &str = "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
 
 #[test]
-fn control_sequences_vanish() {
+fn control_sequences_are_removed() {
     let cases: &[(&str, &str)] = &[
         ("plain 漢字 é 👨‍👩‍👧‍👦\n\ttext", "plain 漢字 é 👨‍👩‍👧‍👦\n\ttext"),
         ("\x1b[31mred\x1b[0m", "red"),
@@ -49,7 +49,7 @@ fn control_sequences_vanish() {
 }
 
 #[test]
-fn deceptive_characters_are_spelt_out() {
+fn deceptive_characters_are_escaped() {
     let cases: &[(&str, &str)] = &[
         ("a\u{202e}cba", "a<U+202E>cba"),
         (
@@ -90,7 +90,7 @@ fn deceptive_characters_are_spelt_out() {
 }
 
 #[test]
-fn bombs_leave_nothing() {
+fn long_unterminated_sequences_are_removed() {
     let long = 10 * 1024 * 1024;
     assert_eq!(sanitize(&format!("\x1b]0;{}", "x".repeat(long))), "");
     assert_eq!(sanitize(&format!("\x1b[{}", "1".repeat(long))), "");
@@ -98,7 +98,7 @@ fn bombs_leave_nothing() {
     assert_eq!(sanitize(&"\x1b]".repeat(long / 2)), "");
 }
 
-/// Text full of the beginnings, middles and ends of sequences.
+/// Text full of the starts, middles and ends of sequences.
 fn hostile_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         prop::sample::select(vec![
@@ -144,7 +144,7 @@ fn hostile_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_split_gives_the_same_text(text in hostile_text(), splits in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+    fn streaming_gives_the_same_text(text in hostile_text(), splits in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
         let characters: Vec<char> = text.chars().collect();
         let mut cuts: Vec<usize> = splits.iter().map(|split| split.index(characters.len() + 1)).collect();
         cuts.extend([0, characters.len()]);
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_dangerous_remains(text in hostile_text()) {
+    fn output_is_safe_and_idempotent(text in hostile_text()) {
         let clean = sanitize(&text).into_owned();
         prop_assert!(clean.chars().all(|one| matches!(one, '\n' | '\t') || !one.is_control()));
         prop_assert_eq!(sanitize(&clean), clean.as_str());

@@ -38,7 +38,7 @@ fn lines_break_at_words() {
 }
 
 #[test]
-fn styles_go_on_after_a_break() {
+fn styles_continue_after_a_break() {
     let cases: &[(&str, usize, &[&str])] = &[
         (
             "\x1b[31mone two\x1b[0m",
@@ -75,7 +75,7 @@ fn styles_go_on_after_a_break() {
     }
 }
 
-/// Text with the ingredients that make wrapping hard.
+/// Text with elements that make wrapping difficult.
 fn hard_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z]{1,12}",
@@ -97,21 +97,21 @@ fn hard_text() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn text_without_width_stays_when_the_next_word_begins_a_line() {
+fn zero_width_text_stays_before_a_break() {
     let lines = wrap_text("\0\tAaaaaaaaaaaa", 12);
     assert_eq!(lines, ["\0Aaaaaaaaaaaa"]);
 }
 
 proptest! {
     #[test]
-    fn no_line_is_wider_than_asked(text in hard_text(), width in 1_usize..300) {
+    fn no_line_exceeds_the_width(text in hard_text(), width in 1_usize..300) {
         for line in wrap_text(&text, width) {
             prop_assert!(visible_width(&line) <= width, "{line:?}");
         }
     }
 
     #[test]
-    fn nothing_but_spaces_is_lost(text in hard_text(), width in 3_usize..80) {
+    fn only_spaces_are_dropped(text in hard_text(), width in 3_usize..80) {
         let visible = |text: &str| -> String {
             strip_ansi(text).chars().filter(|one| !matches!(one, ' ' | '\t' | '\n' | '\r')).collect()
         };

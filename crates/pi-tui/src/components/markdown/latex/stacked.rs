@@ -1,19 +1,19 @@
-//! Formulas that stand alone, laid out over several lines: fractions, limits, matrices, cases.
+//! Display formulas laid out on several lines: fractions, limits, matrices, cases.
 //!
-//! What is inside a fraction, a limit or a cell of a matrix is one line, so that a formula stays as
-//! tall as it must be. The rest is text as `latex_to_unicode` writes it.
+//! The contents of a fraction, a limit or a matrix cell take one line, so that a formula does not
+//! become taller than necessary. Other text is rendered by `latex_to_unicode`.
 
 use super::latex_to_unicode;
 use super::symbols::symbol;
 use crate::text::{pad_to_width, visible_width};
 
-/// Environments inside environments are laid out to this depth.
+/// Maximum nesting depth of environments that are laid out.
 const MAX_DEPTH: usize = 3;
 
-/// Longer formulas are not laid out: nobody reads them, and the work grows with the nesting.
-const LONGEST: usize = 4096;
+/// Longer formulas are not laid out, since the work grows with the nesting.
+const MAX_FORMULA_LEN: usize = 4096;
 
-/// Operators that carry their limits below and above.
+/// Operators whose limits go below and above.
 const OPERATORS: &[&str] = &[
     "argmax",
     "argmin",
@@ -38,29 +38,29 @@ const OPERATORS: &[&str] = &[
     "sup",
 ];
 
-/// Returns the lines of a formula given without its delimiters.
+/// Lays out a formula given without its delimiters.
 pub(in crate::components::markdown) fn stacked_formula(formula: &str) -> Vec<String> {
-    if formula.len() > LONGEST {
+    if formula.len() > MAX_FORMULA_LEN {
         let text = latex_to_unicode(formula);
         return text.split('\n').map(str::to_owned).collect();
     }
-    let picture = lay_out(formula, 0);
-    let lines = picture.lines.iter();
+    let formula_box = layout(formula, 0);
+    let lines = formula_box.lines.iter();
     lines.map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// Lines of the same width; the line `middle` is at the height of the text beside it.
+/// Lines of equal width. The line `baseline` is aligned with the surrounding text.
 #[derive(Clone, Debug, Default)]
-struct Picture {
+struct FormulaBox {
     lines: Vec<String>,
-    middle: usize,
+    baseline: usize,
 }
 
-impl Picture {
+impl FormulaBox {
     fn text(text: String) -> Self {
         Self {
             lines: vec![text],
-            middle: 0,
+            baseline: 0,
         }
     }
 
@@ -72,18 +72,18 @@ impl Picture {
             .unwrap_or(0)
     }
 
-    /// Puts another one to the right of this.
+    /// Appends another box on the right.
     fn push(&mut self, other: Self) {
         if self.lines.is_empty() {
             *self = other;
             return;
         }
         let width = self.width();
-        let middle = self.middle.max(other.middle);
-        let below = |it: &Self| it.lines.len().saturating_sub(it.middle);
-        let height = middle + below(self).max(below(&other));
+        let baseline = self.baseline.max(other.baseline);
+        let below = |it: &Self| it.lines.len().saturating_sub(it.baseline);
+        let height = baseline + below(self).max(below(&other));
         let line_of = |it: &Self, row: usize| {
-            let row = (row + it.middle).checked_sub(middle)?;
+            let row = (row + it.baseline).checked_sub(baseline)?;
             it.lines.get(row).cloned()
         };
         self.lines = (0..height)
@@ -93,11 +93,11 @@ impl Picture {
                 format!("{}{right}", pad_to_width(&left, width))
             })
             .collect();
-        self.middle = middle;
+        self.baseline = baseline;
     }
 
-    /// Returns lines below each other, centered; the line `middle` is the height of the text beside.
-    fn centered(lines: Vec<String>, middle: usize) -> Self {
+    /// Stacks lines vertically, centered. The line `baseline` is aligned with the surrounding text.
+    fn centered(lines: Vec<String>, baseline: usize) -> Self {
         let width = lines
             .iter()
             .map(|line| visible_width(line))
@@ -109,33 +109,34 @@ impl Picture {
         });
         Self {
             lines: lines.collect(),
-            middle,
+            baseline,
         }
     }
 
-    /// Returns the picture between tall brackets.
+    /// Returns the box between tall brackets.
     fn bracketed(self, [left, right]: [Bracket; 2]) -> Self {
         let height = self.lines.len();
         let width = self.width();
         let column = |bracket: Bracket| Self {
             lines: (0..height).map(|row| bracket.piece(row, height)).collect(),
-            middle: self.middle,
+            baseline: self.baseline,
         };
-        let mut picture = column(left);
-        picture.push(Self {
+        let mut formula_box = column(left);
+        formula_box.push(Self {
             lines: self
                 .lines
                 .iter()
                 .map(|line| pad_to_width(line, width))
                 .collect(),
-            middle: self.middle,
+            baseline: self.baseline,
         });
-        picture.push(column(right));
-        picture
+        formula_box.push(column(right));
+        formula_box
     }
 }
 
-/// The pieces of a bracket: alone, top, bottom, elsewhere, and at the middle of three or more.
+/// The pieces of a bracket: single line, top, bottom, elsewhere, and at the middle of three or
+/// more.
 #[derive(Clone, Copy)]
 struct Bracket([&'static str; 5]);
 
@@ -145,19 +146,19 @@ impl Bracket {
     const DOUBLE_BAR: Self = Self(["║"; 5]);
 
     fn piece(self, row: usize, height: usize) -> String {
-        let [alone, top, bottom, elsewhere, middle] = self.0;
+        let [single, top, bottom, elsewhere, baseline] = self.0;
         let piece = match row {
-            _ if height == 1 => alone,
+            _ if height == 1 => single,
             0 => top,
             row if row + 1 == height => bottom,
-            row if row == height / 2 => middle,
+            row if row == height / 2 => baseline,
             _ => elsewhere,
         };
         piece.to_owned()
     }
 }
 
-/// Returns the brackets of an environment of rows and cells, and whether its cells are centered.
+/// Returns the brackets of a matrix-like environment, and whether its cells are centered.
 fn environment(name: &str) -> Option<([Bracket; 2], bool)> {
     let round = [["(", "⎛", "⎝", "⎜", "⎜"], [")", "⎞", "⎠", "⎟", "⎟"]].map(Bracket);
     let square = [["[", "⎡", "⎣", "⎢", "⎢"], ["]", "⎤", "⎦", "⎥", "⎥"]].map(Bracket);
@@ -177,57 +178,54 @@ fn environment(name: &str) -> Option<([Bracket; 2], bool)> {
     })
 }
 
-fn lay_out(formula: &str, depth: usize) -> Picture {
+fn layout(formula: &str, depth: usize) -> FormulaBox {
     let rows = split_outside_groups(formula, "\\\\");
     if rows.len() > 1 {
-        let rows: Vec<Picture> = rows
-            .into_iter()
-            .map(|row| lay_out_row(row, depth))
-            .collect();
-        let middle = rows.first().map_or(0, |row| row.middle);
-        return Picture {
+        let rows: Vec<FormulaBox> = rows.into_iter().map(|row| layout_row(row, depth)).collect();
+        let baseline = rows.first().map_or(0, |row| row.baseline);
+        return FormulaBox {
             lines: rows.into_iter().flat_map(|row| row.lines).collect(),
-            middle,
+            baseline,
         };
     }
-    lay_out_row(formula, depth)
+    layout_row(formula, depth)
 }
 
-fn lay_out_row(row: &str, depth: usize) -> Picture {
-    let mut picture = Picture::default();
+fn layout_row(row: &str, depth: usize) -> FormulaBox {
+    let mut formula_box = FormulaBox::default();
     let mut rest = row;
     let mut text_start = row;
     while let Some(at) = rest.find(['\\', '{']) {
         let (_, found) = rest.split_at_checked(at).unwrap_or((rest, ""));
         let before = text_start.len() - found.len();
         let before = text_start.get(..before).unwrap_or_default();
-        // What a script applies to stays on the line of its base.
+        // A script's argument stays on the line of its base.
         let is_script = before.trim_end().ends_with(['^', '_']);
         match tall_part(found, depth).filter(|_| !is_script) {
             Some((part, after)) => {
-                push_text(&mut picture, before);
-                picture.push(part);
+                push_text(&mut formula_box, before);
+                formula_box.push(part);
                 (rest, text_start) = (after, after);
             }
             None => rest = skip(found),
         }
     }
-    push_text(&mut picture, text_start);
-    picture
+    push_text(&mut formula_box, text_start);
+    formula_box
 }
 
-/// Adds text; the spaces around it are kept, since something tall may stand beside it.
-fn push_text(picture: &mut Picture, text: &str) {
+/// Appends text, keeping the spaces around it, since it may be next to a tall part.
+fn push_text(formula_box: &mut FormulaBox, text: &str) {
     let shown = latex_to_unicode(text);
-    let starts = text.starts_with(char::is_whitespace) && !picture.lines.is_empty();
+    let starts = text.starts_with(char::is_whitespace) && !formula_box.lines.is_empty();
     let ends = text.ends_with(char::is_whitespace) && !shown.is_empty();
     let [before, after] = [starts, ends].map(|spaced| if spaced { " " } else { "" });
     if !shown.is_empty() || starts {
-        picture.push(Picture::text(format!("{before}{shown}{after}")));
+        formula_box.push(FormulaBox::text(format!("{before}{shown}{after}")));
     }
 }
 
-/// Returns what follows the command or group at the start of `text`.
+/// Returns the text after the command or group at the start of `text`.
 fn skip(text: &str) -> &str {
     if text.starts_with('{') {
         return group(text).map_or("", |(_, after)| after);
@@ -243,7 +241,7 @@ fn skip(text: &str) -> &str {
     }
 }
 
-/// Returns the name of the command at the start of `text`, and what follows it.
+/// Returns the name of the command at the start of `text`, and the text after it.
 fn command(text: &str) -> Option<(&str, &str)> {
     let name = text.strip_prefix('\\')?;
     let end = name
@@ -252,7 +250,7 @@ fn command(text: &str) -> Option<(&str, &str)> {
     name.split_at_checked(end).filter(|_| end > 0)
 }
 
-/// Returns the inside of the group at the start of `text`, and what follows it.
+/// Returns the content of the group at the start of `text`, and the text after it.
 fn group(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('{')?;
     let mut depth = 0_usize;
@@ -270,7 +268,7 @@ fn group(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Returns what a command applies to, and what follows it: a group, a command or one character.
+/// Returns a command's argument and the text after it: a group, a command or one character.
 fn argument(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     if text.starts_with('{') {
@@ -283,8 +281,8 @@ fn argument(text: &str) -> Option<(&str, &str)> {
     text.split_at_checked(end)
 }
 
-/// Returns the part at the start of `text` that is taller than a line, and what follows it.
-fn tall_part(text: &str, depth: usize) -> Option<(Picture, &str)> {
+/// Returns the part at the start of `text` that is taller than a line, and the text after it.
+fn tall_part(text: &str, depth: usize) -> Option<(FormulaBox, &str)> {
     let (name, rest) = command(text)?;
     match name {
         "frac" | "dfrac" | "cfrac" => {
@@ -292,7 +290,7 @@ fn tall_part(text: &str, depth: usize) -> Option<(Picture, &str)> {
             let (below, rest) = argument(rest)?;
             let [above, below] = [above, below].map(latex_to_unicode);
             let bar = "─".repeat(visible_width(&above).max(visible_width(&below)).max(1));
-            Some((Picture::centered(vec![above, bar, below], 1), rest))
+            Some((FormulaBox::centered(vec![above, bar, below], 1), rest))
         }
         "begin" => rows_and_cells(rest, depth),
         _ if OPERATORS.contains(&name) => limits(name, rest),
@@ -301,7 +299,7 @@ fn tall_part(text: &str, depth: usize) -> Option<(Picture, &str)> {
 }
 
 /// Returns an operator with its limits, if it has any.
-fn limits<'a>(name: &str, rest: &'a str) -> Option<(Picture, &'a str)> {
+fn limits<'a>(name: &str, rest: &'a str) -> Option<(FormulaBox, &'a str)> {
     let mut rest = rest.strip_prefix("\\limits").unwrap_or(rest);
     let (mut above, mut below) = (None, None);
     loop {
@@ -318,18 +316,18 @@ fn limits<'a>(name: &str, rest: &'a str) -> Option<(Picture, &'a str)> {
     if above.is_none() && below.is_none() {
         return None;
     }
-    let middle = usize::from(above.is_some());
+    let baseline = usize::from(above.is_some());
     let operator = symbol(name).unwrap_or(name).to_owned();
     let lines = above.into_iter().chain([operator]).chain(below).collect();
-    let mut picture = Picture::centered(lines, middle);
+    let mut formula_box = FormulaBox::centered(lines, baseline);
     if !rest.starts_with(char::is_whitespace) {
-        picture.push(Picture::text(" ".to_owned()));
+        formula_box.push(FormulaBox::text(" ".to_owned()));
     }
-    Some((picture, rest))
+    Some((formula_box, rest))
 }
 
-/// Returns the environment whose name starts `rest`, and what follows it.
-fn rows_and_cells(rest: &str, depth: usize) -> Option<(Picture, &str)> {
+/// Returns the environment whose name starts `rest`, and the text after it.
+fn rows_and_cells(rest: &str, depth: usize) -> Option<(FormulaBox, &str)> {
     let (name, body) = group(rest)?;
     let (brackets, centered) =
         environment(name.trim_end_matches('*')).filter(|_| depth < MAX_DEPTH)?;
@@ -341,39 +339,37 @@ fn rows_and_cells(rest: &str, depth: usize) -> Option<(Picture, &str)> {
         _ => body,
     };
     let aligned = matches!(brackets, [Bracket(["", ..]), Bracket(["", ..])]) && !centered;
-    let rows: Vec<Vec<Picture>> = split_outside_groups(body, "\\\\")
+    let rows: Vec<Vec<FormulaBox>> = split_outside_groups(body, "\\\\")
         .into_iter()
         .filter(|row| !row.trim().is_empty())
         .map(|row| {
             let cells = split_outside_groups(row, "&").into_iter();
-            cells
-                .map(|cell| cell_picture(cell, aligned, depth))
-                .collect()
+            cells.map(|cell| cell_box(cell, aligned, depth)).collect()
         })
         .collect();
     let table = arrange(&rows, centered, if aligned { "" } else { "  " });
     let bare = table.lines.is_empty() || matches!(brackets[0], Bracket(["", ..]));
-    let picture = if bare {
+    let formula_box = if bare {
         table
     } else {
-        let mut padded = Picture::text(" ".to_owned());
-        padded.middle = 0;
+        let mut padded = FormulaBox::text(" ".to_owned());
+        padded.baseline = 0;
         padded.push(table);
-        padded.push(Picture::text(" ".to_owned()));
+        padded.push(FormulaBox::text(" ".to_owned()));
         padded.bracketed(brackets)
     };
-    Some((picture, after))
+    Some((formula_box, after))
 }
 
-fn cell_picture(cell: &str, aligned: bool, depth: usize) -> Picture {
+fn cell_box(cell: &str, aligned: bool, depth: usize) -> FormulaBox {
     if aligned {
-        lay_out_row(cell, depth + 1)
+        layout_row(cell, depth + 1)
     } else {
-        Picture::text(latex_to_unicode(cell))
+        FormulaBox::text(latex_to_unicode(cell))
     }
 }
 
-/// Returns what is inside an environment that `text` continues, and what follows its end.
+/// Returns the body of an environment whose start precedes `text`, and the text after its end.
 fn environment_body<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     let (begin, end) = (format!("\\begin{{{name}}}"), format!("\\end{{{name}}}"));
     let mut depth = 0_usize;
@@ -398,7 +394,7 @@ fn environment_body<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)>
     }
 }
 
-/// Returns the parts of `text` between separators that stand in no group and no environment.
+/// Splits `text` at separators that are outside groups and environments.
 fn split_outside_groups<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let mut parts = Vec::new();
     let (mut start, mut at, mut depth) = (0, 0, 0_usize);
@@ -427,36 +423,36 @@ fn split_outside_groups<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     parts
 }
 
-/// Returns rows of cells below each other, in columns.
-fn arrange(rows: &[Vec<Picture>], centered: bool, gap: &str) -> Picture {
+/// Arranges rows of cells in columns.
+fn arrange(rows: &[Vec<FormulaBox>], centered: bool, gap: &str) -> FormulaBox {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width_of = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(Picture::width).max().unwrap_or(0)
+        cells.map(FormulaBox::width).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width_of).collect();
     let mut lines = Vec::new();
     for row in rows {
-        let mut picture = Picture::default();
+        let mut formula_box = FormulaBox::default();
         for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let missing = width - cell.width();
-            // Where `&` marks a relation, what is before it ends there.
+            // Where `&` marks a relation, the cell before it is right-aligned.
             let left = match (centered, gap.is_empty() && index == 0) {
                 (true, _) => missing / 2,
                 (false, true) => missing,
                 (false, false) => 0,
             };
             if index > 0 {
-                picture.push(Picture::text(gap.to_owned()));
+                formula_box.push(FormulaBox::text(gap.to_owned()));
             }
-            picture.push(Picture::text(" ".repeat(left)));
-            picture.push(cell.clone());
-            picture.push(Picture::text(" ".repeat(missing - left)));
+            formula_box.push(FormulaBox::text(" ".repeat(left)));
+            formula_box.push(cell.clone());
+            formula_box.push(FormulaBox::text(" ".repeat(missing - left)));
         }
-        lines.extend(picture.lines);
+        lines.extend(formula_box.lines);
     }
-    let middle = lines.len().saturating_sub(1) / 2;
-    Picture { lines, middle }
+    let baseline = lines.len().saturating_sub(1) / 2;
+    FormulaBox { lines, baseline }
 }
 
 #[cfg(test)]
@@ -465,7 +461,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn tall_parts_stand_beside_their_text() {
+    fn tall_parts_are_aligned_with_their_text() {
         for (formula, expected) in [
             ("a + b", "a + b"),
             (r"\frac{a}{b+1}", " a\n───\nb+1"),
@@ -499,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_without_end_is_bounded() {
+    fn deep_nesting_is_bounded() {
         for part in [
             r"\frac{",
             r"\begin{cases}",

@@ -1,6 +1,6 @@
-//! The tables behind formulas: symbols, scripts, accents, delimiters.
+//! Lookup tables for formulas: symbols, scripts, accents, delimiters.
 
-/// Commands that stand for a symbol, sorted by name.
+/// Symbol commands, sorted by name.
 const SYMBOLS: &[(&str, &str)] = &[
     ("Delta", "Δ"),
     ("Gamma", "Γ"),
@@ -211,7 +211,6 @@ const SYMBOLS: &[(&str, &str)] = &[
     ("zeta", "ζ"),
 ];
 
-/// Returns the symbol of a command.
 pub(super) fn symbol(name: &str) -> Option<&'static str> {
     let index = SYMBOLS
         .binary_search_by_key(&name, |(known, _)| known)
@@ -219,7 +218,7 @@ pub(super) fn symbol(name: &str) -> Option<&'static str> {
     SYMBOLS.get(index).map(|(_, symbol)| *symbol)
 }
 
-/// Returns the delimiter of a command after `\\left` and its like.
+/// Returns the delimiter of a command after `\\left` and similar commands.
 pub(super) fn delimiter(name: &str) -> Option<&'static str> {
     symbol(name)
 }
@@ -233,7 +232,7 @@ const SUBSCRIPTS: (&str, &str) = (
     "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ",
 );
 
-/// Returns a raised character.
+/// Returns the superscript form of a character.
 pub(super) fn superscript(character: char) -> Option<char> {
     match character {
         '∗' | '*' => Some('*'),
@@ -242,7 +241,7 @@ pub(super) fn superscript(character: char) -> Option<char> {
     }
 }
 
-/// Returns a lowered character.
+/// Returns the subscript form of a character.
 pub(super) fn subscript(character: char) -> Option<char> {
     mapped(character, SUBSCRIPTS)
 }
@@ -266,7 +265,7 @@ pub(super) fn accent(name: &str) -> Option<char> {
     })
 }
 
-/// Returns a letter with doubled strokes, or the character itself.
+/// Returns the double-struck form of a letter, or the character itself.
 pub(super) fn double_struck(character: char) -> char {
     match character {
         'C' => 'ℂ',
@@ -289,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_can_be_searched() {
+    fn tables_are_sorted_and_complete() {
         assert!(SYMBOLS.is_sorted());
         for (from, to) in [SUPERSCRIPTS, SUBSCRIPTS] {
             assert_eq!(from.chars().count(), to.chars().count());

@@ -1,15 +1,15 @@
-//! Cells to draw boxes, lines and text on; lines that meet are joined.
+//! A canvas for drawing boxes, lines and text; lines that meet are joined.
 
 use crate::text::{grapheme_width, graphemes};
 
-/// The directions a cell's lines go.
+/// Bits for the directions of a cell's lines.
 const UP: u8 = 1;
 const DOWN: u8 = 2;
 const LEFT: u8 = 4;
 const RIGHT: u8 = 8;
 
 #[derive(Clone, Debug, Default)]
-enum Cell {
+enum CanvasCell {
     #[default]
     Empty,
     /// Lines in these directions, dotted if all of them are.
@@ -22,14 +22,12 @@ enum Cell {
     Covered,
 }
 
-/// A place on a canvas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct CanvasPoint {
     pub(super) row: usize,
     pub(super) column: usize,
 }
 
-/// How a line is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stroke {
     #[default]
@@ -37,7 +35,6 @@ pub(super) enum Stroke {
     Dotted,
 }
 
-/// How the corners of a box are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Corners {
     #[default]
@@ -45,92 +42,92 @@ pub(super) enum Corners {
     Round,
 }
 
-/// Cells that grow with what is drawn on them.
+/// A grid of cells that grows as needed.
 #[derive(Debug, Default)]
 pub(super) struct Canvas {
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<CanvasCell>>,
 }
 
 impl Canvas {
-    fn cell(&mut self, spot: Spot) -> Option<&mut Cell> {
-        if self.rows.len() <= spot.row {
-            self.rows.resize_with(spot.row + 1, Vec::new);
+    fn cell(&mut self, point: CanvasPoint) -> Option<&mut CanvasCell> {
+        if self.rows.len() <= point.row {
+            self.rows.resize_with(point.row + 1, Vec::new);
         }
-        let row = self.rows.get_mut(spot.row)?;
-        if row.len() <= spot.column {
-            row.resize_with(spot.column + 1, Cell::default);
+        let row = self.rows.get_mut(point.row)?;
+        if row.len() <= point.column {
+            row.resize_with(point.column + 1, CanvasCell::default);
         }
-        row.get_mut(spot.column)
+        row.get_mut(point.column)
     }
 
-    fn add(&mut self, spot: Spot, added: u8, stroke: Stroke) {
-        let Some(cell) = self.cell(spot) else {
+    fn add(&mut self, point: CanvasPoint, added: u8, stroke: Stroke) {
+        let Some(cell) = self.cell(point) else {
             return;
         };
         match cell {
-            Cell::Lines { directions, dotted } => {
+            CanvasCell::Lines { directions, dotted } => {
                 *directions |= added;
                 *dotted &= stroke == Stroke::Dotted;
             }
-            Cell::Empty => {
-                *cell = Cell::Lines {
+            CanvasCell::Empty => {
+                *cell = CanvasCell::Lines {
                     directions: added,
                     dotted: stroke == Stroke::Dotted,
                 };
             }
-            // Text stands over lines.
-            Cell::Text(_) | Cell::Covered => {}
+            // Text takes precedence over lines.
+            CanvasCell::Text(_) | CanvasCell::Covered => {}
         }
     }
 
-    /// Draws a straight line between two spots of a row or a column, both included.
-    pub(super) fn line(&mut self, from: Spot, to: Spot, stroke: Stroke) {
+    /// Draws a straight line between two points of a row or a column, both included.
+    pub(super) fn line(&mut self, from: CanvasPoint, to: CanvasPoint, stroke: Stroke) {
         let (from, to) = if (from.row, from.column) <= (to.row, to.column) {
             (from, to)
         } else {
             (to, from)
         };
         for column in from.column..to.column {
-            self.add(Spot { column, ..from }, RIGHT, stroke);
+            self.add(CanvasPoint { column, ..from }, RIGHT, stroke);
             let column = column + 1;
-            self.add(Spot { column, ..from }, LEFT, stroke);
+            self.add(CanvasPoint { column, ..from }, LEFT, stroke);
         }
         for row in from.row..to.row {
-            self.add(Spot { row, ..to }, DOWN, stroke);
-            self.add(Spot { row: row + 1, ..to }, UP, stroke);
+            self.add(CanvasPoint { row, ..to }, DOWN, stroke);
+            self.add(CanvasPoint { row: row + 1, ..to }, UP, stroke);
         }
     }
 
-    /// Writes text over whatever is there.
-    pub(super) fn text(&mut self, spot: Spot, text: &str) {
-        let mut column = spot.column;
+    /// Writes text over existing cells.
+    pub(super) fn text(&mut self, point: CanvasPoint, text: &str) {
+        let mut column = point.column;
         for grapheme in graphemes(text) {
             let width = grapheme_width(grapheme);
             for covered in 1..width {
                 let column = column + covered;
-                if let Some(cell) = self.cell(Spot { column, ..spot }) {
-                    *cell = Cell::Covered;
+                if let Some(cell) = self.cell(CanvasPoint { column, ..point }) {
+                    *cell = CanvasCell::Covered;
                 }
             }
             if width > 0
-                && let Some(cell) = self.cell(Spot { column, ..spot })
+                && let Some(cell) = self.cell(CanvasPoint { column, ..point })
             {
-                *cell = Cell::Text(grapheme.to_owned());
+                *cell = CanvasCell::Text(grapheme.to_owned());
             }
             column += width;
         }
     }
 
-    /// Draws a box of this size with lines of text in its middle.
+    /// Draws a box of this size with centered lines of text.
     pub(super) fn labeled_box(
         &mut self,
-        at: Spot,
+        at: CanvasPoint,
         [width, height]: [usize; 2],
         corners: Corners,
         lines: &[String],
     ) {
         let (right, bottom) = (at.column + width - 1, at.row + height - 1);
-        let corner = |row, column| Spot { row, column };
+        let corner = |row, column| CanvasPoint { row, column };
         let [top_left, top_right] = [corner(at.row, at.column), corner(at.row, right)];
         let [bottom_left, bottom_right] = [corner(bottom, at.column), corner(bottom, right)];
         for (from, to) in [
@@ -142,36 +139,36 @@ impl Canvas {
             self.line(from, to, Stroke::Solid);
         }
         if corners == Corners::Round {
-            for (spot, corner) in [
+            for (point, corner) in [
                 (top_left, "╭"),
                 (top_right, "╮"),
                 (bottom_left, "╰"),
                 (bottom_right, "╯"),
             ] {
-                self.text(spot, corner);
+                self.text(point, corner);
             }
         }
         for (index, line) in lines.iter().enumerate() {
             let free = (width - 2).saturating_sub(crate::text::visible_width(line));
-            let spot = Spot {
+            let point = CanvasPoint {
                 row: at.row + 1 + index,
                 column: at.column + 1 + free / 2,
             };
-            self.text(spot, line);
+            self.text(point, line);
         }
     }
 
-    /// Returns the drawing as lines without spaces at their ends.
+    /// Returns the drawing as lines without trailing spaces.
     pub(super) fn into_lines(self) -> Vec<String> {
-        let draw = |row: Vec<Cell>| {
-            let line: String = row.into_iter().map(Cell::into_text).collect();
+        let draw = |row: Vec<CanvasCell>| {
+            let line: String = row.into_iter().map(CanvasCell::into_text).collect();
             line.trim_end().to_owned()
         };
         self.rows.into_iter().map(draw).collect()
     }
 }
 
-impl Cell {
+impl CanvasCell {
     fn into_text(self) -> String {
         match self {
             Self::Empty => " ".to_owned(),

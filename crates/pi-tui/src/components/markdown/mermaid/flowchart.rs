@@ -1,39 +1,39 @@
 //! Flowcharts: boxes in layers, joined by lines that bend between the layers.
 //!
-//! `read` turns the source into nodes and edges, `layers` puts them in their places, and this file
-//! draws them. Subgraphs are read but not framed; styles are left out.
+//! `parse` turns the source into nodes and edges, `layers` lays them out, and this file draws them.
+//! Subgraphs are parsed but not framed; styles are ignored.
 
-use super::canvas::{Canvas, Spot, Stroke};
+use super::canvas::{Canvas, CanvasPoint, Stroke};
 use crate::text::visible_width;
 
 mod layers;
-mod read;
+mod parse;
 
-use layers::{Layers, Link, Slot};
-use read::Chart;
+use layers::{LayerLink, LayerSlot, Layers};
+use parse::Flowchart;
 
-/// Where the layers follow each other.
+/// The direction in which layers follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum FlowDirection {
     Down,
     Right,
 }
 
-/// Reads and draws a chart; `direction` is the word behind its kind.
+/// Parses and draws a chart. `direction` is the word after its kind.
 pub(super) fn draw(direction: Option<&str>, lines: &[&str]) -> Option<Canvas> {
     let (flow, reversed) = match direction.unwrap_or("TB") {
-        "TB" | "TD" => (Flow::Down, false),
-        "BT" => (Flow::Down, true),
-        "LR" => (Flow::Right, false),
-        "RL" => (Flow::Right, true),
+        "TB" | "TD" => (FlowDirection::Down, false),
+        "BT" => (FlowDirection::Down, true),
+        "LR" => (FlowDirection::Right, false),
+        "RL" => (FlowDirection::Right, true),
         _ => return None,
     };
-    let mut chart = Chart::read(lines)?;
+    let mut chart = Flowchart::parse(lines)?;
     if reversed {
         chart.reverse();
     }
     let layers = Layers::new(&chart, flow)?;
-    let mut painter = Painter {
+    let mut painter = FlowchartPainter {
         chart: &chart,
         layers: &layers,
         flow,
@@ -43,22 +43,22 @@ pub(super) fn draw(direction: Option<&str>, lines: &[&str]) -> Option<Canvas> {
     Some(painter.canvas)
 }
 
-struct Painter<'a> {
-    chart: &'a Chart,
+struct FlowchartPainter<'a> {
+    chart: &'a Flowchart,
     layers: &'a Layers,
-    flow: Flow,
+    flow: FlowDirection,
     canvas: Canvas,
 }
 
-impl<'a> Painter<'a> {
-    /// Returns the spot at a distance along the flow and across it.
-    fn spot(&self, along: usize, across: usize) -> Spot {
+impl<'a> FlowchartPainter<'a> {
+    /// Returns the point at a position along and across the flow.
+    fn point(&self, along: usize, across: usize) -> CanvasPoint {
         match self.flow {
-            Flow::Down => Spot {
+            FlowDirection::Down => CanvasPoint {
                 row: along,
                 column: across,
             },
-            Flow::Right => Spot {
+            FlowDirection::Right => CanvasPoint {
                 row: across,
                 column: along,
             },
@@ -68,36 +68,37 @@ impl<'a> Painter<'a> {
     fn paint(&mut self) {
         for slot in &self.layers.slots {
             if let Some(node) = slot.node.and_then(|node| self.chart.nodes.get(node)) {
-                let at = self.spot(self.layers.start(slot), slot.center - slot.across / 2);
+                let at = self.point(self.layers.start(slot), slot.center - slot.across / 2);
                 let size = match self.flow {
-                    Flow::Down => [slot.across, slot.along],
-                    Flow::Right => [slot.along, slot.across],
+                    FlowDirection::Down => [slot.across, slot.along],
+                    FlowDirection::Right => [slot.along, slot.across],
                 };
                 self.canvas.labeled_box(at, size, node.corners, &node.lines);
             }
         }
         for link in &self.layers.links {
-            self.line_of(link);
+            self.draw_line(link);
         }
         for link in &self.layers.links {
-            self.marks_of(link);
+            self.draw_marks(link);
         }
     }
 
-    fn ends(&self, link: &Link) -> Option<(&'a Slot, &'a Slot)> {
+    fn ends(&self, link: &LayerLink) -> Option<(&'a LayerSlot, &'a LayerSlot)> {
         Some((
             self.layers.slots.get(link.from)?,
             self.layers.slots.get(link.to)?,
         ))
     }
 
-    fn line_of(&mut self, link: &Link) {
+    fn draw_line(&mut self, link: &LayerLink) {
         let Some((from, to)) = self.ends(link) else {
             return;
         };
         let begin = self.layers.end(from) - 1;
         let next = self.layers.start(to);
-        // A line ends at the head before the box, else on its border; a slot without a box is all line.
+        // A line ends at the arrowhead before a box, otherwise on its border. A slot without a box
+        // is all line.
         let end = match (to.node, link.head) {
             (None, _) => self.layers.end(to) - 1,
             (Some(_), true) => next - 1,
@@ -105,10 +106,10 @@ impl<'a> Painter<'a> {
         };
         let bend = begin + 2 + link.track;
         let spots = [
-            self.spot(begin, from.center),
-            self.spot(bend, from.center),
-            self.spot(bend, to.center),
-            self.spot(end, to.center),
+            self.point(begin, from.center),
+            self.point(bend, from.center),
+            self.point(bend, to.center),
+            self.point(end, to.center),
         ];
         let [start, first, second, stop] = spots;
         if from.center == to.center {
@@ -120,41 +121,41 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn marks_of(&mut self, link: &Link) {
+    fn draw_marks(&mut self, link: &LayerLink) {
         let Some((from, to)) = self.ends(link) else {
             return;
         };
         let [forward, backward] = match self.flow {
-            Flow::Down => ["▼", "▲"],
-            Flow::Right => ["▶", "◀"],
+            FlowDirection::Down => ["▼", "▲"],
+            FlowDirection::Right => ["▶", "◀"],
         };
         let next = self.layers.start(to);
         if link.head && to.node.is_some() {
-            let spot = self.spot(next - 1, to.center);
-            self.canvas.text(spot, forward);
+            let point = self.point(next - 1, to.center);
+            self.canvas.text(point, forward);
         }
         if link.tail && from.node.is_some() {
-            let spot = self.spot(self.layers.end(from), from.center);
-            self.canvas.text(spot, backward);
+            let point = self.point(self.layers.end(from), from.center);
+            self.canvas.text(point, backward);
         }
         if link.label.is_empty() {
             return;
         }
         match self.flow {
-            Flow::Down => {
-                let spot = self.spot(next - 1, to.center + 1);
-                self.canvas.text(spot, &link.label);
+            FlowDirection::Down => {
+                let point = self.point(next - 1, to.center + 1);
+                self.canvas.text(point, &link.label);
             }
-            Flow::Right => {
+            FlowDirection::Right => {
                 let before = next.saturating_sub(visible_width(&link.label) + 4);
-                let spot = self.spot(before, to.center);
-                self.canvas.text(spot, &format!(" {} ", link.label));
+                let point = self.point(before, to.center);
+                self.canvas.text(point, &format!(" {} ", link.label));
             }
         }
     }
 }
 
-/// How a line is drawn whose source uses this mark.
+/// Returns the stroke of a line with this mark.
 fn stroke_of(mark: &str) -> Stroke {
     if mark.contains('.') {
         Stroke::Dotted
@@ -168,15 +169,15 @@ mod tests {
     use super::super::mermaid_to_text;
     use pretty_assertions::assert_eq;
 
-    fn drawn(source: &str) -> String {
+    fn render(source: &str) -> String {
         mermaid_to_text(source).unwrap().join("\n")
     }
 
     #[test]
-    fn boxes_flow_down() {
+    fn boxes_are_laid_out_downwards() {
         let source = "flowchart TD\n A[Start] --> B{Is it?}\n B -->|yes| C(Do it)\n B -- no --> D";
         assert_eq!(
-            drawn(source),
+            render(source),
             "     ┌───────┐
      │ Start │
      └───┬───┘
@@ -195,9 +196,9 @@ mod tests {
     }
 
     #[test]
-    fn boxes_flow_to_the_right() {
+    fn boxes_are_laid_out_to_the_right() {
         assert_eq!(
-            drawn("graph LR; A-->|go|B; A-.->C"),
+            render("graph LR; A-->|go|B; A-.->C"),
             "              ┌───┐
       ┌─ go ─▶│ B │
 ┌───┐ │       └───┘
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_backward_edges_pass_the_layers_between() {
+    fn long_and_backward_edges_pass_through_layers() {
         for source in [
             "graph TD\n A-->B-->C\n A-->C",
             "graph TD\n A-->B-->C-->A",
@@ -217,13 +218,13 @@ mod tests {
             "graph BT\n A-->B",
             "graph TD\n A-->A",
         ] {
-            let drawing = drawn(source);
+            let drawing = render(source);
             for name in ["A", "B"] {
-                let there = drawing.matches(name).count();
-                assert!(there == 1 || !source.contains(name), "{drawing}");
+                let count = drawing.matches(name).count();
+                assert!(count == 1 || !source.contains(name), "{drawing}");
             }
         }
-        assert!(drawn("graph TD\n A-->B-->C-->A").contains('▲'));
-        assert!(drawn("graph BT\n A-->B").find('B') < drawn("graph BT\n A-->B").find('A'));
+        assert!(render("graph TD\n A-->B-->C-->A").contains('▲'));
+        assert!(render("graph BT\n A-->B").find('B') < render("graph BT\n A-->B").find('A'));
     }
 }

@@ -1,26 +1,27 @@
-//! Sequence diagrams: participants side by side, messages between their lines from top to bottom.
+//! Sequence diagrams: participants side by side, with messages between their lifelines from top to
+//! bottom.
 
 use std::ops::Range;
 
-use super::canvas::{Canvas, Corners, Spot, Stroke};
+use super::canvas::{Canvas, CanvasPoint, Corners, Stroke};
 use super::label_lines;
 use crate::text::visible_width;
 
-/// More stays code.
-const MOST_PARTICIPANTS: usize = 16;
+/// Larger diagrams are shown as code.
+const MAX_PARTICIPANTS: usize = 16;
 /// Columns between the boxes of two participants.
 const GAP: usize = 2;
-/// How far a message to oneself reaches to the right.
+/// Width of the loop of a message to oneself.
 const LOOP: usize = 3;
 
 struct Participant {
     id: String,
     label: String,
-    /// The column of its line.
+    /// The column of its lifeline.
     column: usize,
 }
 
-enum Step {
+enum SequenceStep {
     Message {
         from: usize,
         to: usize,
@@ -38,27 +39,27 @@ enum Step {
 }
 
 /// The rows and columns a note covers.
-type Area = (Range<usize>, Range<usize>);
+type NoteArea = (Range<usize>, Range<usize>);
 
 #[derive(Default)]
-struct Sequence {
+struct SequenceDiagram {
     title: Option<String>,
     participants: Vec<Participant>,
-    steps: Vec<Step>,
+    steps: Vec<SequenceStep>,
     numbered: Option<usize>,
 }
 
-/// Reads and draws a diagram.
+/// Parses and draws a diagram.
 pub(super) fn draw(lines: &[&str]) -> Option<Canvas> {
-    let mut sequence = Sequence::default();
+    let mut sequence = SequenceDiagram::default();
     for (index, line) in lines.iter().enumerate() {
         let is_last = index + 1 == lines.len();
-        if sequence.read(line).is_none() && !is_last {
+        if sequence.parse_line(line).is_none() && !is_last {
             return None;
         }
     }
     let count = sequence.participants.len();
-    if count == 0 || count > MOST_PARTICIPANTS {
+    if count == 0 || count > MAX_PARTICIPANTS {
         return None;
     }
     sequence.place();
@@ -77,9 +78,9 @@ const ARROWS: [(&str, Stroke, &str); 8] = [
     ("->", Stroke::Solid, "─"),
 ];
 
-impl Sequence {
-    /// Takes a line of the source; `None` if it cannot be read.
-    fn read(&mut self, line: &str) -> Option<()> {
+impl SequenceDiagram {
+    /// Parses a line of the source. Returns `None` if it is invalid.
+    fn parse_line(&mut self, line: &str) -> Option<()> {
         let line = line.trim_end_matches(';');
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
@@ -94,7 +95,7 @@ impl Sequence {
             "activate" | "deactivate" | "destroy" | "create" | "box" => {}
             "title" | "title:" => self.title = Some(rest.to_owned()),
             "loop" | "alt" | "else" | "opt" | "par" | "and" | "critical" | "option" | "break"
-            | "rect" | "end" => self.steps.push(Step::Divider(line.to_owned())),
+            | "rect" | "end" => self.steps.push(SequenceStep::Divider(line.to_owned())),
             "Note" | "note" => self.note(rest)?,
             _ => self.message(line)?,
         }
@@ -118,26 +119,26 @@ impl Sequence {
     }
 
     fn note(&mut self, rest: &str) -> Option<()> {
-        let (place, text) = rest.split_once(':')?;
+        let (position, text) = rest.split_once(':')?;
         let ids = ["over ", "left of ", "right of "]
             .iter()
-            .find_map(|words| place.trim().strip_prefix(words))?;
-        let mut places = Vec::new();
+            .find_map(|words| position.trim().strip_prefix(words))?;
+        let mut participants = Vec::new();
         for id in ids.split(',') {
-            places.push(self.participant(id)?);
+            participants.push(self.participant(id)?);
         }
-        self.steps.push(Step::Note {
-            first: places.iter().copied().min()?,
-            last: places.iter().copied().max()?,
+        self.steps.push(SequenceStep::Note {
+            first: participants.iter().copied().min()?,
+            last: participants.iter().copied().max()?,
             lines: label_lines(text),
         });
         Some(())
     }
 
     fn message(&mut self, line: &str) -> Option<()> {
-        let (route, text) = line.split_once(':')?;
-        let at = route.find('-')?;
-        let (from, arrow) = route.split_at_checked(at)?;
+        let (endpoints, text) = line.split_once(':')?;
+        let at = endpoints.find('-')?;
+        let (from, arrow) = endpoints.split_at_checked(at)?;
         let (mark, stroke, head) = ARROWS.iter().find(|(mark, ..)| arrow.starts_with(mark))?;
         let from = self.participant(from)?;
         let to = self.participant(arrow.strip_prefix(mark)?)?;
@@ -146,7 +147,7 @@ impl Sequence {
             *number += 1;
             text = format!("{number}. {text}");
         }
-        self.steps.push(Step::Message {
+        self.steps.push(SequenceStep::Message {
             from,
             to,
             text,
@@ -156,7 +157,7 @@ impl Sequence {
         Some(())
     }
 
-    /// Puts the participants' lines so far apart that boxes, messages and notes fit between them.
+    /// Spaces the lifelines so that boxes, messages and notes fit between them.
     fn place(&mut self) {
         let widths: Vec<usize> = self
             .participants
@@ -172,7 +173,7 @@ impl Sequence {
             });
             let mut column = neighbor.unwrap_or(0) + width / 2;
             for step in &self.steps {
-                let Some((from, room)) = step.room_before(index) else {
+                let Some((from, room)) = step.min_distance(index) else {
                     continue;
                 };
                 column = column.max(columns.get(from).copied().unwrap_or(0) + room);
@@ -194,29 +195,29 @@ impl Sequence {
         let mut canvas = Canvas::default();
         let mut row = 0;
         if let Some(title) = &self.title {
-            canvas.text(Spot { row, column: 0 }, title);
+            canvas.text(CanvasPoint { row, column: 0 }, title);
             row += 2;
         }
         self.paint_boxes(&mut canvas, row);
         let top = row + 2;
         row += 4;
         let mut dividers: Vec<(usize, &str)> = Vec::new();
-        let mut notes: Vec<Area> = Vec::new();
+        let mut notes: Vec<NoteArea> = Vec::new();
         for step in &self.steps {
             match step {
-                Step::Message { .. } => row = self.paint_message(&mut canvas, step, row),
-                Step::Note { first, last, lines } => {
+                SequenceStep::Message { .. } => row = self.paint_message(&mut canvas, step, row),
+                SequenceStep::Note { first, last, lines } => {
                     let width = lines.iter().map(|line| visible_width(line)).max();
                     let span = self.column(*last) - self.column(*first) + 5;
                     let width = (width.unwrap_or(0) + 4).max(span);
                     let middle = usize::midpoint(self.column(*first), self.column(*last));
                     let column = middle.saturating_sub(width / 2);
                     let size = [width, lines.len() + 2];
-                    canvas.labeled_box(Spot { row, column }, size, Corners::Sharp, lines);
+                    canvas.labeled_box(CanvasPoint { row, column }, size, Corners::Sharp, lines);
                     notes.push((row..row + lines.len() + 2, column..column + width));
                     row += lines.len() + 3;
                 }
-                Step::Divider(text) => {
+                SequenceStep::Divider(text) => {
                     dividers.push((row, text));
                     row += 2;
                 }
@@ -225,13 +226,13 @@ impl Sequence {
         let bottom = row;
         for participant in &self.participants {
             let column = participant.column;
-            let spot = |row| Spot { row, column };
+            let point = |row| CanvasPoint { row, column };
             let covered = |row: usize| {
                 let mut notes = notes.iter();
                 notes.any(|(rows, columns)| rows.contains(&row) && columns.contains(&column))
             };
             for row in (top..bottom).filter(|row| !covered(*row) && !covered(*row + 1)) {
-                canvas.line(spot(row), spot(row + 1), Stroke::Solid);
+                canvas.line(point(row), point(row + 1), Stroke::Solid);
             }
         }
         self.paint_boxes(&mut canvas, bottom);
@@ -240,7 +241,7 @@ impl Sequence {
         for (row, text) in dividers {
             let line = format!("── {text} ");
             let rest = width.saturating_sub(visible_width(&line));
-            canvas.text(Spot { row, column: 0 }, &(line + &"─".repeat(rest)));
+            canvas.text(CanvasPoint { row, column: 0 }, &(line + &"─".repeat(rest)));
         }
         canvas
     }
@@ -250,13 +251,18 @@ impl Sequence {
             let width = visible_width(&participant.label) + 4;
             let column = participant.column - width / 2;
             let label = std::slice::from_ref(&participant.label);
-            canvas.labeled_box(Spot { row, column }, [width, 3], Corners::Sharp, label);
+            canvas.labeled_box(
+                CanvasPoint { row, column },
+                [width, 3],
+                Corners::Sharp,
+                label,
+            );
         }
     }
 
     /// Draws a message and returns the row of the next step.
-    fn paint_message(&self, canvas: &mut Canvas, step: &Step, row: usize) -> usize {
-        let Step::Message {
+    fn paint_message(&self, canvas: &mut Canvas, step: &SequenceStep, row: usize) -> usize {
+        let SequenceStep::Message {
             from,
             to,
             text,
@@ -267,37 +273,37 @@ impl Sequence {
             return row;
         };
         let [from, to] = [*from, *to].map(|index| self.column(index));
-        let spot = |row, column| Spot { row, column };
+        let point = |row, column| CanvasPoint { row, column };
         if from == to {
             let right = from + LOOP;
-            canvas.line(spot(row, from), spot(row, right), *stroke);
-            canvas.line(spot(row, right), spot(row + 2, right), *stroke);
-            canvas.line(spot(row + 2, from + 1), spot(row + 2, right), *stroke);
-            canvas.text(spot(row + 1, right + 2), text);
+            canvas.line(point(row, from), point(row, right), *stroke);
+            canvas.line(point(row, right), point(row + 2, right), *stroke);
+            canvas.line(point(row + 2, from + 1), point(row + 2, right), *stroke);
+            canvas.text(point(row + 1, right + 2), text);
             canvas.text(
-                spot(row + 2, from + 1),
+                point(row + 2, from + 1),
                 if *head == "▶" { "◀" } else { head },
             );
             return row + 4;
         }
         let (left, right) = (from.min(to), from.max(to));
         let free = (right - left - 1).saturating_sub(visible_width(text));
-        canvas.text(spot(row, left + 1 + free / 2), text);
+        canvas.text(point(row, left + 1 + free / 2), text);
         let (end, head) = match (to > from, *head) {
             (true, head) => (to - 1, head),
             (false, "▶") => (to + 1, "◀"),
             (false, ")") => (to + 1, "("),
             (false, head) => (to + 1, head),
         };
-        canvas.line(spot(row + 1, from), spot(row + 1, end), *stroke);
-        canvas.text(spot(row + 1, end), head);
+        canvas.line(point(row + 1, from), point(row + 1, end), *stroke);
+        canvas.text(point(row + 1, end), head);
         row + 3
     }
 }
 
-impl Step {
-    /// Returns how far the line of participant `index` must be from that of an earlier one.
-    fn room_before(&self, index: usize) -> Option<(usize, usize)> {
+impl SequenceStep {
+    /// Returns the minimum distance of participant `index` from an earlier one.
+    fn min_distance(&self, index: usize) -> Option<(usize, usize)> {
         match self {
             Self::Message { from, to, text, .. } if from == to && from + 1 == index => {
                 Some((*from, LOOP + visible_width(text) + 4))
@@ -320,7 +326,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn messages_go_between_lines() {
+    fn messages_are_drawn_between_lifelines() {
         let source = "sequenceDiagram\n participant A as Alice\n participant B\n A->>B: Hello\n \
              B-->>A: Hi\n Note over A,B: done\n loop twice\n A->>A: think\n end";
         let expected = "\
@@ -354,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_are_errors_except_in_the_last_line() {
+    fn unknown_statements_are_errors_except_in_the_last_line() {
         assert!(mermaid_to_text("sequenceDiagram\n A->>B: x\n garb").is_some());
         assert_eq!(mermaid_to_text("sequenceDiagram\n garb\n A->>B: x"), None);
     }

@@ -1,14 +1,14 @@
-//! Running text: the inside of paragraphs, headings and cells.
+//! Inline content: the text of paragraphs, headings and table cells.
 
 use std::ops::Range;
 
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 
-use super::{Inline, MAX_DEPTH, Reader};
+use super::{Inline, MAX_DEPTH, MarkdownParser};
 
-impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
-    /// Reads running text: up to its end if it has one of its own, else up to the next block.
-    pub(super) fn inlines(&mut self, depth: usize, own_end: Option<()>) -> Vec<Inline> {
+impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> MarkdownParser<'a, I> {
+    /// Parses inline content: up to its end tag if it has one, otherwise up to the next block.
+    pub(super) fn inlines(&mut self, depth: usize, end_tag: Option<()>) -> Vec<Inline> {
         let mut text = Vec::new();
         let mut ignored = 0;
         loop {
@@ -20,7 +20,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     continue;
                 }
                 Some((Event::End(_), _)) => {
-                    if own_end.is_some() {
+                    if end_tag.is_some() {
                         self.events.next();
                     }
                     break;
@@ -73,7 +73,7 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                     Tag::Strikethrough if self.starts_with(range, "~~") => {
                         text.push(Inline::Strikethrough(inside));
                     }
-                    // A single tilde means "about" more often than it strikes through.
+                    // A single tilde more often means "about" than strikethrough.
                     Tag::Strikethrough => {
                         push_text(text, "~");
                         text.extend(inside);
@@ -90,12 +90,12 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> Reader<'a, I> {
                             ""
                         };
                         text.push(Inline::Link {
-                            address: format!("{mail}{dest_url}"),
+                            url: format!("{mail}{dest_url}"),
                             text: inside,
                         });
                     }
                     Tag::Image { dest_url, .. } => text.push(Inline::Link {
-                        address: dest_url.to_string(),
+                        url: dest_url.to_string(),
                         text: inside,
                     }),
                     _ => text.extend(inside),
@@ -118,7 +118,7 @@ fn push_text(text: &mut Vec<Inline>, part: &str) {
     }
 }
 
-/// Returns whether a tag stands in running text.
+/// Whether a tag is inline.
 pub(super) fn is_inline(tag: &Tag<'_>) -> bool {
     matches!(
         TagEnd::from(tag.clone()),

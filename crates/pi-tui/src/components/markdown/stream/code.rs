@@ -1,41 +1,43 @@
-//! A code block at the margin whose end has not come yet, taken line by line.
+//! An unindented code block that is still growing, processed line by line.
 
-use super::{Page, Stream};
-use crate::components::markdown::Mermaid;
+use super::{MarkdownStream, PageLayout};
+use crate::components::markdown::MermaidRendering;
 use crate::components::markdown::code::CodeHighlighter;
-use crate::components::markdown::mermaid::{LONGEST_SOURCE, is_mermaid};
-use crate::components::markdown::parse::{Block, Placed};
+use crate::components::markdown::mermaid::{MAX_SOURCE_LEN, is_mermaid};
+use crate::components::markdown::parse::{MarkdownBlock, SpannedBlock};
 
-/// An unfinished line is colored again each time it has grown by this many bytes.
+/// An incomplete line is highlighted again each time it has grown by this many bytes.
 ///
-/// Coloring is by far the most expensive part of a delta; what came since is plain for a moment.
+/// Highlighting is by far the most expensive part of a delta; text received since then is
+/// temporarily plain.
 const COLOR_STEP: usize = 16;
 
-/// A code block at the margin whose end has not come yet.
+/// An unindented code block that is still growing.
 #[derive(Debug)]
 pub(super) struct OpenCode {
     fence: char,
     length: usize,
     indent: usize,
     highlighter: Option<CodeHighlighter>,
-    /// What a diagram is drawn from at the end: where its source starts in the text, and its lines
-    /// among the finished ones.
+    /// For a diagram drawn at the end: the offset of its source in the text, and the index of its
+    /// first line among the finished lines.
     diagram: Option<(usize, usize)>,
-    /// The colored start of the unfinished line: its length in the source, and itself.
+    /// The highlighted start of the incomplete line: its length in the source, and the styled text.
     colored: (usize, String),
 }
 
 impl OpenCode {
-    /// Returns the code block `last`, whose source is `source`, if its fence stands at the margin and
-    /// is not closed.
-    pub(super) fn find(source: &str, last: &Placed, page: &Page<'_>) -> Option<Self> {
-        let Block::Code { language, .. } = &last.block else {
+    /// Returns the code block `last`, whose source is `source`, if its fence is not indented and
+    /// not closed.
+    pub(super) fn find(source: &str, last: &SpannedBlock, page: &PageLayout<'_>) -> Option<Self> {
+        let MarkdownBlock::Code { language, .. } = &last.block else {
             return None;
         };
         let (first, body) = source.split_once('\n')?;
-        // A diagram that shows while it grows is read as a whole each time, as long as it is short.
-        let streaming = page.renderer.options.mermaid == Mermaid::Streaming;
-        if streaming && is_mermaid(language) && body.len() <= LONGEST_SOURCE {
+        // A diagram that is shown while it grows is parsed as a whole each time, as long as it is
+        // short.
+        let streaming = page.renderer.options.mermaid == MermaidRendering::Streaming;
+        if streaming && is_mermaid(language) && body.len() <= MAX_SOURCE_LEN {
             return None;
         }
         let info = first.trim_start_matches(' ');
@@ -54,7 +56,7 @@ impl OpenCode {
             diagram: None,
             colored: (0, String::new()),
         };
-        // What follows a closed block would have made it a finished one.
+        // If a closed block were followed by text, it would already be a finished block.
         let closed = body
             .split_inclusive('\n')
             .any(|line| line.ends_with('\n') && open.is_closed_by(line));
@@ -69,14 +71,14 @@ impl OpenCode {
             && rest.trim_ascii().is_empty()
     }
 
-    /// Returns whether a line may become the closing fence; showing it would make it flicker.
+    /// Whether a line may become the closing fence. Showing it would flicker.
     fn may_be_closed_by(&self, partial: &str) -> bool {
         let trimmed = partial.trim_start_matches(' ');
         let rest = trimmed.trim_start_matches(self.fence);
         rest.trim_ascii().is_empty()
     }
 
-    fn show(&mut self, line: &str, page: &Page<'_>) -> Vec<String> {
+    fn show(&mut self, line: &str, page: &PageLayout<'_>) -> Vec<String> {
         self.colored = (0, String::new());
         let line = self.without_indent(line);
         let shown = match &mut self.highlighter {
@@ -86,8 +88,8 @@ impl OpenCode {
         page.renderer.code_line(&shown, page.width)
     }
 
-    /// Returns the lines of a line that is not complete: colored up to a word, the rest plain.
-    fn show_partial(&mut self, line: &str, page: &Page<'_>) -> Vec<String> {
+    /// Highlights an incomplete line up to a word boundary and leaves the rest plain.
+    fn show_partial(&mut self, line: &str, page: &PageLayout<'_>) -> Vec<String> {
         let line = self.without_indent(line);
         let step = line.floor_char_boundary(line.len() / COLOR_STEP * COLOR_STEP);
         let before = line.get(..step).unwrap_or_default();
@@ -114,18 +116,18 @@ impl OpenCode {
     }
 }
 
-impl Stream {
-    /// Writes the opening fence of a block and steps behind it.
+impl MarkdownStream {
+    /// Writes the opening fence of a block and advances past it.
     pub(super) fn start_code(
         &mut self,
         code: &mut OpenCode,
         text: &str,
-        block: &Block,
-        page: &Page<'_>,
+        block: &MarkdownBlock,
+        page: &PageLayout<'_>,
     ) {
         let start = self.finished.len();
         let language = match block {
-            Block::Code { language, .. } => language.as_str(),
+            MarkdownBlock::Code { language, .. } => language.as_str(),
             _ => "",
         };
         page.add(
@@ -134,13 +136,13 @@ impl Stream {
         );
         let info = text.get(self.rest..).and_then(|code| code.find('\n'));
         self.rest += info.map_or(0, |end| end + 1);
-        if page.renderer.options.mermaid != Mermaid::Off && is_mermaid(language) {
+        if page.renderer.options.mermaid != MermaidRendering::Off && is_mermaid(language) {
             code.diagram = Some((self.rest, start));
         }
     }
 
-    /// Puts a diagram in the place of its source, if it can be drawn.
-    fn draw_diagram(&mut self, source: Option<&str>, start: usize, page: &Page<'_>) -> bool {
+    /// Replaces the source with its diagram, if it can be drawn.
+    fn draw_diagram(&mut self, source: Option<&str>, start: usize, page: &PageLayout<'_>) -> bool {
         let diagram = source.and_then(|it| page.renderer.diagram("mermaid", it, page.width));
         if let Some(lines) = &diagram {
             self.finished.truncate(start);
@@ -149,12 +151,12 @@ impl Stream {
         diagram.is_some()
     }
 
-    /// Reads whole lines of code; returns the block if it has not ended.
-    pub(super) fn read_code(
+    /// Parses complete lines of code. Returns the block if it has not ended.
+    pub(super) fn continue_code(
         &mut self,
         mut code: OpenCode,
         text: &str,
-        page: &Page<'_>,
+        page: &PageLayout<'_>,
     ) -> Option<OpenCode> {
         while let Some((line, _)) = text.get(self.rest..).and_then(|rest| rest.split_once('\n')) {
             let end = self.rest;

@@ -1,26 +1,28 @@
-//! A list that is still growing: an item is finished when the next one has begun with a whole line.
+//! A list that is still growing: an item is finished when the next one has started with a complete
+//! line.
 //!
-//! Only the last item is read again. A blank line between any two items sets all of them apart, hence
-//! finished items are moved, though not rendered again, when one appears.
+//! Only the last item is parsed again. A blank line between any two items makes the list loose;
+//! finished items are then moved, but not rendered again.
 
-use super::{Page, Stream, has_begun, has_whole_lines};
-use crate::components::markdown::parse::{Block, Item, List, Placed, line_start};
+use super::{MarkdownStream, PageLayout, has_complete_lines, is_determined};
+use crate::components::markdown::parse::{
+    ListItem, MarkdownBlock, MarkdownList, SpannedBlock, line_start,
+};
 use crate::line::Line;
 
-/// A list whose end has not come yet.
 #[derive(Debug)]
 pub(super) struct OpenList {
     start: Option<u64>,
-    /// Whether a blank line within a finished item or behind one sets all items apart.
+    /// Whether a blank line inside or after a finished item makes the list loose.
     loose: bool,
-    /// Whether the finished items are shown with empty lines between them.
+    /// Whether the finished items are shown with blank lines between them.
     shown_loose: bool,
-    /// Where the lines of each finished item start among the finished lines.
+    /// Index of each finished item's first line among the finished lines.
     items: Vec<usize>,
 }
 
 impl OpenList {
-    pub(super) fn new(list: &List) -> Self {
+    pub(super) fn new(list: &MarkdownList) -> Self {
         Self {
             start: list.start,
             loose: false,
@@ -29,8 +31,8 @@ impl OpenList {
         }
     }
 
-    /// Returns the lines of the items, which follow the finished ones.
-    fn render(&self, items: &[Item], loose: bool, page: &Page<'_>) -> Vec<Vec<Line>> {
+    /// Renders the items that follow the finished ones.
+    fn render(&self, items: &[ListItem], loose: bool, page: &PageLayout<'_>) -> Vec<Vec<Line>> {
         let numbered = (self.items.len()..).zip(items);
         numbered
             .map(|(index, item)| {
@@ -48,43 +50,44 @@ impl OpenList {
     }
 }
 
-impl Stream {
-    /// Reads on in a list; returns it if it has not ended.
-    pub(super) fn read_list(
+impl MarkdownStream {
+    /// Continues parsing a list. Returns it if it has not ended.
+    pub(super) fn continue_list(
         &mut self,
         mut open: OpenList,
         text: &str,
-        page: &Page<'_>,
+        page: &PageLayout<'_>,
     ) -> Option<OpenList> {
         let offset = self.rest;
         let rest = text.get(offset..).unwrap_or_default();
         let parsed = self.parse(rest, page);
         let source = parsed.source.as_ref();
         let Some((list, after)) = first_list(&parsed.blocks) else {
-            self.unreadable = Some(self.rest);
+            self.non_incremental = Some(self.rest);
             return None;
         };
         let loose = open.loose || list.is_loose();
         if let (Some(next), Some(last)) = (after.first(), after.last())
-            && has_begun(source, last)
+            && is_determined(source, last)
         {
             self.finish_items(&mut open, &list.items, loose, page);
             let end = line_start(source, next.range.start);
             self.rest += end;
-            self.learn(parsed.definitions, end);
+            self.store_definitions(parsed.definitions, end);
             return None;
         }
         let mut items = list.items.as_slice();
         if let Some((last, before)) = items.split_last()
             && !before.is_empty()
-            && has_whole_lines(source, last.start, 1)
+            && has_complete_lines(source, last.start, 1)
         {
             self.finish_items(&mut open, before, loose, page);
-            // What the last item goes on with may still change: it does not space the others for good.
-            open.loose |= last.blank_before || before.iter().any(Item::has_gap);
+            // The continuation of the last item may still change, so it does not affect the spacing
+            // of the others permanently.
+            open.loose |= last.blank_before || before.iter().any(ListItem::has_gap);
             let end = line_start(source, last.start);
             self.rest += end;
-            self.learn(parsed.definitions, end);
+            self.store_definitions(parsed.definitions, end);
             items = std::slice::from_ref(last);
         }
         self.space_items(&mut open, loose, page);
@@ -93,7 +96,13 @@ impl Stream {
         Some(open)
     }
 
-    fn finish_items(&mut self, open: &mut OpenList, items: &[Item], loose: bool, page: &Page<'_>) {
+    fn finish_items(
+        &mut self,
+        open: &mut OpenList,
+        items: &[ListItem],
+        loose: bool,
+        page: &PageLayout<'_>,
+    ) {
         self.space_items(open, loose, page);
         for lines in open.render(items, loose, page) {
             let separator = usize::from(loose && !open.items.is_empty());
@@ -102,8 +111,8 @@ impl Stream {
         }
     }
 
-    /// Shows the finished items with or without empty lines between them.
-    fn space_items(&mut self, open: &mut OpenList, loose: bool, page: &Page<'_>) {
+    /// Shows the finished items with or without blank lines between them.
+    fn space_items(&mut self, open: &mut OpenList, loose: bool, page: &PageLayout<'_>) {
         if std::mem::replace(&mut open.shown_loose, loose) == loose {
             return;
         }
@@ -117,7 +126,7 @@ impl Stream {
             if loose && index > 0 {
                 self.finished.push((page.frame)(""));
             }
-            // The separator before the next item belongs to neither.
+            // The separator before the next item belongs to neither item.
             let last = end == first + shown.len();
             let end = if loose || last { end } else { end - 1 };
             let lines = shown.get(*start - first..end - first);
@@ -127,10 +136,10 @@ impl Stream {
     }
 }
 
-fn first_list(blocks: &[Placed]) -> Option<(&List, &[Placed])> {
+fn first_list(blocks: &[SpannedBlock]) -> Option<(&MarkdownList, &[SpannedBlock])> {
     let (first, after) = blocks.split_first()?;
     match &first.block {
-        Block::List(list) => Some((list, after)),
+        MarkdownBlock::List(list) => Some((list, after)),
         _ => None,
     }
 }

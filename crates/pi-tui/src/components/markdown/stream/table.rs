@@ -1,41 +1,43 @@
-//! A table that is still growing: a row is finished when the next one has begun with a whole line.
+//! A table that is still growing: a row is finished when the next one has started with a complete
+//! line.
 //!
-//! Only the last row is read again, below a copy of the header. Finished rows keep their text; they
-//! are laid out again when a later row changes the widths of the columns.
+//! Only the last row is parsed again, below a copy of the header. Finished rows keep their text;
+//! they are laid out again when a later row changes the column widths.
 
-use super::{Page, Stream, has_begun, has_whole_lines};
-use crate::components::markdown::parse::{Block, Placed, Row, Table, line_start};
+use super::{MarkdownStream, PageLayout, has_complete_lines, is_determined};
+use crate::components::markdown::parse::{
+    MarkdownBlock, MarkdownTable, SpannedBlock, TableRow, line_start,
+};
 use crate::components::markdown::table::{Columns, Grid};
 
-/// A table whose end has not come yet.
 #[derive(Debug)]
 pub(super) struct OpenTable {
-    /// The source of the header and of the line below it.
+    /// The source of the header and the delimiter row.
     head: String,
-    table: Table,
+    table: MarkdownTable,
     rows: Vec<Vec<String>>,
-    /// How many of the rows have their lines.
+    /// How many rows have been laid out.
     laid_out: usize,
     columns: Columns,
-    /// The widths the finished rows are laid out with.
+    /// The column widths of the finished rows.
     widths: Vec<usize>,
-    /// Where its lines start among the finished lines.
+    /// Index of its first line among the finished lines.
     start: usize,
 }
 
 impl OpenTable {
-    /// Returns a table without rows; `None` while its first two lines, as they are in `source`, may change,
-    /// or if it does not fit the page.
+    /// Returns a table without rows. Returns `None` while its first two lines, as they are in
+    /// `source`, may still change, or if the table does not fit the page.
     pub(super) fn find(
-        written: &str,
+        original: &str,
         source: &str,
-        table: &Table,
-        page: &Page<'_>,
+        table: &MarkdownTable,
+        page: &PageLayout<'_>,
     ) -> Option<Self> {
         let (first, rest) = source.split_once('\n')?;
         let (second, _) = rest.split_once('\n')?;
-        let head = written.get(..first.len() + second.len() + 2)?;
-        let table = Table {
+        let head = original.get(..first.len() + second.len() + 2)?;
+        let table = MarkdownTable {
             header: table.header.clone(),
             rows: Vec::new(),
             source: String::new(),
@@ -52,7 +54,7 @@ impl OpenTable {
         })
     }
 
-    fn add_rows(&mut self, grid: &Grid<'_>, rows: &[Row]) {
+    fn add_rows(&mut self, grid: &Grid<'_>, rows: &[TableRow]) {
         for row in rows {
             let cells = grid.cells(row);
             self.columns.add(&cells);
@@ -61,48 +63,48 @@ impl OpenTable {
     }
 }
 
-fn grid<'a>(table: &Table, page: &Page<'a>) -> Option<Grid<'a>> {
+fn grid<'a>(table: &MarkdownTable, page: &PageLayout<'a>) -> Option<Grid<'a>> {
     Grid::new(table, page.renderer.theme, page.style, page.width)
 }
 
-impl Stream {
-    /// Steps behind the header of a table.
+impl MarkdownStream {
+    /// Advances past the header of a table.
     pub(super) fn start_table(&mut self, table: &mut OpenTable) {
         table.start = self.finished.len();
         self.rest += table.head.len();
     }
 
-    /// Reads on in a table; returns it if it has not ended.
-    pub(super) fn read_table(
+    /// Continues parsing a table. Returns it if it has not ended.
+    pub(super) fn continue_table(
         &mut self,
         mut open: OpenTable,
         text: &str,
-        page: &Page<'_>,
+        page: &PageLayout<'_>,
     ) -> Option<OpenTable> {
-        self.unreadable = Some(self.rest);
+        self.non_incremental = Some(self.rest);
         let grid = grid(&open.table, page)?;
         let offset = self.rest.saturating_sub(open.head.len());
-        let written = open.head.clone() + text.get(self.rest..).unwrap_or_default();
-        let parsed = self.parse(&written, page);
+        let original = open.head.clone() + text.get(self.rest..).unwrap_or_default();
+        let parsed = self.parse(&original, page);
         let source = &parsed.source;
         let (rows, after) = first_table(&parsed.blocks)?;
-        self.unreadable = None;
+        self.non_incremental = None;
         if let (Some(next), Some(last)) = (after.first(), after.last())
-            && has_begun(source, last)
+            && is_determined(source, last)
         {
             open.add_rows(&grid, rows);
             let columns = open.columns.clone();
-            self.lay_out(&mut open, &grid, columns.widths(grid.available), page);
+            self.layout_rows(&mut open, &grid, columns.widths(grid.available), page);
             page.add(&[grid.foot(&open.widths)], &mut self.finished);
             let end = line_start(source, next.range.start);
             self.rest = offset + end;
-            self.learn(parsed.definitions, end);
+            self.store_definitions(parsed.definitions, end);
             return None;
         }
         let mut rows = rows;
         if let Some((last, before)) = rows.split_last()
             && !before.is_empty()
-            && has_whole_lines(source, last.start, 1)
+            && has_complete_lines(source, last.start, 1)
         {
             open.add_rows(&grid, before);
             self.rest = offset + line_start(source, last.start);
@@ -113,7 +115,7 @@ impl Stream {
         for row in &cells {
             columns.add(row);
         }
-        self.lay_out(&mut open, &grid, columns.widths(grid.available), page);
+        self.layout_rows(&mut open, &grid, columns.widths(grid.available), page);
         for row in &cells {
             page.add(&grid.row(row, &open.widths), &mut self.tail);
         }
@@ -122,13 +124,13 @@ impl Stream {
         Some(open)
     }
 
-    /// Brings the lines of the finished rows up to date.
-    fn lay_out(
+    /// Lays out the finished rows that are not up to date.
+    fn layout_rows(
         &mut self,
         open: &mut OpenTable,
         grid: &Grid<'_>,
         widths: Vec<usize>,
-        page: &Page<'_>,
+        page: &PageLayout<'_>,
     ) {
         if open.widths != widths {
             self.finished.truncate(open.start);
@@ -143,10 +145,10 @@ impl Stream {
     }
 }
 
-fn first_table(blocks: &[Placed]) -> Option<(&[Row], &[Placed])> {
+fn first_table(blocks: &[SpannedBlock]) -> Option<(&[TableRow], &[SpannedBlock])> {
     let (first, after) = blocks.split_first()?;
     match &first.block {
-        Block::Table(table) => Some((&table.rows, after)),
+        MarkdownBlock::Table(table) => Some((&table.rows, after)),
         _ => None,
     }
 }

@@ -1,60 +1,60 @@
-//! Where the boxes of a flowchart go: layers along the flow, an order and a place across it.
+//! Layout of a flowchart: layers along the flow direction, and an order and position across it.
 //!
-//! An edge over several layers gets a slot in each layer it passes, so that all lines run between
-//! neighboring layers. An edge against the flow is laid out as if it ran with it.
+//! An edge across several layers gets a slot in each layer it passes, so that all lines run between
+//! adjacent layers. A backward edge is laid out as if it were reversed.
 
-use super::Flow;
-use super::read::Chart;
+use super::FlowDirection;
+use super::parse::Flowchart;
 use crate::components::markdown::mermaid::canvas::Stroke;
 use crate::text::visible_width;
 
-/// More boxes and passing lines stay code.
-const MOST_SLOTS: usize = 300;
-/// Where boxes start out; far enough from zero that they can be pushed to the left.
+/// Charts with more nodes and passing lines are shown as code.
+const MAX_SLOTS: usize = 300;
+/// Initial position of boxes, far enough from zero that they can be pushed to the left.
 const ORIGIN: usize = 1_000_000;
-/// Rounds in which boxes move towards those they are joined with.
+/// Number of rounds in which boxes move towards their neighbors.
 const ROUNDS: usize = 3;
 
-/// A place in a layer: of a box, or of a line that passes.
+/// A position in a layer: of a box, or of a line that passes through.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct LayerSlot {
     pub(super) node: Option<usize>,
     layer: usize,
-    /// Cells along the flow and across it.
+    /// Size in cells along the flow direction and across it.
     pub(super) along: usize,
     pub(super) across: usize,
-    /// Cells kept free from the center on, for a label.
+    /// Cells kept free after the center, for a label.
     reach: usize,
     pub(super) center: usize,
 }
 
-/// A line between slots of neighboring layers.
+/// A line between slots of adjacent layers.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct LayerLink {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) label: String,
     pub(super) stroke: Stroke,
     pub(super) head: bool,
     pub(super) tail: bool,
-    /// Which of the places between two layers its bend takes.
+    /// Index of the track between the two layers that its bend uses.
     pub(super) track: usize,
 }
 
-/// The places of everything.
+/// The layout of a chart.
 #[derive(Debug)]
 pub(super) struct Layers {
-    pub(super) slots: Vec<Slot>,
-    pub(super) links: Vec<Link>,
+    pub(super) slots: Vec<LayerSlot>,
+    pub(super) links: Vec<LayerLink>,
     /// The slots of each layer, in order.
     order: Vec<Vec<usize>>,
-    /// Where each layer starts and ends along the flow.
+    /// Start and end of each layer along the flow direction.
     bounds: Vec<(usize, usize)>,
 }
 
 impl Layers {
-    /// Returns the places for a chart; `None` if there are too many.
-    pub(super) fn new(chart: &Chart, flow: Flow) -> Option<Self> {
+    /// Lays out a chart. Returns `None` if it has too many slots.
+    pub(super) fn new(chart: &Flowchart, flow: FlowDirection) -> Option<Self> {
         let backward = backward_edges(chart);
         let ranks = ranks(chart, &backward);
         let mut layers = Self {
@@ -67,8 +67,8 @@ impl Layers {
             let width = node.lines.iter().map(|line| visible_width(line)).max();
             let (width, height) = (width.unwrap_or(0) + 4, node.lines.len().max(1) + 2);
             let (along, across) = match flow {
-                Flow::Down => (height, width),
-                Flow::Right => (width, height),
+                FlowDirection::Down => (height, width),
+                FlowDirection::Right => (width, height),
             };
             layers.push_slot(Some(index), *ranks.get(index)?, along, across);
         }
@@ -102,25 +102,25 @@ impl Layers {
                 .rev()
                 .find(|link| link.from == from)?;
             first.tail = tail;
-            if layers.slots.len() > MOST_SLOTS {
+            if layers.slots.len() > MAX_SLOTS {
                 return None;
             }
         }
         layers.join_labels();
-        layers.keep_room_for_labels(flow);
+        layers.reserve_space_for_labels(flow);
         layers.sort();
         layers.spread(flow);
-        layers.stretch(flow);
+        layers.assign_bounds(flow);
         Some(layers)
     }
 
     /// Returns where a slot's layer starts.
-    pub(super) fn start(&self, slot: &Slot) -> usize {
+    pub(super) fn start(&self, slot: &LayerSlot) -> usize {
         self.bounds.get(slot.layer).map_or(0, |(start, _)| *start)
     }
 
-    /// Returns where a slot ends: a box with its border, a passing line with its layer.
-    pub(super) fn end(&self, slot: &Slot) -> usize {
+    /// Returns where a slot ends: a box at its border, a passing line at the end of its layer.
+    pub(super) fn end(&self, slot: &LayerSlot) -> usize {
         match (slot.node, self.bounds.get(slot.layer)) {
             (Some(_), Some((start, _))) => start + slot.along,
             (None, Some((_, end))) => *end,
@@ -139,7 +139,7 @@ impl Layers {
         if let Some(order) = self.order.get_mut(layer) {
             order.push(index);
         }
-        self.slots.push(Slot {
+        self.slots.push(LayerSlot {
             node,
             layer,
             along,
@@ -151,7 +151,7 @@ impl Layers {
     }
 
     fn push_link(&mut self, from: usize, to: usize, stroke: Stroke) {
-        self.links.push(Link {
+        self.links.push(LayerLink {
             from,
             to,
             label: String::new(),
@@ -162,7 +162,7 @@ impl Layers {
         });
     }
 
-    /// Makes one label of those that would stand at the same place.
+    /// Merges labels that would be drawn at the same position.
     fn join_labels(&mut self) {
         for index in 0..self.links.len() {
             let (before, rest) = self.links.split_at_mut(index);
@@ -181,10 +181,10 @@ impl Layers {
         }
     }
 
-    fn keep_room_for_labels(&mut self, flow: Flow) {
+    fn reserve_space_for_labels(&mut self, flow: FlowDirection) {
         for link in &self.links {
             if let Some(slot) = self.slots.get_mut(link.to)
-                && flow == Flow::Down
+                && flow == FlowDirection::Down
                 && !link.label.is_empty()
             {
                 slot.reach = slot.reach.max(visible_width(&link.label) + 1);
@@ -192,14 +192,15 @@ impl Layers {
         }
     }
 
-    /// Orders each layer by the middle of what its slots are joined with, down and up again.
+    /// Orders each layer by the mean position of its slots' neighbors, in alternating downward and
+    /// upward passes.
     fn sort(&mut self) {
-        let mut places = vec![0_usize; self.slots.len()];
+        let mut positions = vec![0_usize; self.slots.len()];
         for round in 0..ROUNDS * 2 {
             for order in &self.order {
-                for (place, slot) in order.iter().enumerate() {
-                    if let Some(it) = places.get_mut(*slot) {
-                        *it = place;
+                for (position, slot) in order.iter().enumerate() {
+                    if let Some(it) = positions.get_mut(*slot) {
+                        *it = position;
                     }
                 }
             }
@@ -209,9 +210,9 @@ impl Layers {
                     .iter()
                     .map(|slot| {
                         let neighbors = neighbors(&self.links, *slot, downward);
-                        let places = neighbors.map(|it| places.get(it).copied().unwrap_or(0));
-                        let own = places_mean(places, 100);
-                        let unmoved = places_of(order, *slot) * 100;
+                        let positions = neighbors.map(|it| positions.get(it).copied().unwrap_or(0));
+                        let own = mean_position(positions, 100);
+                        let unmoved = position_of(order, *slot) * 100;
                         (own.unwrap_or(unmoved), *slot)
                     })
                     .collect();
@@ -221,11 +222,11 @@ impl Layers {
         }
     }
 
-    /// Gives each slot its place across the flow, near those it is joined with.
-    fn spread(&mut self, flow: Flow) {
+    /// Assigns each slot a position across the flow, near its neighbors.
+    fn spread(&mut self, flow: FlowDirection) {
         let gap = match flow {
-            Flow::Down => 3,
-            Flow::Right => 1,
+            FlowDirection::Down => 3,
+            FlowDirection::Right => 1,
         };
         for round in 0..ROUNDS * 2 {
             let downward = round % 2 == 0;
@@ -235,19 +236,19 @@ impl Layers {
                 let Some(order) = self.order.get(layer).cloned() else {
                     continue;
                 };
-                let wanted: Vec<usize> = order
+                let targets: Vec<usize> = order
                     .iter()
                     .map(|slot| {
                         let centers = neighbors(&self.links, *slot, downward)
                             .filter_map(|it| self.slots.get(it).map(|slot| slot.center));
                         let own = self.slots.get(*slot).map_or(0, |slot| slot.center);
-                        places_mean(centers, 1).unwrap_or(own)
+                        mean_position(centers, 1).unwrap_or(own)
                     })
                     .collect();
-                self.place(&order, &wanted, gap);
+                self.place(&order, &targets, gap);
             }
         }
-        // Nothing stands further left than it must.
+        // Move everything as far left as possible.
         let edges = self.slots.iter().map(|slot| slot.center - slot.across / 2);
         let margin = edges.min().unwrap_or(0);
         for slot in &mut self.slots {
@@ -255,8 +256,9 @@ impl Layers {
         }
     }
 
-    /// Places slots near where they are wanted: the mean of pushing them right and pushing them left.
-    fn place(&mut self, order: &[usize], wanted: &[usize], gap: usize) {
+    /// Places slots near their target positions: the mean of pushing them right and pushing them
+    /// left.
+    fn place(&mut self, order: &[usize], targets: &[usize], gap: usize) {
         let sizes: Vec<(usize, usize)> = order
             .iter()
             .filter_map(|slot| self.slots.get(*slot))
@@ -267,17 +269,17 @@ impl Layers {
             .collect();
         let mut pushed_right = Vec::new();
         let mut free = 0;
-        for ((left, right), wanted) in sizes.iter().zip(wanted) {
-            let center = (*wanted).max(free + left);
+        for ((left, right), target) in sizes.iter().zip(targets) {
+            let center = (*target).max(free + left);
             pushed_right.push(center);
             free = center + right + gap;
         }
         let mut pushed_left = pushed_right.clone();
         let mut limit = usize::MAX;
-        let all = sizes.iter().zip(wanted).zip(&mut pushed_left).rev();
-        for (((left, right), wanted), center) in all {
-            let most = limit.saturating_sub(*right);
-            *center = (*center).min(*wanted).min(most);
+        let all = sizes.iter().zip(targets).zip(&mut pushed_left).rev();
+        for (((left, right), target), center) in all {
+            let max_center = limit.saturating_sub(*right);
+            *center = (*center).min(*target).min(max_center);
             limit = center.saturating_sub(left + gap);
         }
         for ((slot, right), left) in order.iter().zip(pushed_right).zip(pushed_left) {
@@ -287,8 +289,8 @@ impl Layers {
         }
     }
 
-    /// Gives bends their tracks and layers their bounds.
-    fn stretch(&mut self, flow: Flow) {
+    /// Assigns tracks to bends and bounds to layers.
+    fn assign_bounds(&mut self, flow: FlowDirection) {
         let mut start = 0;
         for layer in 0..self.order.len() {
             let along = self.slots.iter().filter(|slot| slot.layer == layer);
@@ -301,10 +303,10 @@ impl Layers {
                 .filter(|link| self.layer_of(link.from) == Some(layer))
                 .map(|link| visible_width(&link.label))
                 .max()
-                .filter(|width| *width > 0 && flow == Flow::Right);
+                .filter(|width| *width > 0 && flow == FlowDirection::Right);
             let straight = match flow {
-                Flow::Down => 2,
-                Flow::Right => 3,
+                FlowDirection::Down => 2,
+                FlowDirection::Right => 3,
             };
             start = end + straight + tracks + label.map_or(0, |width| width + 3);
         }
@@ -314,8 +316,8 @@ impl Layers {
         self.slots.get(slot).map(|slot| slot.layer)
     }
 
-    /// Gives bends between a layer and the next their tracks, so that lines of different origin do not
-    /// share one; returns how many there are.
+    /// Assigns tracks to the bends between a layer and the next, so that lines from different
+    /// origins do not share one. Returns the number of tracks.
     fn assign_tracks(&mut self, layer: usize) -> usize {
         let Some(order) = self.order.get(layer) else {
             return 0;
@@ -337,10 +339,10 @@ impl Layers {
             if low == high {
                 continue;
             }
-            let apart = |&(from, to): &(usize, usize)| high < from || to < low;
+            let is_disjoint = |&(from, to): &(usize, usize)| high < from || to < low;
             let track = tracks
                 .iter()
-                .position(|taken| taken.iter().all(apart))
+                .position(|taken| taken.iter().all(is_disjoint))
                 .unwrap_or_else(|| {
                     tracks.push(Vec::new());
                     tracks.len() - 1
@@ -352,7 +354,7 @@ impl Layers {
                 link.track = track;
             }
         }
-        // Boxes of a layer may end before it does, and their bends must not.
+        // Boxes may end before their layer does, but their bends must not.
         let layer_end = self.bounds.get(layer).map_or(0, |(_, end)| *end);
         for link in &mut self.links {
             if let Some(slot) = self.slots.get(link.from)
@@ -367,11 +369,11 @@ impl Layers {
     }
 }
 
-fn places_of(order: &[usize], slot: usize) -> usize {
+fn position_of(order: &[usize], slot: usize) -> usize {
     order.iter().position(|it| *it == slot).unwrap_or(0)
 }
 
-fn neighbors(links: &[Link], slot: usize, before: bool) -> impl Iterator<Item = usize> {
+fn neighbors(links: &[LayerLink], slot: usize, before: bool) -> impl Iterator<Item = usize> {
     links.iter().filter_map(move |link| match before {
         true if link.to == slot => Some(link.from),
         false if link.from == slot => Some(link.to),
@@ -379,17 +381,17 @@ fn neighbors(links: &[Link], slot: usize, before: bool) -> impl Iterator<Item = 
     })
 }
 
-/// Returns the mean of places in parts of `scale`, if there are any.
-fn places_mean(places: impl Iterator<Item = usize>, scale: usize) -> Option<usize> {
-    let (sum, count) = places.fold((0, 0), |(sum, count), place| (sum + place, count + 1));
+/// Returns the mean of positions scaled by `scale`, if there are any.
+fn mean_position(positions: impl Iterator<Item = usize>, scale: usize) -> Option<usize> {
+    let (sum, count) = positions.fold((0, 0), |(sum, count), position| (sum + position, count + 1));
     (sum * scale).checked_div(count)
 }
 
-/// Returns which edges run against the flow: those to a node that is being walked through.
-fn backward_edges(chart: &Chart) -> Vec<bool> {
-    let mut walk = Walk {
+/// Returns which edges run backward: those to a node that is still being visited.
+fn backward_edges(chart: &Flowchart) -> Vec<bool> {
+    let mut walk = CycleFinder {
         chart,
-        state: vec![State::New; chart.nodes.len()],
+        state: vec![VisitState::New; chart.nodes.len()],
         backward: vec![false; chart.edges.len()],
     };
     for node in 0..chart.nodes.len() {
@@ -399,30 +401,30 @@ fn backward_edges(chart: &Chart) -> Vec<bool> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum VisitState {
     New,
     Open,
     Done,
 }
 
-struct Walk<'a> {
-    chart: &'a Chart,
-    state: Vec<State>,
+struct CycleFinder<'a> {
+    chart: &'a Flowchart,
+    state: Vec<VisitState>,
     backward: Vec<bool>,
 }
 
-impl Walk<'_> {
-    /// Walks from a node on; as deep as there are nodes, which are few.
+impl CycleFinder<'_> {
+    /// Visits a node depth-first. The recursion is bounded by the number of nodes, which is small.
     fn visit(&mut self, node: usize) {
-        if self.state.get(node) != Some(&State::New) {
+        if self.state.get(node) != Some(&VisitState::New) {
             return;
         }
-        self.set(node, State::Open);
+        self.set(node, VisitState::Open);
         for (index, edge) in self.chart.edges.iter().enumerate() {
             if edge.from != node {
                 continue;
             }
-            if self.state.get(edge.to) == Some(&State::Open) {
+            if self.state.get(edge.to) == Some(&VisitState::Open) {
                 if let Some(backward) = self.backward.get_mut(index) {
                     *backward = true;
                 }
@@ -430,18 +432,18 @@ impl Walk<'_> {
                 self.visit(edge.to);
             }
         }
-        self.set(node, State::Done);
+        self.set(node, VisitState::Done);
     }
 
-    fn set(&mut self, node: usize, state: State) {
+    fn set(&mut self, node: usize, state: VisitState) {
         if let Some(it) = self.state.get_mut(node) {
             *it = state;
         }
     }
 }
 
-/// Returns each node's layer: one below the lowest of those that lead to it.
-fn ranks(chart: &Chart, backward: &[bool]) -> Vec<usize> {
+/// Returns each node's layer: one below the lowest of its predecessors.
+fn ranks(chart: &Flowchart, backward: &[bool]) -> Vec<usize> {
     let mut ranks = vec![0; chart.nodes.len()];
     for _ in 0..chart.nodes.len() {
         for (edge, backward) in chart.edges.iter().zip(backward) {
@@ -453,9 +455,9 @@ fn ranks(chart: &Chart, backward: &[bool]) -> Vec<usize> {
             } else {
                 (edge.from, edge.to)
             };
-            let least = ranks.get(from).copied().unwrap_or(0) + 1;
+            let min_rank = ranks.get(from).copied().unwrap_or(0) + 1;
             if let Some(rank) = ranks.get_mut(to) {
-                *rank = least.max(*rank);
+                *rank = min_rank.max(*rank);
             }
         }
     }

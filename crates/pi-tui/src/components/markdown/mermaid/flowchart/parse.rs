@@ -1,38 +1,38 @@
-//! The source of a flowchart: statements of nodes and the links between them.
+//! Parses the source of a flowchart: statements of nodes and the links between them.
 
 use super::stroke_of;
 use crate::components::markdown::mermaid::canvas::{Corners, Stroke};
 use crate::components::markdown::mermaid::label_lines;
 
-/// More stays code.
-const MOST_NODES: usize = 48;
-const MOST_EDGES: usize = 96;
+/// Larger charts are shown as code.
+const MAX_NODES: usize = 48;
+const MAX_EDGES: usize = 96;
 
-pub(super) struct Node {
+pub(super) struct FlowNode {
     id: String,
     pub(super) lines: Vec<String>,
     pub(super) corners: Corners,
 }
 
-pub(super) struct Edge {
+pub(super) struct FlowEdge {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) label: String,
     pub(super) stroke: Stroke,
-    /// An arrow's head at the end, and at the start.
+    /// Arrowheads at the end and at the start.
     pub(super) head: bool,
     pub(super) tail: bool,
 }
 
-/// Nodes and edges in the order of the source.
+/// Nodes and edges in source order.
 #[derive(Default)]
-pub(super) struct Chart {
-    pub(super) nodes: Vec<Node>,
-    pub(super) edges: Vec<Edge>,
+pub(super) struct Flowchart {
+    pub(super) nodes: Vec<FlowNode>,
+    pub(super) edges: Vec<FlowEdge>,
 }
 
-/// Statements that do not change what is drawn here.
-const LEFT_OUT: [&str; 8] = [
+/// Statements that do not affect the drawing.
+const IGNORED_STATEMENTS: [&str; 8] = [
     "subgraph",
     "end",
     "style",
@@ -43,9 +43,9 @@ const LEFT_OUT: [&str; 8] = [
     "direction",
 ];
 
-impl Chart {
-    /// Reads statements; one that cannot be read makes it `None`, unless it is the last.
-    pub(super) fn read(lines: &[&str]) -> Option<Self> {
+impl Flowchart {
+    /// Parses statements. Returns `None` if one is invalid, unless it is the last.
+    pub(super) fn parse(lines: &[&str]) -> Option<Self> {
         let mut chart = Self::default();
         let statements: Vec<&str> = lines
             .iter()
@@ -55,7 +55,7 @@ impl Chart {
             .collect();
         for (index, statement) in statements.iter().enumerate() {
             let word = statement.split_whitespace().next()?;
-            if LEFT_OUT.contains(&word) {
+            if IGNORED_STATEMENTS.contains(&word) {
                 continue;
             }
             let is_last = index + 1 == statements.len();
@@ -63,11 +63,11 @@ impl Chart {
                 return None;
             }
         }
-        let fits = (1..=MOST_NODES).contains(&chart.nodes.len()) && chart.edges.len() <= MOST_EDGES;
+        let fits = (1..=MAX_NODES).contains(&chart.nodes.len()) && chart.edges.len() <= MAX_EDGES;
         fits.then_some(chart)
     }
 
-    /// Turns every edge around.
+    /// Reverses every edge.
     pub(super) fn reverse(&mut self) {
         for edge in &mut self.edges {
             std::mem::swap(&mut edge.from, &mut edge.to);
@@ -78,13 +78,13 @@ impl Chart {
     fn statement(&mut self, text: &str) -> Option<()> {
         let (mut from, mut rest) = self.nodes(text)?;
         while !rest.is_empty() {
-            let (link, after) = read_link(rest)?;
+            let (link, after) = parse_link(rest)?;
             let (to, after) = self.nodes(after)?;
             for (from, to) in from
                 .iter()
                 .flat_map(|from| to.iter().map(|to| (*from, *to)))
             {
-                self.edges.push(Edge {
+                self.edges.push(FlowEdge {
                     from,
                     to,
                     label: link.label.clone(),
@@ -93,7 +93,7 @@ impl Chart {
                     tail: link.tail,
                 });
             }
-            if self.edges.len() > MOST_EDGES || self.nodes.len() > MOST_NODES {
+            if self.edges.len() > MAX_EDGES || self.nodes.len() > MAX_NODES {
                 return None;
             }
             (from, rest) = (to, after);
@@ -101,7 +101,7 @@ impl Chart {
         Some(())
     }
 
-    /// Reads nodes joined by `&`, and returns what follows them.
+    /// Parses nodes joined by `&`. Also returns the text after them.
     fn nodes<'a>(&mut self, text: &'a str) -> Option<(Vec<usize>, &'a str)> {
         let mut nodes = Vec::new();
         let mut rest = text;
@@ -123,7 +123,7 @@ impl Chart {
         let (id, rest) = text.split_at_checked(end).filter(|_| end > 0)?;
         let known = self.nodes.iter().position(|node| node.id == id);
         let index = known.unwrap_or_else(|| {
-            self.nodes.push(Node {
+            self.nodes.push(FlowNode {
                 id: id.to_owned(),
                 lines: vec![id.to_owned()],
                 corners: Corners::Sharp,
@@ -131,7 +131,7 @@ impl Chart {
             self.nodes.len() - 1
         });
         let rest = if rest.starts_with(SHAPES) {
-            let (label, corners, after) = read_shape(rest)?;
+            let (label, corners, after) = parse_shape(rest)?;
             let node = self.nodes.get_mut(index)?;
             node.lines = label_lines(label);
             node.corners = corners;
@@ -148,12 +148,12 @@ impl Chart {
     }
 }
 
-/// Characters that open a shape, several of them another one.
+/// Characters that open a shape. Several in a row open a different one.
 const SHAPES: [char; 4] = ['[', '(', '{', '>'];
 
-/// Returns the label of the shape at the start of `text`, its corners and what follows it;
+/// Returns the label of the shape at the start of `text`, its corners and the text after it, or
 /// `None` if it is not closed.
-fn read_shape(text: &str) -> Option<(&str, Corners, &str)> {
+fn parse_shape(text: &str) -> Option<(&str, Corners, &str)> {
     let length = text.len() - text.trim_start_matches(SHAPES).len();
     let (open, body) = text.split_at_checked(length)?;
     let close: String = open
@@ -185,8 +185,9 @@ struct LinkMark {
     tail: bool,
 }
 
-/// Reads a link such as `-->`, `-.->`, `-- text -->` or `-->|text|`, and returns what follows it.
-fn read_link(text: &str) -> Option<(LinkMark, &str)> {
+/// Parses a link such as `-->`, `-.->`, `-- text -->` or `-->|text|`. Also returns the text after
+/// it.
+fn parse_link(text: &str) -> Option<(LinkMark, &str)> {
     let (tail, rest) = match text.strip_prefix('<') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -222,13 +223,13 @@ fn read_link(text: &str) -> Option<(LinkMark, &str)> {
     Some((mark, rest))
 }
 
-/// Returns the line at the start of `text`, and what follows it.
+/// Returns the line at the start of `text`, and the text after it.
 fn line_mark(text: &str) -> Option<(&str, &str)> {
     let length = text.len() - text.trim_start_matches(['-', '=', '.', '~']).len();
     text.split_at_checked(length).filter(|_| length >= 2)
 }
 
-/// Returns whether a head follows a line, and what follows that.
+/// Returns whether an arrowhead follows a line, and the text after it.
 fn line_head(text: &str) -> (bool, &str) {
     let head = text.strip_prefix('>').or_else(|| {
         let after = text.strip_prefix(['x', 'o'])?;

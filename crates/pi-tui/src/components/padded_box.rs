@@ -1,6 +1,6 @@
 //! A container with padding and a background.
 
-use super::background::Fill;
+use super::background::BackgroundFill;
 use super::container::Container;
 use super::text::horizontal_padding;
 use crate::component::{Component, InputContext, MouseOutcome};
@@ -8,17 +8,17 @@ use crate::input::MouseEvent;
 use crate::line::{Line, Lines};
 use crate::style::Painter;
 
-/// Shows its children below each other, padded, on a background.
-pub struct Boxed {
+/// Shows its children vertically, padded, on a background.
+pub struct PaddedBox {
     children: Container,
     padding_x: usize,
     padding_y: usize,
     background: Option<Painter>,
-    fill: Fill,
+    fill: BackgroundFill,
     lines: Option<Lines>,
 }
 
-impl Boxed {
+impl PaddedBox {
     /// Returns an empty box with one column and one row of padding.
     pub fn new() -> Self {
         Self {
@@ -26,12 +26,12 @@ impl Boxed {
             padding_x: 1,
             padding_y: 1,
             background: None,
-            fill: Fill::default(),
+            fill: BackgroundFill::default(),
             lines: None,
         }
     }
 
-    /// Returns the box with this padding: columns left and right, rows above and below.
+    /// Sets the padding: columns left and right, rows above and below.
     #[must_use]
     pub fn padding(mut self, columns: usize, rows: usize) -> Self {
         self.padding_x = columns;
@@ -39,25 +39,22 @@ impl Boxed {
         self
     }
 
-    /// Returns the box with a background.
     #[must_use]
     pub fn background(mut self, painter: impl Into<Painter>) -> Self {
         self.background = Some(painter.into());
         self
     }
 
-    /// Replaces the background.
     pub fn set_background(&mut self, painter: Option<Painter>) {
         self.background = painter;
     }
 
-    /// Returns what is inside.
     pub fn children(&mut self) -> &mut Container {
         &mut self.children
     }
 
-    fn lay_out(&self, width: usize, padding: usize) -> Lines {
-        let content = self.children.parts();
+    fn layout(&self, width: usize, padding: usize) -> Lines {
+        let content = self.children.child_lines();
         if width == 0 || content.iter().all(|part| part.is_empty()) {
             return Lines::empty();
         }
@@ -73,20 +70,24 @@ impl Boxed {
     }
 }
 
-impl Default for Boxed {
+impl Default for PaddedBox {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Component for Boxed {
+impl Component for PaddedBox {
     fn render(&mut self, width: usize) -> Lines {
         let padding = horizontal_padding(self.padding_x, width);
         let changed = self
             .children
             .render_children(width.saturating_sub(padding * 2));
-        // A painter may follow the theme, so that its sequences are compared, not its identity.
-        let fill = self.background.as_ref().map(Fill::of).unwrap_or_default();
+        // A painter may depend on the theme, so compare its sequences, not its identity.
+        let fill = self
+            .background
+            .as_ref()
+            .map(BackgroundFill::of)
+            .unwrap_or_default();
         if let Some(lines) = &self.lines
             && !changed
             && fill == self.fill
@@ -94,7 +95,7 @@ impl Component for Boxed {
             return lines.clone();
         }
         self.fill = fill;
-        let lines = self.lay_out(width, padding);
+        let lines = self.layout(width, padding);
         self.lines = Some(lines.clone());
         lines
     }
