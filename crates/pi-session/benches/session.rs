@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use divan::Bencher;
 use divan::counter::BytesCount;
 use pi_ai::{AgentMessage, UserMessage};
-use pi_session::{Access, NewSession, OpenSession, Session};
+use pi_session::{AccessMode, NewSession, OpenSession, Session};
 use tempfile::TempDir;
 
 /// The budget's session: 100,000 entries, 104 MB.
@@ -63,7 +63,7 @@ fn long_session(directory: &Path) -> PathBuf {
 
 fn open(path: &Path) -> Session {
     let options = OpenSession {
-        access: Access::Read,
+        access: AccessMode::Read,
         ..OpenSession::default()
     };
     Session::open(path, options).unwrap()

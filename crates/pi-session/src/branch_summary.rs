@@ -10,7 +10,7 @@ use pi_ai::{AgentMessage, Content, InputBlock, Model};
 
 use crate::compaction::SummaryAuthor;
 use crate::compaction::estimate::message_tokens;
-use crate::compaction::files::FileOperations;
+use crate::compaction::files::TouchedFiles;
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{Conversation, Summarizer, Summary, SummaryRequest};
 use crate::context::{Edits, EntrySource, ProjectedEntry};
@@ -32,14 +32,14 @@ const LEAD: &str = "The user tried another direction before coming back to this 
 
 /// The entries that a move in the tree leaves behind.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LeftBranch {
+pub struct AbandonedBranch {
     /// The entries from below the common ancestor to the old leaf.
     pub entries: Vec<Arc<Entry>>,
     /// The last entry that both paths share.
     pub common_ancestor_id: Option<EntryId>,
 }
 
-impl LeftBranch {
+impl AbandonedBranch {
     /// Collects the entries that going from a leaf to another entry leaves behind.
     pub fn collect<Source: EntrySource>(
         source: &Source,
@@ -68,14 +68,14 @@ impl LeftBranch {
 
 /// Where a move in the tree ends up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landing {
+pub struct NavigationTarget {
     /// The new leaf, below which the summary goes; none is the place before the first entry.
     pub leaf: Option<EntryId>,
     /// What comes back into the editor.
     pub editor_text: Option<String>,
 }
 
-impl Landing {
+impl NavigationTarget {
     /// Returns where going to an entry ends up: what the user or an extension said can be said
     /// anew, so one lands before it; at anything else one lands on it.
     pub fn of(target: &Entry) -> Self {
@@ -108,7 +108,7 @@ fn concatenated(content: &Content) -> String {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BranchSummaryPlan {
     /// The files that the branch touched.
-    pub files: FileOperations,
+    pub files: TouchedFiles,
     /// The tokens of what is summarized.
     pub tokens: u64,
     entries: Vec<ProjectedEntry>,
@@ -120,9 +120,9 @@ impl BranchSummaryPlan {
 
     /// Plans the summary of a branch: the newest entries that fit the model's window less a reserve.
     /// Returns none where the branch has nothing to tell.
-    pub fn new(branch: &LeftBranch, model: &Model, reserve_tokens: u64) -> Option<Self> {
+    pub fn new(branch: &AbandonedBranch, model: &Model, reserve_tokens: u64) -> Option<Self> {
         let mut plan = Self {
-            files: FileOperations::default(),
+            files: TouchedFiles::default(),
             tokens: 0,
             entries: Vec::new(),
         };
@@ -144,7 +144,7 @@ impl BranchSummaryPlan {
             let Some(message) = told(&shown) else {
                 continue;
             };
-            self.files.note_message(message);
+            self.files.record_message(message);
             let tokens = message_tokens(message);
             let is_full = self.tokens.saturating_add(tokens) > budget;
             // A summary is worth more than its size: it stands for everything before it.
@@ -180,7 +180,7 @@ impl BranchSummaryPlan {
     }
 
     /// Makes what is stored of the summary that was asked for, with
-    /// [`crate::Session::branch_with_summary`] below the [`Landing`]. A label of the move goes to that
+    /// [`crate::Session::branch_with_summary`] below the [`NavigationTarget`]. A label of the move goes to that
     /// entry, or to the target where there is no summary.
     pub fn finish(&self, summary: &Summary) -> BranchSummary {
         let files = self.files.lists();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::directory;
 use crate::error::SessionError;
-use crate::storage::{Access, Claim, DiskStorage, LogFile, LogStorage};
+use crate::storage::{AccessMode, Claim, DiskStorage, LogFile, LogStorage};
 
 pub(crate) mod links;
 pub(crate) mod problem;
@@ -18,7 +18,7 @@ mod wreckage;
 pub(crate) use wreckage::text_after;
 
 use links::Mending;
-use problem::{Problem, ProblemKind, Severity};
+use problem::{SessionProblem, ProblemKind, Severity};
 use survey::Survey;
 
 /// What a look at a session file found.
@@ -28,7 +28,7 @@ pub struct SessionCheck {
     /// How many entries can be read.
     pub entries: usize,
     /// What is odd, in the order of the file; of very many, the first.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SessionProblem>,
     /// How many problems are damage.
     pub damage: usize,
     /// How many are notes.
@@ -54,7 +54,7 @@ impl SessionCheck {
     }
 
     /// Returns the problems of one severity.
-    pub fn of_severity(&self, severity: Severity) -> impl Iterator<Item = &Problem> {
+    pub fn with_severity(&self, severity: Severity) -> impl Iterator<Item = &SessionProblem> {
         let problems = self.problems.iter();
         problems.filter(move |problem| problem.kind.severity() == severity)
     }
@@ -62,7 +62,7 @@ impl SessionCheck {
 
 /// Looks at a file. One that seems damaged is claimed for an instant, to learn whether somebody writes.
 fn examine(path: &Path) -> io::Result<Examined> {
-    let file = DiskStorage.open(path, Access::Read)?;
+    let file = DiskStorage.open(path, AccessMode::Read)?;
     let mut examined = Examined::of(&*file)?;
     let findings = &mut examined.survey.findings;
     if findings.damage > 0 && file.claim() == Claim::HeldByAnother {

@@ -20,8 +20,8 @@ use thiserror::Error;
 
 use crate::context::{ProjectedEntry, Projection};
 use crate::entry::{CompactionEntry, EntryBody, EntryId};
-use files::FileOperations;
-use request::{Conversation, Summarizer, Summary, SummaryFailure, SummaryPurpose, SummaryRequest};
+use files::TouchedFiles;
+use request::{Conversation, Summarizer, Summary, SummaryError, SummaryPurpose, SummaryRequest};
 use settings::CompactionSettings;
 
 /// What a compaction would do.
@@ -34,7 +34,7 @@ pub struct CompactionPlan {
     /// The summary of an earlier compaction, to be updated.
     pub previous_summary: Option<String>,
     /// The files that the summarized conversation touched, and those of the previous summary.
-    pub files: FileOperations,
+    pub files: TouchedFiles,
     /// The settings it was planned with.
     pub settings: CompactionSettings,
     history: Vec<ProjectedEntry>,
@@ -43,7 +43,7 @@ pub struct CompactionPlan {
 
 /// Messages that somebody chose to be summarized.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ChosenMessages {
+pub struct MessageSelection {
     /// What comes before the cut.
     pub history: Vec<AgentMessage>,
     /// The beginning of the turn that the cut splits; none where it splits none.
@@ -127,7 +127,7 @@ impl CompactionPlan {
             },
             tokens_before: projection.estimate().tokens,
             previous_summary: previous.map(|(_, compaction)| compaction.summary.clone()),
-            files: FileOperations::default(),
+            files: TouchedFiles::default(),
             settings: *settings,
             history: part(start, history_end),
             turn_prefix: part(history_end, cut.first_kept),
@@ -136,10 +136,10 @@ impl CompactionPlan {
     }
 
     /// Plans the compaction of messages that somebody else has chosen.
-    pub fn of_messages(chosen: ChosenMessages) -> Self {
-        let mut files = FileOperations::default();
+    pub fn from_messages(chosen: MessageSelection) -> Self {
+        let mut files = TouchedFiles::default();
         let messages = chosen.history.iter().chain(&chosen.turn_prefix);
-        messages.for_each(|message| files.note_message(message));
+        messages.for_each(|message| files.record_message(message));
         let entries = |messages: Vec<AgentMessage>| {
             let messages = messages.into_iter();
             messages.map(ProjectedEntry::of_message).collect()
@@ -156,7 +156,7 @@ impl CompactionPlan {
     }
 
     fn with_files(mut self, previous: Option<&CompactionEntry>) -> Result<Self, NothingToCompact> {
-        let mut files = FileOperations::default();
+        let mut files = TouchedFiles::default();
         if let Some(previous) = previous {
             files.carry_over(previous.details.as_ref(), previous.from_hook);
         }
@@ -167,7 +167,7 @@ impl CompactionPlan {
         if messages.peek().is_none() {
             return Err(NothingToCompact::TooSmall);
         }
-        messages.for_each(|message| files.note_message(message));
+        messages.for_each(|message| files.record_message(message));
         self.files = files;
         Ok(self)
     }
@@ -215,14 +215,14 @@ impl CompactionPlan {
     }
 
     /// Makes the result of the summaries that were asked for.
-    pub fn finish(&self, summaries: &[Summary]) -> Result<CompactionResult, SummaryFailure> {
+    pub fn finish(&self, summaries: &[Summary]) -> Result<CompactionResult, SummaryError> {
         let find = |purpose| summaries.iter().find(|summary| summary.purpose == purpose);
         let history = find(SummaryPurpose::History);
         let prefix = find(SummaryPurpose::TurnPrefix);
         let needs_history = self.history_messages().next().is_some();
         let needs_prefix = self.turn_prefix_messages().next().is_some();
         if (needs_history && history.is_none()) || (needs_prefix && prefix.is_none()) {
-            return Err(SummaryFailure::Missing);
+            return Err(SummaryError::Missing);
         }
         let history_text = history
             .map(|summary| summary.text.as_str())
@@ -230,7 +230,7 @@ impl CompactionPlan {
         let mut summary = match (prefix, history_text) {
             (Some(prefix), history) => split_turn::joined_summary(history, &prefix.text),
             (None, Some(history)) => history.to_owned(),
-            (None, None) => return Err(SummaryFailure::Missing),
+            (None, None) => return Err(SummaryError::Missing),
         };
         let files = self.files.lists();
         summary.push_str(&files.summary_suffix());

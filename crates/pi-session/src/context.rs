@@ -31,7 +31,7 @@ pub use settings::{ContextModel, PathSettings};
 pub(crate) use shown::Edits;
 use shown::{Shown, shows_messages};
 use source::PathEntries;
-pub use source::{EntryOutline, EntrySource, PathStep};
+pub use source::{EntryMetadata, EntrySource, PathStep};
 
 /// What the model sees at a leaf of the session, entry by entry.
 ///
@@ -96,7 +96,7 @@ impl Projection {
     /// anew for each. Returns false, and changes nothing, where the entry changes what earlier ones
     /// show: then the session must be projected again.
     #[must_use]
-    pub fn follow(&mut self, entry: &Arc<Entry>) -> bool {
+    pub fn append(&mut self, entry: &Arc<Entry>) -> bool {
         match entry.body {
             EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => false,
             _ => {
@@ -164,7 +164,7 @@ impl Projection {
     }
 
     /// Returns the sections of the prompt that the context has told.
-    pub fn told_sections(&self) -> JsonObject {
+    pub fn declared_sections(&self) -> JsonObject {
         sections_in_force(self.system_messages().map(Arc::as_ref))
     }
 

@@ -37,7 +37,7 @@ impl SessionDirectory {
     }
 
     /// A directory the user chose.
-    pub fn chosen(path: &Path, agent_directory: &Path, cwd: &Path) -> Self {
+    pub fn custom(path: &Path, agent_directory: &Path, cwd: &Path) -> Self {
         let default = Self::default_for(agent_directory, cwd);
         let path = resolve(path);
         Self {
@@ -58,7 +58,7 @@ impl SessionDirectory {
     }
 
     /// Returns whether a session with this working directory in its header belongs here.
-    pub fn admits(&self, cwd: &str) -> bool {
+    pub fn accepts_cwd(&self, cwd: &str) -> bool {
         !self.shared || (!cwd.is_empty() && resolve(Path::new(cwd)) == self.cwd)
     }
 }
@@ -158,13 +158,13 @@ mod tests {
     fn a_chosen_directory_admits_sessions_of_its_working_directory() {
         let agent = Path::new("/agent");
         let cwd = Path::new("/home/anna/project");
-        let chosen = SessionDirectory::chosen(Path::new("/else"), agent, cwd);
-        assert!(chosen.admits("/home/anna/other/../project"));
-        assert!(!chosen.admits("/home/anna/other"));
-        assert!(!chosen.admits(""));
+        let chosen = SessionDirectory::custom(Path::new("/else"), agent, cwd);
+        assert!(chosen.accepts_cwd("/home/anna/other/../project"));
+        assert!(!chosen.accepts_cwd("/home/anna/other"));
+        assert!(!chosen.accepts_cwd(""));
         let default = SessionDirectory::default_for(agent, cwd);
-        assert!(default.admits("/home/anna/other"));
-        let same = SessionDirectory::chosen(default.path(), agent, cwd);
+        assert!(default.accepts_cwd("/home/anna/other"));
+        let same = SessionDirectory::custom(default.path(), agent, cwd);
         assert_eq!(same, default);
     }
 }

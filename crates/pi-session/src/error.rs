@@ -46,7 +46,7 @@ pub enum SessionError {
     AlreadyExists { path: PathBuf },
     /// The record was not stored.
     #[error("nothing was added to the session {}: {source}", path.display())]
-    NotAppended {
+    AppendFailed {
         /// The file; empty for a session in memory.
         path: PathBuf,
         #[source]
@@ -116,5 +116,5 @@ pub enum SessionError {
     },
     /// An entry could not be spelled as JSON.
     #[error("the entry cannot be written as JSON")]
-    Unspellable(#[source] serde_json::Error),
+    Serialize(#[source] serde_json::Error),
 }

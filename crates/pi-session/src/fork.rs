@@ -23,7 +23,7 @@ use crate::listing;
 use crate::moment;
 use crate::session_id::{check_session_id, new_entry_id, new_session_id};
 use crate::storage::disk::create_private_file;
-use crate::storage::{Access, DiskStorage};
+use crate::storage::{AccessMode, DiskStorage};
 use crate::store::append::write_new;
 use crate::store::{Home, NewSession, OpenSession, Session, create_directory, spell};
 
@@ -39,7 +39,7 @@ pub enum ForkPosition {
 
 /// A forked session.
 #[derive(Debug)]
-pub struct Forked {
+pub struct ForkedSession {
     pub session: Session,
     /// The text of the user message that was forked before, for the editor.
     pub selected_text: Option<String>,
@@ -54,7 +54,7 @@ enum Labels {
 
 impl Session {
     /// Makes a new session of the path to an entry, or to the one before it.
-    pub fn fork(&self, id: &EntryId, position: ForkPosition) -> Result<Forked, SessionError> {
+    pub fn fork(&self, id: &EntryId, position: ForkPosition) -> Result<ForkedSession, SessionError> {
         let selected = self.slot(id.as_str())?;
         let (leaf, selected_text) = match position {
             ForkPosition::At => (Some(selected), None),
@@ -72,7 +72,7 @@ impl Session {
             Some(_) if matches!(self.home, Home::Deferred(_)) => return Err(SessionError::Unsaved),
             Some(leaf) => self.branched(leaf)?,
         };
-        Ok(Forked {
+        Ok(ForkedSession {
             session,
             selected_text,
         })
@@ -88,7 +88,7 @@ impl Session {
     ///
     /// Labels leave the path and follow at its end, for the entries that are on it. The file is
     /// written at once if there is an answer on the path, else with the next message.
-    pub fn branched_at(&self, id: &EntryId) -> Result<Self, SessionError> {
+    pub fn extract_branch(&self, id: &EntryId) -> Result<Self, SessionError> {
         self.branched(self.slot(id.as_str())?)
     }
 
@@ -284,7 +284,7 @@ impl Session {
         Self::open(
             &source,
             OpenSession {
-                access: Access::Read,
+                access: AccessMode::Read,
                 ..OpenSession::default()
             },
         )?;
@@ -308,7 +308,7 @@ fn rechained(
     successors: &HashMap<EntryId, EntryId>,
 ) -> Result<Vec<u8>, SessionError> {
     let mut object: JsonObject =
-        pi_ai::json::from_str_lenient(line).map_err(SessionError::Unspellable)?;
+        pi_ai::json::from_str_lenient(line).map_err(SessionError::Serialize)?;
     let parent = parent_id.map_or(Value::Null, |id| Value::from(id.as_str()));
     object.insert("parentId".to_owned(), parent);
     if let Some(Value::String(kept)) = object.get_mut("firstKeptEntryId")
@@ -324,7 +324,7 @@ fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
     let source = Session::open(
         path,
         OpenSession {
-            access: Access::Read,
+            access: AccessMode::Read,
             ..OpenSession::default()
         },
     )?;

@@ -56,26 +56,26 @@ mod store;
 mod testing;
 mod tree;
 
-pub use branch_summary::{BranchSummaryPlan, Landing, LeftBranch};
+pub use branch_summary::{BranchSummaryPlan, NavigationTarget, AbandonedBranch};
 pub use check::SessionCheck;
-pub use check::problem::{Problem, ProblemKind, Severity};
+pub use check::problem::{SessionProblem, ProblemKind, Severity};
 pub use compaction::estimate::{exceeds_threshold, message_tokens};
-pub use compaction::files::{FileLists, FileOperations};
+pub use compaction::files::{FileLists, TouchedFiles};
 pub use compaction::prompt::SummaryInstructions;
 pub use compaction::request::{
-    Summarizer, Summary, SummaryFailure, SummaryPurpose, SummaryRequest,
+    Summarizer, Summary, SummaryError, SummaryPurpose, SummaryRequest,
 };
 pub use compaction::serialize::serialize_conversation;
 pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
 pub use compaction::trigger::{
-    AnswerCheck, CheckPoint, CompactionNeed, CompactionReason, Recovery, RecoveryFailure,
-    needs_room,
+    CompactionCheck, CompactionPhase, CompactionDecision, CompactionReason, RecoveryState, RecoveryFailure,
+    needs_compaction,
 };
 pub use compaction::{
-    ChosenMessages, CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor,
+    MessageSelection, CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor,
 };
 pub use context::{
-    ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, PathStep,
+    ContextModel, ContextOutline, EntryMetadata, EntrySource, PathSettings, PathStep,
     ProjectedEntry, Projection, project, project_path,
 };
 pub use directory::{SessionDirectory, sessions_root};
@@ -85,20 +85,20 @@ pub use entry::{
     ThinkingLevelChangeEntry, UnknownEntry, UsageEntry,
 };
 pub use error::SessionError;
-pub use fork::{ForkPosition, Forked};
+pub use fork::{ForkPosition, ForkedSession};
 pub use header::{CURRENT_VERSION, SessionHeader};
 pub use kind::{EntryKind, MessageRole};
 pub use log::AppendError;
 pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
-pub use prompt_cache::{CacheMiss, PromptCache};
+pub use prompt_cache::{CacheMiss, CacheMissDetector};
 pub use removal::{Removal, RemovalError, delete_session};
-pub use repair::{Repair, RepairError};
+pub use repair::{SessionRepair, RepairError};
 pub use sections::{
     InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
 };
 pub use session_id::{InvalidSessionId, check_session_id};
 pub use stats::{ContextUsage, ModelUsage, SessionTotals, TokenTotals};
-pub use storage::Access;
-pub use store::append::Adopted;
-pub use store::{NewSession, OpenFindings, OpenSession, Session};
+pub use storage::AccessMode;
+pub use store::append::AppendedEntries;
+pub use store::{NewSession, OpenReport, OpenSession, Session};
 pub use tree::{BranchSummary, NodeLabel, SessionTree, TreeNode};

@@ -12,13 +12,13 @@ use crate::header::SessionHeader;
 use crate::load::parse;
 use crate::reader::{Flow, each_line};
 use crate::scan::{Line, Scanner};
-use crate::storage::{Access, DiskStorage, LogStorage};
+use crate::storage::{AccessMode, DiskStorage, LogStorage};
 
 mod info;
 mod progress;
 
 pub use info::{MessageText, SessionInfo};
-pub use progress::{ListProgress, ListingCancelled, list, list_all};
+pub use progress::{ListProgress, ListingCanceled, list, list_all};
 
 /// How far into a file its header is looked for. A longer one can still be opened by its path.
 const HEADER_SCAN_LIMIT: u64 = 1024 * 1024;
@@ -27,16 +27,16 @@ const HEADER_SCAN_LIMIT: u64 = 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchScope<'path> {
     /// In the directories of all working directories below this one.
-    Everywhere(&'path Path),
+    AllProjects(&'path Path),
     /// In this one directory, whatever the working directory.
-    Within(&'path Path),
+    Directory(&'path Path),
 }
 
 impl SearchScope<'_> {
     fn files(self) -> Vec<PathBuf> {
         match self {
-            Self::Everywhere(root) => all_session_files(root),
-            Self::Within(directory) => session_files(directory),
+            Self::AllProjects(root) => all_session_files(root),
+            Self::Directory(directory) => session_files(directory),
         }
     }
 }
@@ -45,9 +45,9 @@ impl SearchScope<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundSession {
     /// It belongs to this working directory.
-    Here(PathBuf),
+    Local(PathBuf),
     /// It belongs to another one.
-    Elsewhere {
+    OtherProject {
         path: PathBuf,
         /// The working directory it belongs to.
         cwd: String,
@@ -61,7 +61,7 @@ pub fn files(scope: SearchScope<'_>) -> Vec<PathBuf> {
 
 /// Reads the header of a file, if it is a session and the header is near its beginning.
 pub fn read_header(path: &Path) -> Option<SessionHeader> {
-    let file = DiskStorage.open(path, Access::Read).ok()?;
+    let file = DiskStorage.open(path, AccessMode::Read).ok()?;
     let length = file.length().ok()?;
     let mut scanner = Scanner::default();
     let mut header = None;
@@ -84,7 +84,7 @@ pub fn read_header(path: &Path) -> Option<SessionHeader> {
 /// Finds the session with exactly this id that belongs to a directory.
 pub fn find_by_id(directory: &SessionDirectory, id: &str) -> Option<PathBuf> {
     session_files(directory.path()).into_iter().find(|path| {
-        read_header(path).is_some_and(|header| header.id == id && directory.admits(&header.cwd))
+        read_header(path).is_some_and(|header| header.id == id && directory.accepts_cwd(&header.cwd))
     })
 }
 
@@ -96,12 +96,12 @@ pub fn find(
     prefix: &str,
 ) -> Option<FoundSession> {
     if let Some(path) = find_by_id(directory, prefix) {
-        return Some(FoundSession::Here(path));
+        return Some(FoundSession::Local(path));
     }
     let local = headers(session_files(directory.path()))
-        .filter(|(_, header)| directory.admits(&header.cwd) && header.id.starts_with(prefix));
+        .filter(|(_, header)| directory.accepts_cwd(&header.cwd) && header.id.starts_with(prefix));
     if let Some((path, _)) = spoken_in_last(local.collect()) {
-        return Some(FoundSession::Here(path));
+        return Some(FoundSession::Local(path));
     }
     let anywhere: Vec<_> = headers(scope.files())
         .filter(|(_, header)| header.id.starts_with(prefix))
@@ -111,7 +111,7 @@ pub fn find(
         Some(found) => found.clone(),
         None => spoken_in_last(anywhere)?,
     };
-    Some(FoundSession::Elsewhere {
+    Some(FoundSession::OtherProject {
         path,
         cwd: header.cwd,
     })
@@ -124,7 +124,7 @@ pub fn find_most_recent(directory: &SessionDirectory) -> Option<PathBuf> {
     files
         .into_iter()
         .map(|(path, _)| path)
-        .find(|path| read_header(path).is_some_and(|header| directory.admits(&header.cwd)))
+        .find(|path| read_header(path).is_some_and(|header| directory.accepts_cwd(&header.cwd)))
 }
 
 fn headers(files: Vec<PathBuf>) -> impl Iterator<Item = (PathBuf, SessionHeader)> {
@@ -139,7 +139,7 @@ fn spoken_in_last(mut found: Vec<(PathBuf, SessionHeader)>) -> Option<(PathBuf, 
         return found.pop();
     }
     found.into_iter().max_by_key(|(path, _)| {
-        SessionInfo::read(path, MessageText::Leave).map(|info| info.modified_ms)
+        SessionInfo::read(path, MessageText::Skip).map(|info| info.modified_ms)
     })
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use memchr::memmem;
 use thiserror::Error;
 
-use crate::storage::{Access, Claim, LogFile, Standing};
+use crate::storage::{AccessMode, Claim, LogFile, Standing};
 
 /// How often a file that is held is asked for when a session is opened.
 const CLAIM_ATTEMPTS: usize = 20;
@@ -35,7 +35,7 @@ pub enum AppendError {
     #[error(
         "another program appended {bytes} bytes to it: reload the session to see them before going on"
     )]
-    SecondWriter {
+    ConcurrentWrite {
         /// How much was appended.
         bytes: u64,
     },
@@ -60,7 +60,7 @@ pub enum AppendError {
 pub(crate) struct AppendLog {
     file: Box<dyn LogFile>,
     path: Option<PathBuf>,
-    access: Access,
+    access: AccessMode,
     claimed: bool,
     /// How long the file is by this log's own account.
     length: u64,
@@ -75,7 +75,7 @@ impl AppendLog {
     pub(crate) fn new(
         file: Box<dyn LogFile>,
         path: Option<PathBuf>,
-        access: Access,
+        access: AccessMode,
     ) -> io::Result<Self> {
         let length = file.length()?;
         let mut log = Self {
@@ -87,7 +87,7 @@ impl AppendLog {
             unterminated: false,
             torn: None,
         };
-        if access == Access::Write {
+        if access == AccessMode::Write {
             log.claim_patiently();
             // What the holder before us wrote until it let go belongs to us.
             log.length = log.file.length()?;
@@ -97,10 +97,10 @@ impl AppendLog {
 
     /// Returns whether another pi keeps this log from writing.
     pub(crate) fn is_held_by_another(&self) -> bool {
-        self.access == Access::Write && !self.claimed
+        self.access == AccessMode::Write && !self.claimed
     }
 
-    pub(crate) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> AccessMode {
         self.access
     }
 
@@ -164,7 +164,7 @@ impl AppendLog {
 
     /// Checks that this log may write and that the file is as it left it.
     fn make_ready(&mut self) -> Result<(), AppendError> {
-        if self.access == Access::Read {
+        if self.access == AccessMode::Read {
             return Err(AppendError::ReadOnly);
         }
         match self.file.standing().map_err(AppendError::Write)? {
@@ -181,7 +181,7 @@ impl AppendLog {
         let found = self.file.length().map_err(AppendError::Write)?;
         if found > self.length {
             let bytes = found - self.length;
-            return Err(AppendError::SecondWriter { bytes });
+            return Err(AppendError::ConcurrentWrite { bytes });
         }
         if found < self.length {
             return Err(AppendError::Replaced);

@@ -15,7 +15,7 @@ use crate::header::CURRENT_VERSION;
 use crate::load::parse;
 use crate::log::{AppendLog, read_range};
 use crate::session_id::new_entry_id;
-use crate::storage::{Access, LogStorage, MemoryFile};
+use crate::storage::{AccessMode, LogStorage, MemoryFile};
 use crate::store::open::open_log;
 use crate::store::spell;
 
@@ -40,9 +40,9 @@ pub(crate) fn bring_up_to_date(
     };
     let content = read_range(log.file(), 0, log.length()).map_err(unreadable)?;
     let content = migrated(&content)?;
-    if log.access() == Access::Read {
+    if log.access() == AccessMode::Read {
         let copy = Box::new(MemoryFile::new(content));
-        return AppendLog::new(copy, Some(path.to_owned()), Access::Read).map_err(unreadable);
+        return AppendLog::new(copy, Some(path.to_owned()), AccessMode::Read).map_err(unreadable);
     }
     storage
         .replace(path, &content)
@@ -50,7 +50,7 @@ pub(crate) fn bring_up_to_date(
             path: path.to_owned(),
             source,
         })?;
-    open_log(storage, path, Access::Write)
+    open_log(storage, path, AccessMode::Write)
 }
 
 /// Rewrites the content of a file in the current format; content of the current format is unchanged.

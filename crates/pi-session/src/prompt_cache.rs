@@ -39,20 +39,20 @@ struct Request {
 
 /// Follows the requests of a conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct PromptCache {
+pub struct CacheMissDetector {
     last: Option<Request>,
 }
 
-impl PromptCache {
+impl CacheMissDetector {
     /// Takes the next entry and returns the miss its request was; `read_rate` tells what a million
     /// tokens from the cache cost, by provider and model.
-    pub fn follow(
+    pub fn observe_entry(
         &mut self,
         entry: &Entry,
         read_rate: impl Fn(&str, &str) -> f64,
     ) -> Option<CacheMiss> {
         match &entry.body {
-            EntryBody::Message(AgentMessage::Assistant(answer)) => self.answered(answer, read_rate),
+            EntryBody::Message(AgentMessage::Assistant(answer)) => self.observe_response(answer, read_rate),
             EntryBody::Compaction(_) | EntryBody::BranchSummary(_) => {
                 self.context_changed();
                 None
@@ -74,7 +74,7 @@ impl PromptCache {
     }
 
     /// Takes the next answer and returns the miss its request was.
-    pub fn answered(
+    pub fn observe_response(
         &mut self,
         answer: &AssistantMessage,
         read_rate: impl Fn(&str, &str) -> f64,
@@ -154,11 +154,11 @@ mod tests {
 
     fn misses(entries: impl IntoIterator<Item = Value>) -> Vec<(u64, bool)> {
         let path = Path::of(entries);
-        let mut cache = PromptCache::default();
+        let mut cache = CacheMissDetector::default();
         let followed = path
             .entries
             .iter()
-            .map(|entry| cache.follow(entry, |_, _| 1.0));
+            .map(|entry| cache.observe_entry(entry, |_, _| 1.0));
         let misses = followed.flatten();
         misses
             .map(|miss| (miss.tokens, miss.model_changed))
@@ -217,9 +217,9 @@ mod tests {
         let path = Path::of([request(0, 0, 40_000)]);
         late["timestamp"] = json!(crate::testing::START_MS + 600_000);
         let late = Path::of([late]);
-        let mut cache = PromptCache::default();
-        assert_eq!(cache.follow(&path.entries[0], |_, _| 1.0), None);
-        let miss = cache.follow(&late.entries[0], |_, _| 1.0).unwrap();
+        let mut cache = CacheMissDetector::default();
+        assert_eq!(cache.observe_entry(&path.entries[0], |_, _| 1.0), None);
+        let miss = cache.observe_entry(&late.entries[0], |_, _| 1.0).unwrap();
         assert_eq!(miss.idle, Duration::from_mins(10));
         // 0.2 dollars were paid, 0.04 would have been.
         assert!((miss.cost - 0.16).abs() < 1e-9, "{}", miss.cost);

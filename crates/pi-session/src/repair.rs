@@ -17,7 +17,7 @@ use crate::directory;
 use crate::error::SessionError;
 use crate::log::AppendLog;
 use crate::storage::disk::{create_private_file, replace_with};
-use crate::storage::{Access, DiskStorage, LogFile, Standing};
+use crate::storage::{AccessMode, DiskStorage, LogFile, Standing};
 use crate::store::open::open_log;
 
 mod header;
@@ -30,7 +30,7 @@ const MOST_COPIES: usize = 1000;
 
 /// What a repair did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repair {
+pub struct SessionRepair {
     /// What was found before.
     pub found: SessionCheck,
     /// Where the file as it was is kept.
@@ -38,9 +38,9 @@ pub struct Repair {
     /// Where what could not be read is kept.
     pub lost: Option<PathBuf>,
     /// How many pieces that could not be read were set aside.
-    pub set_aside: usize,
+    pub quarantined: usize,
     /// How many entries stand in for lost ones.
-    pub stand_ins: usize,
+    pub placeholders: usize,
 }
 
 /// Why a file was not repaired; in every case it is as it was.
@@ -52,10 +52,10 @@ pub enum RepairError {
     InUse { path: PathBuf },
     /// Nothing in it can be read.
     #[error("nothing in {} can be read as a session, so it was left as it is", path.display())]
-    NothingLeft { path: PathBuf },
+    NoReadableRecords { path: PathBuf },
     /// Another program changed the file at the same time.
     #[error("another program changed {} during the repair: try again", path.display())]
-    ChangedMeanwhile { path: PathBuf },
+    ConcurrentChange { path: PathBuf },
     /// The file cannot be opened.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -81,11 +81,11 @@ impl From<io::Error> for Refusal {
     }
 }
 
-impl Repair {
+impl SessionRepair {
     /// Repairs a file; one that needs no repair is not touched.
-    pub fn perform(path: &Path, env: &Env) -> Result<Option<Self>, RepairError> {
+    pub fn run(path: &Path, env: &Env) -> Result<Option<Self>, RepairError> {
         let path = directory::resolve(path);
-        let log = open_log(&DiskStorage, &path, Access::Write)?;
+        let log = open_log(&DiskStorage, &path, AccessMode::Write)?;
         if log.is_held_by_another() {
             return Err(RepairError::InUse { path });
         }
@@ -97,17 +97,17 @@ impl Repair {
             return Ok(None);
         }
         if !examined.survey.has_records() {
-            return Err(RepairError::NothingLeft { path });
+            return Err(RepairError::NoReadableRecords { path });
         }
         match write(&path, &log, &examined, env) {
             Ok(repair) => Ok(Some(repair)),
-            Err(Refusal::Changed) => Err(RepairError::ChangedMeanwhile { path }),
+            Err(Refusal::Changed) => Err(RepairError::ConcurrentChange { path }),
             Err(Refusal::Io(source)) => Err(RepairError::Unwritable { path, source }),
         }
     }
 }
 
-fn write(path: &Path, log: &AppendLog, examined: &Examined, env: &Env) -> Result<Repair, Refusal> {
+fn write(path: &Path, log: &AppendLog, examined: &Examined, env: &Env) -> Result<SessionRepair, Refusal> {
     // Through a link, the file behind it is repaired and not the link.
     let target = fs::canonicalize(path)?;
     let file = log.file();
@@ -142,12 +142,12 @@ fn write(path: &Path, log: &AppendLog, examined: &Examined, env: &Env) -> Result
         },
     )?;
     kept.0.clear();
-    Ok(Repair {
+    Ok(SessionRepair {
         found: examined.report(path.to_owned()),
         backup,
         lost,
-        set_aside: plan.aside.len(),
-        stand_ins: examined.mending.stand_ins.len(),
+        quarantined: plan.aside.len(),
+        placeholders: examined.mending.stand_ins.len(),
     })
 }
 

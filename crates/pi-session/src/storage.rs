@@ -19,7 +19,7 @@ pub(crate) use memory::MemoryFile;
 
 /// What may be done with a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Access {
+pub enum AccessMode {
     /// Read and append; a damaged end is repaired, an old version brought up to date.
     #[default]
     Write,
@@ -30,7 +30,7 @@ pub enum Access {
 /// Opens, creates and replaces the files of sessions.
 pub(crate) trait LogStorage: fmt::Debug + Send + Sync {
     /// Opens a file that exists.
-    fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn LogFile>>;
+    fn open(&self, path: &Path, access: AccessMode) -> io::Result<Box<dyn LogFile>>;
     /// Creates a file that must not exist.
     fn create(&self, path: &Path) -> io::Result<Box<dyn LogFile>>;
     /// Replaces a file's content in one step: afterwards it is wholly the old or wholly the new.

@@ -23,7 +23,7 @@ use crate::log::{AppendLog, read_range};
 use crate::moment;
 use crate::reader::read_text;
 use crate::session_id::{check_session_id, new_session_id};
-use crate::storage::{Access, DiskStorage, LogStorage, MemoryFile};
+use crate::storage::{AccessMode, DiskStorage, LogStorage, MemoryFile};
 
 pub(crate) mod append;
 pub(crate) mod open;
@@ -44,7 +44,7 @@ pub struct Session {
     pub(crate) index: Index,
     pub(crate) leaf: Option<Slot>,
     pub(crate) cache: EntryCache,
-    pub(crate) findings: OpenFindings,
+    pub(crate) findings: OpenReport,
     /// How far the index has read the file.
     pub(crate) scanned_to: u64,
 }
@@ -69,7 +69,7 @@ impl Home {
 
 /// What opening a file brought to light; the user should hear of all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OpenFindings {
+pub struct OpenReport {
     /// How many lines could not be read as entries. They stay in the file.
     pub skipped_lines: usize,
     /// The last record was only half written. It is one of the skipped lines.
@@ -81,7 +81,7 @@ pub struct OpenFindings {
     /// The file was empty and got a header.
     pub was_empty: bool,
     /// Another pi has the session open: it can be read here, and appending will be refused.
-    pub held_by_another: bool,
+    pub locked_elsewhere: bool,
 }
 
 /// How to create a session.
@@ -98,7 +98,7 @@ pub struct NewSession {
 #[derive(Debug, Clone, Default)]
 pub struct OpenSession {
     /// Whether it will be appended to.
-    pub access: Access,
+    pub access: AccessMode,
     /// Where new sessions made from it go; beside it if absent.
     pub directory: Option<PathBuf>,
     /// The working directory, instead of the one in the header.
@@ -155,7 +155,7 @@ impl Session {
 
     /// Opens a session file.
     ///
-    /// Only the index is read. With [`Access::Write`] an empty file gets a header, a damaged end is
+    /// Only the index is read. With [`AccessMode::Write`] an empty file gets a header, a damaged end is
     /// repaired and an old format brought up to date; [`Session::findings`] tells.
     pub fn open(path: &Path, options: OpenSession) -> Result<Self, SessionError> {
         Self::open_in(Arc::new(DiskStorage), path, options)
@@ -170,7 +170,7 @@ impl Session {
                     directory: Some(directory.path().to_owned()),
                     cwd: Some(directory.cwd().to_owned()),
                     env: env.clone(),
-                    access: Access::Write,
+                    access: AccessMode::Write,
                 },
             ),
             None => Self::create(
@@ -232,7 +232,7 @@ impl Session {
             source,
         };
         let file = Box::new(MemoryFile::new(content));
-        let log = AppendLog::new(file, None, Access::Write).map_err(unreadable)?;
+        let log = AppendLog::new(file, None, AccessMode::Write).map_err(unreadable)?;
         let mut index = Index::default();
         load(log.file(), 0, log.length(), None, &mut index).map_err(unreadable)?;
         Ok(Self {
@@ -247,7 +247,7 @@ impl Session {
             leaf: index.last(),
             index,
             cache: EntryCache::default(),
-            findings: OpenFindings::default(),
+            findings: OpenReport::default(),
         })
     }
 
@@ -282,7 +282,7 @@ impl Session {
     }
 
     /// Returns what opening the file brought to light.
-    pub fn findings(&self) -> &OpenFindings {
+    pub fn open_report(&self) -> &OpenReport {
         &self.findings
     }
 
@@ -429,7 +429,7 @@ fn unreadable_entry(record: &Record, source: io::Error) -> SessionError {
 
 /// Spells a header or an entry as a record: its JSON and a line feed.
 pub(crate) fn spell<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, SessionError> {
-    let mut record = pi_ai::json::to_vec(value).map_err(SessionError::Unspellable)?;
+    let mut record = pi_ai::json::to_vec(value).map_err(SessionError::Serialize)?;
     record.push(b'\n');
     Ok(record)
 }

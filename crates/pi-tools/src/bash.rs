@@ -21,7 +21,7 @@ use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand}
 use crate::output_spool::{OutputForm, OutputSpool, Snapshot, SpillPlace};
 use crate::shell::{LocalShell, SharedSessionVariables, ShellEnvironment};
 use crate::shell_run::{self, Progress, with_prefix};
-use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, size_text};
+use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
 
 /// The longest timeout, in seconds: what fits a 32-bit number of milliseconds.
 const MAX_TIMEOUT_SECONDS: f64 = 2_147_483.647;
@@ -127,7 +127,7 @@ impl ShellTool {
                  whichever is less, and all of it is saved to a file that the result names. A \
                  command may be given a time limit in seconds.",
                 dialect.shell,
-                size_text(MAX_BYTES),
+                format_size(MAX_BYTES),
             ),
             json!({
                 "type": "object",
@@ -314,12 +314,12 @@ fn shown_text(spool: &OutputSpool, snapshot: &Snapshot) -> Option<String> {
     let part = if cut.last_line_partial {
         format!(
             "The last {} of line {last} ({}) are shown",
-            size_text(cut.output_bytes),
-            size_text(spool.last_line_bytes())
+            format_size(cut.output_bytes),
+            format_size(spool.last_line_bytes())
         )
     } else {
         let limit = match cut.truncated_by {
-            Some(TruncatedBy::Bytes) => format!(" ({} limit)", size_text(MAX_BYTES)),
+            Some(TruncatedBy::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES)),
             Some(TruncatedBy::Lines) | None => String::new(),
         };
         format!("Lines {first}-{last} of {last} are shown{limit}")

@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::ToolContext;
 use crate::operations::MemoryFiles;
-use crate::paths::PathBase;
+use crate::paths::PathResolver;
 
 /// A context over files in memory, in `/project` with the home `/home/me`.
 pub(crate) fn memory_context(files: &MemoryFiles) -> ToolContext {
-    let paths = PathBase {
+    let paths = PathResolver {
         cwd: "/project".into(),
         home: Some("/home/me".into()),
     };

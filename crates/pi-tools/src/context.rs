@@ -13,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 use crate::images::ImagePolicy;
 use crate::mutation_queue::{MutationError, MutationQueue};
 use crate::operations::{FileOperations, LocalFiles};
-use crate::paths::{PathBase, PathError};
+use crate::paths::{PathResolver, PathError};
 
 /// What a tool works on. Clones share the queue and the image policy.
 #[derive(Clone)]
 pub struct ToolContext {
     /// Where relative paths start.
-    pub paths: PathBase,
+    pub paths: PathResolver,
     /// How files are reached.
     pub files: Arc<dyn FileOperations>,
     /// Where mutations of the same file wait for each other.
@@ -31,11 +31,11 @@ pub struct ToolContext {
 impl ToolContext {
     /// Works on this machine's files, from the given directory.
     pub fn local(cwd: impl Into<PathBuf>) -> Self {
-        Self::new(PathBase::new(cwd), Arc::new(LocalFiles))
+        Self::new(PathResolver::new(cwd), Arc::new(LocalFiles))
     }
 
     /// Works on the given files.
-    pub fn new(paths: PathBase, files: Arc<dyn FileOperations>) -> Self {
+    pub fn new(paths: PathResolver, files: Arc<dyn FileOperations>) -> Self {
         Self {
             paths,
             files,
@@ -106,7 +106,7 @@ pub(crate) fn mutation_failure(verb: &str, path: &str, error: MutationError) -> 
     match error {
         MutationError::Cancelled => aborted(),
         MutationError::Path(error) => ToolError::new(format!("Cannot {verb} {path}: {error}")),
-        MutationError::Broken(reason) => ToolError::new(format!("Cannot {verb} {path}: {reason}")),
+        MutationError::Failed(reason) => ToolError::new(format!("Cannot {verb} {path}: {reason}")),
     }
 }
 

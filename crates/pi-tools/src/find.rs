@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare, parse_arguments};
 use crate::operations::{FileKind, FileOperations};
 use crate::search_report::{SearchReport, count, relative};
-use crate::truncate::{MAX_BYTES, size_text};
+use crate::truncate::{MAX_BYTES, format_size};
 use crate::walk::{OperationsWalk, Problems, Visitor, local_walk, search_root, walk_in_parallel};
 
 /// What the find tool adds to the system prompt.
@@ -55,7 +55,7 @@ impl FindTool {
                 "Finds files and directories by glob pattern and returns their paths relative to the \
                  directory searched. What .gitignore names is left out. At most {DEFAULT_LIMIT} \
                  results or {} are returned, whichever is less.",
-                size_text(MAX_BYTES),
+                format_size(MAX_BYTES),
             ),
             json!({
                 "type": "object",

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare, parse_arguments};
 use crate::operations::FileKind;
 use crate::search_report::{SearchReport, count, relative};
-use crate::truncate::{MAX_BYTES, size_text};
+use crate::truncate::{MAX_BYTES, format_size};
 use crate::walk::{Problems, search_root};
 use search::{FileMatches, MOST_KEPT, Search, Tally};
 
@@ -67,7 +67,7 @@ impl GrepTool {
                  line number. Files named by .gitignore are left out. At most {DEFAULT_LIMIT} matches \
                  or {} are returned, whichever is less, and long lines are cut at \
                  {MAX_LINE_CHARACTERS} characters.",
-                size_text(MAX_BYTES),
+                format_size(MAX_BYTES),
             ),
             json!({
                 "type": "object",
@@ -250,7 +250,7 @@ fn report(search: &Search, found: Vec<FileMatches>, root: &Path, kind: FileKind)
         report.notice(
             format!(
                 "Stopped after {} of lines: use less context or a narrower pattern",
-                size_text(MOST_KEPT)
+                format_size(MOST_KEPT)
             ),
             None,
         );

@@ -25,23 +25,23 @@ pub use sniff::sniff_image;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImagePolicy {
     /// The largest image to send; `None` sends images in the size they have.
-    pub limits: Option<ImageLimits>,
+    pub limits: Option<ImageResizeLimits>,
     /// The model of the moment sees images.
-    pub model_sees_images: bool,
+    pub model_supports_images: bool,
 }
 
 impl Default for ImagePolicy {
     fn default() -> Self {
         Self {
-            limits: Some(ImageLimits::default()),
-            model_sees_images: true,
+            limits: Some(ImageResizeLimits::default()),
+            model_supports_images: true,
         }
     }
 }
 
 /// The largest image to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImageLimits {
+pub struct ImageResizeLimits {
     pub max_width: u32,
     pub max_height: u32,
     /// Bytes of the base64 text must stay below this.
@@ -50,7 +50,7 @@ pub struct ImageLimits {
     pub jpeg_quality: u8,
 }
 
-impl Default for ImageLimits {
+impl Default for ImageResizeLimits {
     fn default() -> Self {
         Self {
             max_width: 2000,
@@ -62,7 +62,7 @@ impl Default for ImageLimits {
     }
 }
 
-impl From<&ImageResize> for ImageLimits {
+impl From<&ImageResize> for ImageResizeLimits {
     fn from(resize: &ImageResize) -> Self {
         let usual = Self::default();
         Self {
@@ -76,7 +76,7 @@ impl From<&ImageResize> for ImageLimits {
 
 /// An image a model can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FittedImage {
+pub struct PreparedImage {
     /// The image file, base64-encoded.
     pub data: String,
     /// Its media type.
@@ -87,7 +87,7 @@ pub struct FittedImage {
 
 /// Why an image cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum ImageFailure {
+pub enum ImageError {
     /// It is damaged, too large to decode, or of a format we cannot decode.
     #[error("Image left out: it could not be decoded")]
     Unreadable,
@@ -100,12 +100,12 @@ pub enum ImageFailure {
 }
 
 /// Makes an image fit for a model. This takes a while: call it on a blocking thread.
-pub fn fit_image(
+pub fn prepare_image(
     bytes: &[u8],
     media_type: &str,
-    limits: Option<ImageLimits>,
+    limits: Option<ImageResizeLimits>,
     cancel: &CancellationToken,
-) -> Result<FittedImage, ImageFailure> {
+) -> Result<PreparedImage, ImageError> {
     let given = media_type
         .split(';')
         .next()
@@ -114,13 +114,13 @@ pub fn fit_image(
         .to_lowercase();
     let accepted = accepted_media_type(&given);
     if let (Some(media_type), None) = (accepted, limits) {
-        return Ok(FittedImage {
+        return Ok(PreparedImage {
             data: STANDARD.encode(bytes),
             media_type,
             notes: Vec::new(),
         });
     }
-    let upright = decode(bytes).ok_or(ImageFailure::Unreadable)?;
+    let upright = decode(bytes).ok_or(ImageError::Unreadable)?;
     let (converted, source_type);
     let source = match accepted {
         Some(media_type) => {
@@ -129,7 +129,7 @@ pub fn fit_image(
         }
         None => {
             source_type = PNG;
-            converted = encode_png(&upright).ok_or(ImageFailure::Unreadable)?;
+            converted = encode_png(&upright).ok_or(ImageError::Unreadable)?;
             &converted
         }
     };
@@ -140,7 +140,7 @@ pub fn fit_image(
     });
     let mut fitted = match limits {
         Some(limits) if !fits => shrink(&upright, limits, cancel)?,
-        _ => FittedImage {
+        _ => PreparedImage {
             data: STANDARD.encode(source),
             media_type: source_type,
             notes: Vec::new(),
@@ -158,14 +158,14 @@ pub fn fit_image(
 
 /// Makes the images of a tool's result fit for a model, on a blocking thread. One that cannot be made
 /// to fit stays: the tool that returned it may know better.
-pub fn fit_result_images(
+pub fn prepare_result_images(
     content: Vec<InputBlock>,
-    limits: Option<ImageLimits>,
+    limits: Option<ImageResizeLimits>,
     cancel: &CancellationToken,
 ) -> Vec<InputBlock> {
     let fit = |image: &ImageContent| {
         let bytes = STANDARD.decode(&image.data).ok()?;
-        let fitted = fit_image(&bytes, &image.mime_type, limits, cancel).ok()?;
+        let fitted = prepare_image(&bytes, &image.mime_type, limits, cancel).ok()?;
         let notes = fitted.notes.join("\n");
         let image = ImageContent::new(fitted.data, fitted.media_type);
         let note = (!notes.is_empty()).then(|| InputBlock::text(notes));
@@ -216,27 +216,27 @@ fn decode(bytes: &[u8]) -> Option<DynamicImage> {
 /// Tries smaller and coarser forms until one fits.
 fn shrink(
     image: &DynamicImage,
-    limits: ImageLimits,
+    limits: ImageResizeLimits,
     cancel: &CancellationToken,
-) -> Result<FittedImage, ImageFailure> {
+) -> Result<PreparedImage, ImageError> {
     let mut pixels = Pixels::of(image);
     let (mut width, mut height) = fitting_size(image.width(), image.height(), limits);
     loop {
         if cancel.is_cancelled() {
-            return Err(ImageFailure::Cancelled);
+            return Err(ImageError::Cancelled);
         }
         let resized = pixels
             .resized(width, height)
-            .ok_or(ImageFailure::Unreadable)?;
+            .ok_or(ImageError::Unreadable)?;
         if let Some((bytes, media_type)) = smallest_loss(&resized, limits, cancel) {
-            return Ok(FittedImage {
+            return Ok(PreparedImage {
                 data: STANDARD.encode(bytes),
                 media_type,
                 notes: vec![scale_note(image, width, height)],
             });
         }
         if (width, height) == (1, 1) {
-            return Err(ImageFailure::TooLarge);
+            return Err(ImageError::TooLarge);
         }
         (width, height) = (three_quarters(width), three_quarters(height));
     }
@@ -245,7 +245,7 @@ fn shrink(
 /// Returns the first encoding that is small enough, the most faithful first.
 fn smallest_loss(
     image: &DynamicImage,
-    limits: ImageLimits,
+    limits: ImageResizeLimits,
     cancel: &CancellationToken,
 ) -> Option<(Vec<u8>, &'static str)> {
     let small = |bytes: &Vec<u8>| base64_length(bytes) < limits.max_bytes;
@@ -330,7 +330,7 @@ impl Pixels {
 }
 
 /// The largest size within the limits that keeps the proportions.
-fn fitting_size(width: u32, height: u32, limits: ImageLimits) -> (u32, u32) {
+fn fitting_size(width: u32, height: u32, limits: ImageResizeLimits) -> (u32, u32) {
     let (max_width, max_height) = (limits.max_width.max(1), limits.max_height.max(1));
     let (mut fit_width, mut fit_height) = (width, height);
     if fit_width > max_width {

@@ -53,7 +53,7 @@ pub use edit::{EDIT_PROMPT, EditTool, TextChange};
 pub use find::{FIND_PROMPT, FindTool};
 pub use grep::{GREP_PROMPT, GrepTool};
 pub use images::{
-    FittedImage, ImageFailure, ImageLimits, ImagePolicy, fit_image, fit_result_images, sniff_image,
+    PreparedImage, ImageError, ImageResizeLimits, ImagePolicy, prepare_image, prepare_result_images, sniff_image,
 };
 pub use ls::{LS_PROMPT, LsTool};
 pub use mutation_queue::{MutationError, MutationQueue};
@@ -62,12 +62,12 @@ pub use operations::{
     LocalFiles, MemoryFiles, MemoryProcesses, OpenFile, ProcessError, ProcessOperations,
     ShellCommand,
 };
-pub use paths::{PathBase, PathError};
+pub use paths::{PathResolver, PathError};
 pub use read::{READ_PROMPT, ReadTool};
 pub use shell::{LocalShell, SessionVariables, SharedSessionVariables, ShellEnvironment};
 pub use truncate::{
     MAX_BYTES, MAX_LINES, TextSize, TruncatedBy, Truncation, TruncationLimits, UNLIMITED_LINES,
-    size_text, truncate_head, truncate_head_of, truncate_tail, truncate_tail_of,
+    format_size, truncate_head, truncate_head_prefix, truncate_tail, truncate_tail_suffix,
 };
 pub use user_shell::{ShellResult, UserShell};
 pub use write::{WRITE_PROMPT, WriteTool};

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{ToolContext, ToolPrompt, aborted, declare, parse_arguments};
 use crate::operations::{DirectoryEntry, FileError, FileKind};
-use crate::truncate::{MAX_BYTES, TruncationLimits, size_text, truncate_head};
+use crate::truncate::{MAX_BYTES, TruncationLimits, format_size, truncate_head};
 use order::NameOrder;
 
 /// What the ls tool adds to the system prompt.
@@ -44,7 +44,7 @@ impl LsTool {
             &format!(
                 "Lists a directory in alphabetical order, hidden entries included; directories end \
                  with '/'. At most {DEFAULT_LIMIT} entries or {} are shown.",
-                size_text(MAX_BYTES)
+                format_size(MAX_BYTES)
             ),
             json!({
                 "type": "object",
@@ -156,7 +156,7 @@ fn output(names: &[String], limit: f64) -> ToolOutput {
     }
     let mut text = truncation.content.clone();
     if truncation.truncated {
-        notices.push(format!("cut at {}", size_text(MAX_BYTES)));
+        notices.push(format!("cut at {}", format_size(MAX_BYTES)));
         details.insert("truncation".to_owned(), json!(truncation));
     }
     if !notices.is_empty() {

@@ -39,7 +39,7 @@ pub enum MutationError {
     Path(#[from] FileError),
     /// The mutation itself broke down.
     #[error("the operation broke down: {0}")]
-    Broken(String),
+    Failed(String),
 }
 
 impl Default for MutationQueue {
@@ -80,11 +80,11 @@ impl MutationQueue {
                 result
             })
             .await
-            .map_err(|error| MutationError::Broken(error.to_string()))
+            .map_err(|error| MutationError::Failed(error.to_string()))
     }
 
     /// Waits until no mutation is under way, so that a program can end without tearing one.
-    pub async fn idle(&self) {
+    pub async fn wait_idle(&self) {
         self.0.running.close();
         self.0.running.wait().await;
         self.0.running.reopen();

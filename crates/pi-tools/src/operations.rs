@@ -25,7 +25,7 @@ pub use memory::{MemoryFiles, MemoryProcesses};
 /// The answer of a file operation.
 pub type FileFuture<'a, T> = BoxFuture<'a, Result<T, FileError>>;
 
-/// Access to files. Paths are absolute.
+/// AccessMode to files. Paths are absolute.
 ///
 /// No method may wait on anything but the disk: a named pipe or a device is refused, not opened.
 pub trait FileOperations: Send + Sync {

@@ -10,7 +10,7 @@ use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
 use crate::plain_text::TextFilter;
-use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_tail_of};
+use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_tail_suffix};
 use crate::utf8_stream::Utf8Stream;
 
 /// What is kept of the output.
@@ -132,7 +132,7 @@ impl OutputSpool {
     /// Returns what can be shown now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
-            truncation: truncate_tail_of(&self.tail, self.size(), self.limits),
+            truncation: truncate_tail_suffix(&self.tail, self.size(), self.limits),
             full_output_path: match &self.spill {
                 Spill::File { path, .. } => Some(path.clone()),
                 Spill::Memory(_) | Spill::Failed(_) => None,

@@ -24,14 +24,14 @@ pub enum PathError {
 
 /// Where relative paths and `~` start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathBase {
+pub struct PathResolver {
     /// The directory relative paths start at; absolute.
     pub cwd: PathBuf,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
 }
 
-impl PathBase {
+impl PathResolver {
     /// Starts at a directory, with the home directory of this user.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
@@ -189,8 +189,8 @@ mod tests {
 
     use super::*;
 
-    fn base() -> PathBase {
-        PathBase {
+    fn base() -> PathResolver {
+        PathResolver {
             cwd: "/project".into(),
             home: Some("/home/me".into()),
         }
@@ -227,7 +227,7 @@ mod tests {
     fn foreign_urls_and_unknown_homes_are_refused() {
         let far = "file://host/share/a";
         assert_eq!(base().resolve(far), Err(PathError::Url(far.to_owned())));
-        let homeless = PathBase {
+        let homeless = PathResolver {
             home: None,
             ..base()
         };

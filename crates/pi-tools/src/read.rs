@@ -18,9 +18,9 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{ToolContext, ToolPrompt, aborted, declare_strict, parse_arguments};
-use crate::images::{ImageFailure, fit_image, sniff_image};
+use crate::images::{ImageError, prepare_image, sniff_image};
 use crate::operations::{FileError, OpenFile};
-use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, size_text};
+use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, format_size};
 use window::{LineRange, LineWindow, Window};
 
 /// What the read tool adds to the system prompt.
@@ -79,7 +79,7 @@ impl ReadTool {
                 "Shows the contents of a file: text, or an image (jpg, png, gif, webp, bmp), which is \
                  attached. At most {MAX_LINES} lines or {} of text are shown at once; read a longer \
                  file part by part with offset and limit.",
-                size_text(MAX_BYTES)
+                format_size(MAX_BYTES)
             ),
             json!({
                 "type": "object",
@@ -164,7 +164,7 @@ impl ReadTool {
     ) -> Result<ToolOutput, ToolError> {
         let policy = self.context.images.get();
         let fitted = if file.size > MOST_IMAGE_BYTES {
-            Err(ImageFailure::TooLarge)
+            Err(ImageError::TooLarge)
         } else {
             let mut rest = (&mut file.reader).take(MOST_IMAGE_BYTES);
             rest.read_to_end(&mut bytes).await.map_err(|error| {
@@ -173,10 +173,10 @@ impl ReadTool {
             })?;
             let cancel = cancel.clone();
             tokio::task::spawn_blocking(move || {
-                fit_image(&bytes, media_type, policy.limits, &cancel)
+                prepare_image(&bytes, media_type, policy.limits, &cancel)
             })
             .await
-            .unwrap_or(Err(ImageFailure::Unreadable))
+            .unwrap_or(Err(ImageError::Unreadable))
         };
         let mut notes = Vec::new();
         let mut image = None;
@@ -189,13 +189,13 @@ impl ReadTool {
                     fitted.media_type,
                 )));
             }
-            Err(ImageFailure::Cancelled) => return Err(aborted()),
+            Err(ImageError::Cancelled) => return Err(aborted()),
             Err(failure) => {
                 notes.push(format!("Image file, {media_type}"));
                 notes.push(format!("[{failure}]"));
             }
         }
-        if !policy.model_sees_images {
+        if !policy.model_supports_images {
             notes.push(
                 "[This model does not see images; the image is left out of the request]".to_owned(),
             );
@@ -269,14 +269,14 @@ fn text_output(arguments: &ReadArguments, window: Window) -> Result<ToolOutput, 
         Some(format!(
             "Line {first} has {}, more than the {} that can be shown; for a part of it run in a shell: \
              sed -n '{first}p' {path} | head -c {MAX_BYTES}",
-            size_text(first_line_bytes),
-            size_text(MAX_BYTES)
+            format_size(first_line_bytes),
+            format_size(MAX_BYTES)
         ))
     } else if let Some(by) = truncation.truncated_by {
         let next = first + truncation.output_lines;
         let reason = match by {
             TruncatedBy::Lines => String::new(),
-            TruncatedBy::Bytes => format!(", cut at {}", size_text(MAX_BYTES)),
+            TruncatedBy::Bytes => format!(", cut at {}", format_size(MAX_BYTES)),
         };
         Some(format!(
             "Lines {first} to {} of {file_lines} are shown{reason}; go on with offset={next}",
@@ -316,7 +316,7 @@ fn binary_failure(arguments: &ReadArguments, file: &OpenFile, head: &[u8]) -> To
         "Cannot read {}: it is not text ({} of binary data). Find out what it is with \
          `file {path}`, or look at its bytes with `xxd {path} | head`.",
         arguments.path,
-        size_text(size)
+        format_size(size)
     ))
 }
 

@@ -4,7 +4,7 @@ use pi_agent::ToolOutput;
 use pi_ai::json::JsonObject;
 use serde_json::{Value, json};
 
-use crate::truncate::{MAX_BYTES, TextSize, TruncationLimits, size_text, truncate_head_of};
+use crate::truncate::{MAX_BYTES, TextSize, TruncationLimits, format_size, truncate_head_prefix};
 
 /// Lines found so far. What cannot be shown is counted, not kept.
 #[derive(Debug, Default)]
@@ -51,9 +51,9 @@ impl SearchReport {
 
     /// Returns the result; `nothing` is said when there are no lines.
     pub(crate) fn into_output(self, nothing: &str) -> ToolOutput {
-        let cut = truncate_head_of(&self.beginning, self.size, TruncationLimits::bytes_only());
+        let cut = truncate_head_prefix(&self.beginning, self.size, TruncationLimits::bytes_only());
         let size_notice = cut.truncated.then(|| Notice {
-            text: format!("Cut at {}", size_text(MAX_BYTES)),
+            text: format!("Cut at {}", format_size(MAX_BYTES)),
             detail: Some(("truncation", json!(cut))),
         });
         let mut text = match self.size.lines {

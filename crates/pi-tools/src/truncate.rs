@@ -144,13 +144,13 @@ impl TextSize {
 
 /// Keeps the first lines that fit. A line is kept whole or not at all.
 pub fn truncate_head(text: &str, limits: TruncationLimits) -> Truncation {
-    truncate_head_of(text, TextSize::of(text), limits)
+    truncate_head_prefix(text, TextSize::of(text), limits)
 }
 
 /// Keeps the first lines that fit of a text of which only the beginning is at hand.
 ///
 /// `beginning` must hold the whole text, or more lines of it than the limit, or at least two bytes more.
-pub fn truncate_head_of(beginning: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
+pub fn truncate_head_prefix(beginning: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
     if total.fits(limits) {
         return Truncation::whole(beginning.to_owned(), total.lines, limits);
     }
@@ -178,13 +178,13 @@ pub fn truncate_head_of(beginning: &str, total: TextSize, limits: TruncationLimi
 
 /// Keeps the last lines that fit. When the last line alone is too long, its end is kept.
 pub fn truncate_tail(text: &str, limits: TruncationLimits) -> Truncation {
-    truncate_tail_of(text, TextSize::of(text), limits)
+    truncate_tail_suffix(text, TextSize::of(text), limits)
 }
 
 /// Keeps the last lines that fit of a text of which only the end is at hand.
 ///
 /// `end` must hold the whole text, or more lines of it than the limit, or at least two bytes more.
-pub fn truncate_tail_of(end: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
+pub fn truncate_tail_suffix(end: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
     if total.fits(limits) {
         return Truncation::whole(end.to_owned(), total.lines, limits);
     }
@@ -225,7 +225,7 @@ fn split_lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Spells a number of bytes for people: `512B`, `50.0KB`, `1.2MB`.
-pub fn size_text(bytes: usize) -> String {
+pub fn format_size(bytes: usize) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
     let scaled = |unit: usize| bytes as f64 / unit as f64;
     match bytes {
@@ -323,7 +323,7 @@ mod tests {
             (1_048_576, "1.0MB"),
             (104_857_600, "100.0MB"),
         ] {
-            assert_eq!(size_text(bytes), text);
+            assert_eq!(format_size(bytes), text);
         }
     }
 

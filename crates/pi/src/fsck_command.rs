@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use pi_ai::Env;
 use pi_config::{AgentDir, ProjectAccess, SettingsStore, session_directory};
 use pi_session::listing::{self, FoundSession, SearchScope};
-use pi_session::{Repair, SessionCheck, SessionDirectory, sessions_root};
+use pi_session::{SessionRepair, SessionCheck, SessionDirectory, sessions_root};
 
 use crate::output::{Exit, Failure, print, print_foreign};
 use crate::startup::working_directory;
@@ -85,7 +85,7 @@ fn look_at(file: &Path, repair: bool, env: &Env) -> Outcome {
     if check.is_sound() || !repair {
         return Outcome::Checked(check);
     }
-    match Repair::perform(file, env) {
+    match SessionRepair::run(file, env) {
         Ok(Some(repair)) => Outcome::Repaired(repair),
         // It was mended by somebody else between the two looks.
         Ok(None) => Outcome::Checked(SessionCheck {
@@ -116,7 +116,7 @@ impl Places {
         let flag = request.session_dir.as_deref();
         let chosen = session_directory(flag, env, &settings.settings(), &cwd);
         let directory = match &chosen {
-            Some(chosen) => SessionDirectory::chosen(chosen, agent_dir.path(), &cwd),
+            Some(chosen) => SessionDirectory::custom(chosen, agent_dir.path(), &cwd),
             None => SessionDirectory::default_for(agent_dir.path(), &cwd),
         };
         Ok(Self {
@@ -131,7 +131,7 @@ impl Places {
     fn files(&self, request: &FsckRequest) -> Result<BTreeSet<PathBuf>, Failure> {
         Ok(match &request.subject {
             Subject::Project => {
-                let here = SearchScope::Within(self.directory.path());
+                let here = SearchScope::Directory(self.directory.path());
                 listing::files(here).into_iter().collect()
             }
             Subject::All => self.scopes().flat_map(listing::files).collect(),
@@ -143,10 +143,10 @@ impl Places {
     }
 
     fn scopes(&self) -> impl Iterator<Item = SearchScope<'_>> {
-        let chosen = self.chosen.as_deref().map(SearchScope::Within);
+        let chosen = self.chosen.as_deref().map(SearchScope::Directory);
         chosen
             .into_iter()
-            .chain(std::iter::once(SearchScope::Everywhere(&self.root)))
+            .chain(std::iter::once(SearchScope::AllProjects(&self.root)))
     }
 
     /// Finds a session by its file, its id or the beginning of that.
@@ -159,7 +159,7 @@ impl Places {
         let found = self
             .scopes()
             .find_map(|scope| listing::find(&self.directory, scope, name));
-        if let Some(FoundSession::Here(path) | FoundSession::Elsewhere { path, .. }) = found {
+        if let Some(FoundSession::Local(path) | FoundSession::OtherProject { path, .. }) = found {
             return Ok(path);
         }
         // A session that lost its header is still called after its id.

@@ -8,8 +8,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::compaction::request::{SummaryFailure, SummaryPurpose};
-use crate::context::EntryOutline;
+use crate::compaction::request::{SummaryError, SummaryPurpose};
+use crate::context::EntryMetadata;
 use crate::testing::{
     Path, answer, calling, compaction, custom_message, described, metadata, model, omission,
     replacement, result, user,
@@ -20,8 +20,8 @@ fn words(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }
 
-fn branch(entries: Vec<Value>) -> LeftBranch {
-    LeftBranch {
+fn branch(entries: Vec<Value>) -> AbandonedBranch {
+    AbandonedBranch {
         entries: Path::of(entries).entries,
         common_ancestor_id: None,
     }
@@ -38,8 +38,8 @@ struct Tree(HashMap<EntryId, Arc<Entry>>);
 impl EntrySource for Tree {
     type Error = Infallible;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
-        self.0.get(id).map(|entry| EntryOutline {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
+        self.0.get(id).map(|entry| EntryMetadata {
             parent_id: entry.parent_id.as_ref(),
             kind: entry.body.kind(),
         })
@@ -88,7 +88,7 @@ fn the_branch_goes_from_below_the_common_ancestor_to_the_old_leaf() {
     ];
     for (old_leaf, target, expected, ancestor) in cases {
         let old_leaf = old_leaf.map(EntryId::from);
-        let Ok(left) = LeftBranch::collect(&tree, old_leaf.as_ref(), &EntryId::from(target));
+        let Ok(left) = AbandonedBranch::collect(&tree, old_leaf.as_ref(), &EntryId::from(target));
         let ids: Vec<&str> = left.entries.iter().map(|entry| entry.id.as_str()).collect();
         assert_eq!(ids, expected, "to {target}");
         assert_eq!(left.common_ancestor_id, ancestor.map(EntryId::from));
@@ -208,7 +208,7 @@ fn the_request_is_short_uncached_and_without_thinking() {
     let mut large = model();
     large.max_tokens = 50_000;
     for (model, max_tokens) in [(&model(), 100), (&large, 4096)] {
-        let request = plan.request(&summarizer(model), SummaryInstructions::Usual);
+        let request = plan.request(&summarizer(model), SummaryInstructions::Default);
         assert_eq!(request.purpose, SummaryPurpose::Branch);
         assert_eq!(request.max_tokens, Some(max_tokens));
         assert_eq!(request.cache_retention, CacheRetention::None);
@@ -227,7 +227,7 @@ fn what_is_stored_leads_with_where_it_comes_from() {
         "content": [{"type": "text", "text": "## Goal"}], "usage": {"input": 3}}))
     .unwrap();
     let plan = BranchSummaryPlan::new(&branch(vec![calling(&["f"])]), &model(), 100).unwrap();
-    let request = plan.request(&summarizer(&model()), SummaryInstructions::Usual);
+    let request = plan.request(&summarizer(&model()), SummaryInstructions::Default);
     assert_eq!(
         plan.finish(&request.read(&read).unwrap()),
         BranchSummary {
@@ -241,7 +241,7 @@ fn what_is_stored_leads_with_where_it_comes_from() {
         stop_reason: pi_ai::StopReason::Aborted,
         ..read
     };
-    assert_eq!(request.read(&cancelled), Err(SummaryFailure::Aborted));
+    assert_eq!(request.read(&cancelled), Err(SummaryError::Aborted));
 }
 
 #[test]
@@ -260,12 +260,12 @@ fn one_lands_before_what_can_be_said_anew() {
     ];
     for (target, leaf, editor_text) in cases {
         let path = Path::of([answer("first"), target]);
-        let landing = Landing {
+        let landing = NavigationTarget {
             leaf: leaf.map(EntryId::from),
             editor_text: editor_text.map(str::to_owned),
         };
-        assert_eq!(Landing::of(&path.entries[1]), landing);
+        assert_eq!(NavigationTarget::of(&path.entries[1]), landing);
     }
     let root = Path::of([user("first")]);
-    assert_eq!(Landing::of(&root.entries[0]).leaf, None);
+    assert_eq!(NavigationTarget::of(&root.entries[0]).leaf, None);
 }

@@ -272,7 +272,7 @@ impl<'pieces> Links<'pieces> {
             .or_else(|| members.min_by_key(|link| link.place));
         if let Some(link) = chosen {
             let id = link.facts.id.clone();
-            findings.add(Some(link.line), ProblemKind::Circle { id });
+            findings.add(Some(link.line), ProblemKind::ParentCycle { id });
             self.mending.cut.push(link.place);
         }
     }

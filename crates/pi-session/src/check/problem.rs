@@ -11,7 +11,7 @@ const MOST_KEPT: usize = 1000;
 
 /// Something odd about a session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SessionProblem {
     /// The line, counted from 1; none if it is about the whole file.
     pub line: Option<u64>,
     pub kind: ProblemKind,
@@ -31,7 +31,7 @@ pub enum Severity {
 #[non_exhaustive]
 pub enum ProblemKind {
     /// The last line is half a record.
-    TornEnd {
+    TornTail {
         /// How many whole records share the line.
         salvaged: usize,
     },
@@ -50,7 +50,7 @@ pub enum ProblemKind {
     /// A line is JSON and no entry.
     NotAnEntry,
     /// An entry is nested more deeply than can be read.
-    TooDeep { id: EntryId },
+    TooDeeplyNested { id: EntryId },
     /// The last record lacks its line feed.
     MissingLineFeed,
     /// The file begins with a byte order mark.
@@ -64,19 +64,19 @@ pub enum ProblemKind {
     /// There is another header.
     SecondHeader,
     /// The header names a format that its entries do not have.
-    DoubtfulVersion {
+    VersionMismatch {
         /// The version the header names.
         version: u64,
     },
     /// An entry follows one that is not in the file.
     MissingParent { id: EntryId, parent: EntryId },
     /// Entries follow each other in a circle.
-    Circle {
+    ParentCycle {
         /// The entry whose link is cut.
         id: EntryId,
     },
     /// Nothing in the file can be read.
-    NothingLeft,
+    NoReadableRecords,
     /// Another pi has the damaged session open.
     InUse,
     /// The file is empty.
@@ -106,7 +106,7 @@ pub enum ProblemKind {
         target: EntryId,
     },
     /// A record holds bytes that are no text.
-    InvalidText,
+    InvalidUtf8,
     /// A record holds control characters that JSON wants escaped.
     ControlCharacters,
     /// Lines end as on Windows.
@@ -122,22 +122,22 @@ impl ProblemKind {
     /// Tells damage from notes.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::TornEnd { .. }
+            Self::TornTail { .. }
             | Self::Garbage { .. }
             | Self::NullBytes { .. }
             | Self::JoinedRecords { .. }
             | Self::NotAnEntry
-            | Self::TooDeep { .. }
+            | Self::TooDeeplyNested { .. }
             | Self::MissingLineFeed
             | Self::ByteOrderMark
             | Self::MissingHeader
             | Self::DamagedHeader
             | Self::HeaderNotFirst
             | Self::SecondHeader
-            | Self::DoubtfulVersion { .. }
+            | Self::VersionMismatch { .. }
             | Self::MissingParent { .. }
-            | Self::Circle { .. }
-            | Self::NothingLeft => Severity::Damage,
+            | Self::ParentCycle { .. }
+            | Self::NoReadableRecords => Severity::Damage,
             Self::InUse
             | Self::Empty
             | Self::OldVersion { .. }
@@ -146,7 +146,7 @@ impl ProblemKind {
             | Self::UnexpectedShape { .. }
             | Self::DuplicateId { .. }
             | Self::UnknownReference { .. }
-            | Self::InvalidText
+            | Self::InvalidUtf8
             | Self::ControlCharacters
             | Self::CarriageReturns { .. }
             | Self::HugeLine { .. } => Severity::Note,
@@ -156,22 +156,22 @@ impl ProblemKind {
     /// Returns a short name for scripts.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::TornEnd { .. } => "torn-end",
+            Self::TornTail { .. } => "torn-end",
             Self::Garbage { .. } => "garbage",
             Self::NullBytes { .. } => "null-bytes",
             Self::JoinedRecords { .. } => "joined-records",
             Self::NotAnEntry => "not-an-entry",
-            Self::TooDeep { .. } => "too-deep",
+            Self::TooDeeplyNested { .. } => "too-deep",
             Self::MissingLineFeed => "missing-line-feed",
             Self::ByteOrderMark => "byte-order-mark",
             Self::MissingHeader => "missing-header",
             Self::DamagedHeader => "damaged-header",
             Self::HeaderNotFirst => "header-not-first",
             Self::SecondHeader => "second-header",
-            Self::DoubtfulVersion { .. } => "doubtful-version",
+            Self::VersionMismatch { .. } => "doubtful-version",
             Self::MissingParent { .. } => "missing-parent",
-            Self::Circle { .. } => "circle",
-            Self::NothingLeft => "nothing-left",
+            Self::ParentCycle { .. } => "circle",
+            Self::NoReadableRecords => "nothing-left",
             Self::InUse => "in-use",
             Self::Empty => "empty",
             Self::OldVersion { .. } => "old-version",
@@ -180,7 +180,7 @@ impl ProblemKind {
             Self::UnexpectedShape { .. } => "unexpected-shape",
             Self::DuplicateId { .. } => "duplicate-id",
             Self::UnknownReference { .. } => "unknown-reference",
-            Self::InvalidText => "invalid-text",
+            Self::InvalidUtf8 => "invalid-text",
             Self::ControlCharacters => "control-characters",
             Self::CarriageReturns { .. } => "carriage-returns",
             Self::HugeLine { .. } => "huge-line",
@@ -188,9 +188,9 @@ impl ProblemKind {
     }
 
     /// Says what is wrong.
-    pub fn cause(&self) -> String {
+    pub fn description(&self) -> String {
         match self {
-            Self::TornEnd { salvaged } => {
+            Self::TornTail { salvaged } => {
                 format!("half a record at the end{}", beside(*salvaged))
             }
             Self::Garbage { salvaged } => {
@@ -199,7 +199,7 @@ impl ProblemKind {
             Self::NullBytes { salvaged } => format!("null bytes{}", beside(*salvaged)),
             Self::JoinedRecords { count } => format!("{count} records on one line"),
             Self::NotAnEntry => "JSON that is no entry".to_owned(),
-            Self::TooDeep { id } => {
+            Self::TooDeeplyNested { id } => {
                 format!("the entry {id} is nested more deeply than pi can read")
             }
             Self::MissingLineFeed => "the last record lacks its line feed".to_owned(),
@@ -208,14 +208,14 @@ impl ProblemKind {
             Self::DamagedHeader => "a session header without an id".to_owned(),
             Self::HeaderNotFirst => "the session header is not the first record".to_owned(),
             Self::SecondHeader => "another session header".to_owned(),
-            Self::DoubtfulVersion { version } => {
+            Self::VersionMismatch { version } => {
                 format!("the header says format {version}, its entries are of a later one")
             }
             Self::MissingParent { id, parent } => {
                 format!("the entry {id} follows {parent}, which is not in the file")
             }
-            Self::Circle { id } => format!("the entry {id} follows an entry that follows it"),
-            Self::NothingLeft => "nothing in the file can be read as a session".to_owned(),
+            Self::ParentCycle { id } => format!("the entry {id} follows an entry that follows it"),
+            Self::NoReadableRecords => "nothing in the file can be read as a session".to_owned(),
             Self::InUse => "another pi has the session open".to_owned(),
             Self::Empty => "the file is empty".to_owned(),
             Self::OldVersion { version } => format!("the file has format {version}"),
@@ -234,7 +234,7 @@ impl ProblemKind {
             Self::UnknownReference { type_name, target } => {
                 format!("a {type_name} names the entry {target}, which is not in the file")
             }
-            Self::InvalidText => "bytes that are no UTF-8 text".to_owned(),
+            Self::InvalidUtf8 => "bytes that are no UTF-8 text".to_owned(),
             Self::ControlCharacters => "control characters that are not escaped".to_owned(),
             Self::CarriageReturns { count } => format!("{count} lines end with CR LF"),
             Self::HugeLine { bytes } => format!("a record of {} MB", bytes / 1_000_000),
@@ -242,9 +242,9 @@ impl ProblemKind {
     }
 
     /// Says what follows from it and, for damage, what a repair does.
-    pub fn meaning(&self) -> &'static str {
+    pub fn consequence(&self) -> &'static str {
         match self {
-            Self::TornEnd { .. } => {
+            Self::TornTail { .. } => {
                 "a write was cut off, and what it held is lost; a repair sets the rest of it aside"
             }
             Self::Garbage { .. } => {
@@ -255,7 +255,7 @@ impl ProblemKind {
             }
             Self::JoinedRecords { .. } => "none of them is read; a repair gives each its own line",
             Self::NotAnEntry => "it is skipped; a repair sets it aside",
-            Self::TooDeep { .. } => {
+            Self::TooDeeplyNested { .. } => {
                 "the session cannot be continued through it; a repair sets it aside"
             }
             Self::MissingLineFeed => "nothing is lost; a repair adds the line feed",
@@ -270,16 +270,16 @@ impl ProblemKind {
             Self::SecondHeader => {
                 "two files seem to be joined; a repair sets the header aside and keeps the entries"
             }
-            Self::DoubtfulVersion { .. } => {
+            Self::VersionMismatch { .. } => {
                 "opening the session would number its entries anew; a repair corrects the header"
             }
             Self::MissingParent { .. } => {
                 "the conversation before it is cut off; a repair puts a stand-in there that joins them again"
             }
-            Self::Circle { .. } => {
+            Self::ParentCycle { .. } => {
                 "the way to the beginning never ends; a repair makes the entry a beginning of its own"
             }
-            Self::NothingLeft => "there is nothing to repair; the file is left as it is",
+            Self::NoReadableRecords => "there is nothing to repair; the file is left as it is",
             Self::InUse => {
                 "a record that it is writing may look like damage; look again when it is closed"
             }
@@ -290,7 +290,7 @@ impl ProblemKind {
             Self::UnexpectedShape { .. } => "it is kept unchanged and not shown",
             Self::DuplicateId { .. } => "both are kept; by its id only the later one is found",
             Self::UnknownReference { .. } => "it has no effect there and is kept unchanged",
-            Self::InvalidText => "they read as \u{fffd}; the record is kept unchanged",
+            Self::InvalidUtf8 => "they read as \u{fffd}; the record is kept unchanged",
             Self::ControlCharacters => {
                 "pi reads the record, other programs may not; it is kept unchanged"
             }
@@ -312,7 +312,7 @@ fn beside(salvaged: usize) -> String {
 /// Problems as they are found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<SessionProblem>,
     pub(crate) damage: usize,
     pub(crate) notes: usize,
 }
@@ -324,7 +324,7 @@ impl Findings {
             Severity::Note => self.notes += 1,
         }
         if self.problems.len() < MOST_KEPT {
-            self.problems.push(Problem { line, kind });
+            self.problems.push(SessionProblem { line, kind });
         }
     }
 

@@ -164,10 +164,10 @@ impl Surveyor {
 
     fn lose(&mut self, line: RawLine<'_>, range: Range<usize>, kind: ProblemKind) {
         self.note(kind);
-        self.set_aside(line, range);
+        self.quarantined(line, range);
     }
 
-    fn set_aside(&mut self, line: RawLine<'_>, range: Range<usize>) {
+    fn quarantined(&mut self, line: RawLine<'_>, range: Range<usize>) {
         let bytes = line.bytes.get(range.clone()).unwrap_or_default();
         if self.survey.header.is_none()
             && self.survey.damaged_header.is_none()
@@ -190,7 +190,7 @@ impl Surveyor {
                 Some(entry) => self.entry(line, range, &entry),
                 None => {
                     let id = EntryId::from(id);
-                    self.lose(line, range, ProblemKind::TooDeep { id });
+                    self.lose(line, range, ProblemKind::TooDeeplyNested { id });
                 }
             },
             (Some(_), None) => {
@@ -227,7 +227,7 @@ impl Surveyor {
             }
         }
         if std::str::from_utf8(bytes).is_err() {
-            self.note(ProblemKind::InvalidText);
+            self.note(ProblemKind::InvalidUtf8);
         }
         let is_raw_control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\r');
         if bytes.iter().any(is_raw_control) {
@@ -267,7 +267,7 @@ impl Surveyor {
             .any(|piece| matches!(piece.content, Content::Nothing));
         let salvaged = found;
         self.note(match (has_lost, has_void) {
-            (true, _) if !line.terminated => ProblemKind::TornEnd { salvaged },
+            (true, _) if !line.terminated => ProblemKind::TornTail { salvaged },
             (true, _) => ProblemKind::Garbage { salvaged },
             (false, true) => ProblemKind::NullBytes { salvaged },
             (false, false) => ProblemKind::JoinedRecords { count: found },
@@ -283,7 +283,7 @@ impl Surveyor {
         if wreckage::is_void(bytes) {
             self.push(line, range, Content::Nothing);
         } else {
-            self.set_aside(line, range);
+            self.quarantined(line, range);
         }
     }
 
@@ -300,7 +300,7 @@ impl Surveyor {
         if length == 0 {
             findings.add(None, ProblemKind::Empty);
         } else if !self.survey.has_records() {
-            self.survey.findings.add(None, ProblemKind::NothingLeft);
+            self.survey.findings.add(None, ProblemKind::NoReadableRecords);
         } else if self.survey.header.is_none() {
             self.survey.findings.add(None, ProblemKind::MissingHeader);
         }
@@ -328,7 +328,7 @@ impl Surveyor {
         match version {
             Some(version) if version <= 1 && self.has_ids => {
                 self.survey.version_is_doubtful = true;
-                findings.add(None, ProblemKind::DoubtfulVersion { version });
+                findings.add(None, ProblemKind::VersionMismatch { version });
             }
             Some(version) if version < CURRENT_VERSION => {
                 findings.add(None, ProblemKind::OldVersion { version });

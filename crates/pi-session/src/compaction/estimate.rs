@@ -1,7 +1,7 @@
 //! How large the context is, and when it is too large.
 //!
-//! The last usable answer counted everything before it; only what came later is estimated. An edit
-//! or a compaction after that answer changed what it had counted, and then everything is estimated.
+//! The last usable response counted everything before it; only what came later is estimated. An edit
+//! or a compaction after that response changed what it had counted, and then everything is estimated.
 
 use pi_ai::estimate::{
     ContextEstimate, answer_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
@@ -18,7 +18,7 @@ pub fn message_tokens(message: &AgentMessage) -> u64 {
     match message {
         AgentMessage::System(system) => system_tokens(system),
         AgentMessage::User(user) => content_tokens(&user.content),
-        AgentMessage::Assistant(answer) => answer_tokens(answer),
+        AgentMessage::Assistant(response) => answer_tokens(response),
         AgentMessage::ToolResult(result) => blocks_tokens(&result.content),
         AgentMessage::BashExecution(bash) => {
             character_tokens(characters(&bash.command) + characters(&bash.output))
@@ -50,18 +50,18 @@ fn characters(text: &str) -> u64 {
     utf16_length(text) as u64
 }
 
-/// Returns the size an answer reports for itself and everything before it; none where it failed or
+/// Returns the size an response reports for itself and everything before it; none where it failed or
 /// reports nothing.
-pub(crate) fn reported_tokens(answer: &AssistantMessage) -> Option<u64> {
-    let tokens = answer.usage.context_tokens();
-    (!answer.stop_reason.is_failure() && tokens > 0).then_some(tokens)
+pub(crate) fn reported_tokens(response: &AssistantMessage) -> Option<u64> {
+    let tokens = response.usage.context_tokens();
+    (!response.stop_reason.is_failure() && tokens > 0).then_some(tokens)
 }
 
-/// The last answer whose report counts.
+/// The last response whose report counts.
 pub(crate) struct LastReport<'projection> {
     /// The index of its entry in the projection.
     pub(crate) entry_index: usize,
-    pub(crate) answer: &'projection AssistantMessage,
+    pub(crate) response: &'projection AssistantMessage,
     pub(crate) tokens: u64,
 }
 
@@ -82,7 +82,7 @@ impl Projection {
         }
     }
 
-    /// Estimates all messages one by one, without regard to what any answer reported: the size a
+    /// Estimates all messages one by one, without regard to what any response reported: the size a
     /// compaction leaves behind.
     pub fn messages_tokens(&self) -> u64 {
         self.messages().map(message_tokens).sum()
@@ -102,10 +102,10 @@ impl Projection {
         entries
             .flat_map(|(index, entry)| entry.messages().iter().map(move |one| (index, one)))
             .find_map(|(entry_index, message)| match message {
-                AgentMessage::Assistant(answer) => Some(LastReport {
+                AgentMessage::Assistant(response) => Some(LastReport {
                     entry_index,
-                    answer,
-                    tokens: reported_tokens(answer)?,
+                    response,
+                    tokens: reported_tokens(response)?,
                 }),
                 _ => None,
             })

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The files a conversation touched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FileOperations {
+pub struct TouchedFiles {
     pub read: BTreeSet<String>,
     pub written: BTreeSet<String>,
     pub edited: BTreeSet<String>,
@@ -23,9 +23,9 @@ pub struct FileLists {
     pub modified: Vec<String>,
 }
 
-impl FileOperations {
+impl TouchedFiles {
     /// Notes the files a message's tool calls name.
-    pub fn note_message(&mut self, message: &AgentMessage) {
+    pub fn record_message(&mut self, message: &AgentMessage) {
         if let AgentMessage::Assistant(answer) = message {
             answer.tool_calls().for_each(|call| self.note_call(call));
         }
@@ -123,14 +123,14 @@ mod tests {
 
     #[test]
     fn a_file_that_was_changed_is_not_listed_as_read() {
-        let mut files = FileOperations::default();
-        files.note_message(&calls(&json!([
+        let mut files = TouchedFiles::default();
+        files.record_message(&calls(&json!([
             ["read", {"path": "z"}], ["read", {"path": "a"}], ["read", {"path": "both"}],
             ["edit", {"path": "both"}], ["write", {"path": "new"}], ["write", {"path": "new"}],
             ["bash", {"path": "no"}], ["read", {"path": 7}], ["read", {"path": ""}], ["read", {}],
         ])));
         let user = json!({"role": "user", "content": "read x"});
-        files.note_message(&serde_json::from_value(user).unwrap());
+        files.record_message(&serde_json::from_value(user).unwrap());
         let lists = files.lists();
         assert_eq!(lists.read, ["a", "z"]);
         assert_eq!(lists.modified, ["both", "new"]);
@@ -156,7 +156,7 @@ mod tests {
             (Some(&json!(null)), None, (vec![], vec![])),
             (None, None, (vec![], vec![])),
         ] {
-            let mut files = FileOperations::default();
+            let mut files = TouchedFiles::default();
             files.carry_over(details, from_hook);
             let lists = files.lists();
             assert_eq!((lists.read, lists.modified), {

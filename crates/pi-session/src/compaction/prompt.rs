@@ -73,21 +73,21 @@ commands and error messages.";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SummaryInstructions<'text> {
     #[default]
-    Usual,
+    Default,
     /// To look out for something.
     Focus(&'text str),
     /// To do something else altogether; only branch summaries allow it.
-    Instead(&'text str),
+    Replace(&'text str),
 }
 
 impl SummaryInstructions<'_> {
     fn added_to(self, task: String) -> String {
         match self {
-            Self::Usual => task,
+            Self::Default => task,
             Self::Focus(focus) => {
                 format!("{task}\n\nThe user asks you to attend to this above all: {focus}")
             }
-            Self::Instead(instructions) => instructions.to_owned(),
+            Self::Replace(instructions) => instructions.to_owned(),
         }
     }
 }
@@ -99,7 +99,7 @@ pub(crate) fn history(conversation: &str, previous: Option<&str>, focus: Option<
         None => FIRST_TASK,
     };
     let task = format!("{task}\n\n{HEADINGS}\n\n{CRITICAL_CONTEXT}\n\n{CARE}");
-    let instructions = focus.map_or(SummaryInstructions::Usual, SummaryInstructions::Focus);
+    let instructions = focus.map_or(SummaryInstructions::Default, SummaryInstructions::Focus);
     let previous = previous.map_or_else(String::new, |previous| {
         format!("<previous-summary>\n{previous}\n</previous-summary>\n\n")
     });
@@ -156,7 +156,7 @@ mod tests {
         let with_context: Vec<&str> = SHARED.into_iter().chain(["## Critical Context"]).collect();
         assert_eq!(headings(&history("c", None, None)), with_context);
         assert_eq!(headings(&history("c", Some("p"), None)), with_context);
-        assert_eq!(headings(&branch("c", SummaryInstructions::Usual)), SHARED);
+        assert_eq!(headings(&branch("c", SummaryInstructions::Default)), SHARED);
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         ));
         assert!(prompt.ends_with(": the names"));
         assert!(!history("c", None, None).contains("previous-summary"));
-        for prompt in [turn_prefix("x"), branch("x", SummaryInstructions::Usual)] {
+        for prompt in [turn_prefix("x"), branch("x", SummaryInstructions::Default)] {
             assert!(
                 prompt.starts_with("<conversation>\nx\n</conversation>\n\n"),
                 "{prompt}"
@@ -180,7 +180,7 @@ mod tests {
         let focused = branch("x", SummaryInstructions::Focus("the names"));
         assert!(focused.contains("## Goal") && focused.ends_with(": the names"));
         assert_eq!(
-            branch("x", SummaryInstructions::Instead("Do this.")),
+            branch("x", SummaryInstructions::Replace("Do this.")),
             "<conversation>\nx\n</conversation>\n\nDo this."
         );
     }

@@ -60,7 +60,7 @@ pub struct Summary {
 
 /// Why there is no summary.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SummaryFailure {
+pub enum SummaryError {
     /// The request was cancelled.
     #[error("the summary was cancelled")]
     Aborted,
@@ -71,7 +71,7 @@ pub enum SummaryFailure {
         "the summary was cut off at its limit of output tokens and would lose part of the conversation; \
         raise compaction.reserveTokens or use a model with a higher output limit"
     )]
-    CutOff,
+    Truncated,
     /// The answer wanted a tool.
     #[error("the model wanted to call the tool \"{0}\" instead of writing a summary")]
     CalledTool(String),
@@ -155,31 +155,31 @@ impl SummaryRequest {
     }
 
     /// Reads the answer to the request.
-    pub fn read(&self, answer: &AssistantMessage) -> Result<Summary, SummaryFailure> {
+    pub fn read(&self, answer: &AssistantMessage) -> Result<Summary, SummaryError> {
         match answer.stop_reason {
-            StopReason::Aborted => return Err(SummaryFailure::Aborted),
+            StopReason::Aborted => return Err(SummaryError::Aborted),
             StopReason::Error => {
                 let message = answer
                     .error_message
                     .as_deref()
                     .filter(|text| !text.is_empty());
                 let message = message.unwrap_or("the provider gave no reason");
-                return Err(SummaryFailure::Failed(message.to_owned()));
+                return Err(SummaryError::Failed(message.to_owned()));
             }
-            StopReason::Length => return Err(SummaryFailure::CutOff),
+            StopReason::Length => return Err(SummaryError::Truncated),
             StopReason::Pending | StopReason::Deferred => {
                 let message = "the provider has not finished its answer".to_owned();
-                return Err(SummaryFailure::Failed(message));
+                return Err(SummaryError::Failed(message));
             }
             StopReason::Stop | StopReason::ToolUse => {}
         }
         if let Some(call) = answer.tool_calls().next() {
-            return Err(SummaryFailure::CalledTool(call.name.clone()));
+            return Err(SummaryError::CalledTool(call.name.clone()));
         }
         let texts = answer.content.iter().filter_map(AssistantBlock::as_text);
         let text = texts.collect::<Vec<_>>().join("\n");
         if text.trim().is_empty() {
-            return Err(SummaryFailure::Empty);
+            return Err(SummaryError::Empty);
         }
         Ok(Summary {
             purpose: self.purpose,

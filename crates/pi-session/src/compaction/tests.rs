@@ -472,8 +472,8 @@ fn summaries_are_joined_with_their_files_and_their_costs() {
         result.details,
         Some(json!({"readFiles": ["a"], "modifiedFiles": []}))
     );
-    assert_eq!(planned.finish(&[prefix()]), Err(SummaryFailure::Missing));
-    assert_eq!(planned.finish(&[]), Err(SummaryFailure::Missing));
+    assert_eq!(planned.finish(&[prefix()]), Err(SummaryError::Missing));
+    assert_eq!(planned.finish(&[]), Err(SummaryError::Missing));
 }
 
 #[test]
@@ -485,7 +485,7 @@ fn an_answer_that_is_not_wholly_a_summary_is_a_failure() {
         request.read(&answer).map(|summary| summary.text)
     };
     let text = json!([{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "t"}, {"type": "text", "text": "b"}]);
-    let failed = |message: &str| Err(SummaryFailure::Failed(message.to_owned()));
+    let failed = |message: &str| Err(SummaryError::Failed(message.to_owned()));
     let cases = [
         (
             json!({"stopReason": "stop", "content": text}),
@@ -501,19 +501,19 @@ fn an_answer_that_is_not_wholly_a_summary_is_a_failure() {
         ),
         (
             json!({"stopReason": "length", "content": text}),
-            Err(SummaryFailure::CutOff),
+            Err(SummaryError::Truncated),
         ),
         (
             json!({"stopReason": "aborted", "content": text}),
-            Err(SummaryFailure::Aborted),
+            Err(SummaryError::Aborted),
         ),
         (
             json!({"stopReason": "toolUse", "content": [{"type": "toolCall", "id": "1", "name": "ls", "arguments": {}}]}),
-            Err(SummaryFailure::CalledTool("ls".to_owned())),
+            Err(SummaryError::CalledTool("ls".to_owned())),
         ),
         (
             json!({"stopReason": "stop", "content": [{"type": "text", "text": " \n"}]}),
-            Err(SummaryFailure::Empty),
+            Err(SummaryError::Empty),
         ),
         (
             json!({"stopReason": "deferred", "content": text}),

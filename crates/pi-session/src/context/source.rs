@@ -18,7 +18,7 @@ pub trait EntrySource {
     type Error;
 
     /// Returns what is known of an entry without reading it; none where there is no such entry.
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>>;
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>>;
 
     /// Reads an entry; none where there is no such entry.
     fn entry(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, Self::Error>;
@@ -48,7 +48,7 @@ pub struct PathStep<'path> {
 
 /// What is known of an entry without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EntryOutline<'source> {
+pub struct EntryMetadata<'source> {
     /// The entry it follows; none for a root.
     pub parent_id: Option<&'source EntryId>,
     pub kind: EntryKind,
@@ -57,10 +57,10 @@ pub struct EntryOutline<'source> {
 impl EntrySource for Session {
     type Error = SessionError;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
         let record = self.index.record(self.index.find(id.as_str())?)?;
         let parent = record.parent.slot();
-        Some(EntryOutline {
+        Some(EntryMetadata {
             parent_id: parent.and_then(|slot| Some(&self.index.record(slot)?.id)),
             kind: record.kind,
         })
@@ -99,7 +99,7 @@ impl<'path, Source: EntrySource> Iterator for PathWalk<'path, Source> {
 
     fn next(&mut self) -> Option<PathStep<'path>> {
         let id = self.next.filter(|id| self.seen.insert(id))?;
-        let outline = self.source.outline(id)?;
+        let outline = self.source.metadata(id)?;
         self.next = outline.parent_id;
         Some(PathStep {
             id,
@@ -130,10 +130,10 @@ impl<'path> PathEntries<'path> {
 impl EntrySource for PathEntries<'_> {
     type Error = Infallible;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
         let position = *self.positions.get(id)?;
         let parent = position.checked_sub(1).and_then(|at| self.path.get(at));
-        Some(EntryOutline {
+        Some(EntryMetadata {
             parent_id: parent.map(|entry| &entry.id),
             kind: self.path.get(position)?.body.kind(),
         })

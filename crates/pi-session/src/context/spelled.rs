@@ -115,7 +115,7 @@ impl MessageList {
     }
 
     fn spell(&mut self, message: &pi_ai::AgentMessage) -> Result<(), SessionError> {
-        let message = pi_ai::json::to_string(message).map_err(SessionError::Unspellable)?;
+        let message = pi_ai::json::to_string(message).map_err(SessionError::Serialize)?;
         self.push(&message);
         Ok(())
     }

@@ -371,9 +371,9 @@ impl Store {
 impl EntrySource for Store {
     type Error = Infallible;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
         *self.outlined.borrow_mut() += 1;
-        self.entries.get(id).map(|entry| EntryOutline {
+        self.entries.get(id).map(|entry| EntryMetadata {
             parent_id: entry.parent_id.as_ref(),
             kind: entry.body.kind(),
         })
@@ -481,13 +481,13 @@ fn a_projection_follows_what_is_appended() {
         result("c", "5"),
     ] {
         path.push(entry);
-        assert!(projection.follow(path.entries.last().unwrap()));
+        assert!(projection.append(path.entries.last().unwrap()));
         assert_eq!(projection, path.projection());
     }
     for entry in [omission("e0"), compaction("s", "e1")] {
         path.push(entry);
         let before = projection.clone();
-        assert!(!projection.follow(path.entries.last().unwrap()));
+        assert!(!projection.append(path.entries.last().unwrap()));
         assert_eq!(projection, before);
     }
 }

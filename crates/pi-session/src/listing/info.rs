@@ -14,7 +14,7 @@ use crate::load::parse;
 use crate::moment;
 use crate::reader::{Flow, each_line};
 use crate::scan::{Fields, Line, Scanner};
-use crate::storage::{Access, DiskStorage, LogStorage};
+use crate::storage::{AccessMode, DiskStorage, LogStorage};
 
 /// What a list shows of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct SessionInfo {
 pub enum MessageText {
     /// Only what a list shows.
     #[default]
-    Leave,
+    Skip,
     /// Everything, to be searched; this takes memory.
     Collect,
 }
@@ -66,7 +66,7 @@ impl SessionInfo {
         text: MessageText,
         token: &CancellationToken,
     ) -> Option<Self> {
-        let file = DiskStorage.open(path, Access::Read).ok()?;
+        let file = DiskStorage.open(path, AccessMode::Read).ok()?;
         let length = file.length().ok()?;
         let mut scanner = Scanner::default();
         let mut gathered = Gathered::new(text);
@@ -138,7 +138,7 @@ impl Gathered {
             .or_else(|| moment::parse_iso(fields.timestamp.as_deref()?));
         self.last_activity_ms = self.last_activity_ms.max(moment.unwrap_or_default());
         let is_first = role == MessageRole::User && self.first_message.is_none();
-        if !is_first && self.collect == MessageText::Leave {
+        if !is_first && self.collect == MessageText::Skip {
             return;
         }
         let said = said(line);

@@ -34,7 +34,7 @@ pub struct ListProgress {
 /// The listing was given up because nobody wants it any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the listing was cancelled")]
-pub struct ListingCancelled;
+pub struct ListingCanceled;
 
 /// Lists the sessions of a directory, newest first.
 pub fn list(
@@ -42,11 +42,11 @@ pub fn list(
     text: MessageText,
     on_progress: &mut dyn FnMut(ListProgress),
     token: &CancellationToken,
-) -> Result<Vec<Arc<SessionInfo>>, ListingCancelled> {
+) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let mut files = session_files(directory.path());
     // Names begin with the time, so the newest come first.
     files.sort_by(|one, other| other.file_name().cmp(&one.file_name()));
-    let is_wanted = |info: &SessionInfo| directory.admits(&info.cwd);
+    let is_wanted = |info: &SessionInfo| directory.accepts_cwd(&info.cwd);
     read_all(&files, text, SHOW_EVERY, &is_wanted, on_progress, token)
 }
 
@@ -56,7 +56,7 @@ pub fn list_all(
     text: MessageText,
     on_progress: &mut dyn FnMut(ListProgress),
     token: &CancellationToken,
-) -> Result<Vec<Arc<SessionInfo>>, ListingCancelled> {
+) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let mut files = dated(all_session_files(root));
     files.sort_by(|(one, written), (other, other_written)| {
         let by_name = || other.file_name().cmp(&one.file_name());
@@ -80,7 +80,7 @@ fn read_all(
     is_wanted: &dyn Fn(&SessionInfo) -> bool,
     on_progress: &mut dyn FnMut(ListProgress),
     token: &CancellationToken,
-) -> Result<Vec<Arc<SessionInfo>>, ListingCancelled> {
+) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let total = files.len();
     let next = AtomicUsize::new(0);
     let mut sessions: Vec<Arc<SessionInfo>> = Vec::new();
@@ -110,7 +110,7 @@ fn read_all(
         }
     });
     if token.is_cancelled() {
-        return Err(ListingCancelled);
+        return Err(ListingCanceled);
     }
     Ok(newest_first(sessions))
 }

@@ -56,7 +56,7 @@ fn first_moment(survey: &Survey) -> Option<i64> {
 
 /// Returns the working directory of the other sessions in a folder, if they agree.
 fn cwd_of_neighbors(path: &Path) -> Option<String> {
-    let files = listing::files(listing::SearchScope::Within(path.parent()?));
+    let files = listing::files(listing::SearchScope::Directory(path.parent()?));
     let others = files.iter().filter(|file| *file != path).take(NEIGHBORS);
     let mut directories = others.filter_map(|file| Some(listing::read_header(file)?.cwd));
     let first = directories.next().filter(|cwd| !cwd.is_empty())?;

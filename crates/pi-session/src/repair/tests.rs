@@ -36,7 +36,7 @@ fn repaired(content: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 fn damage(content: &[u8]) -> Vec<String> {
     let examined = Examined::of(&MemoryFile::new(content.to_vec())).unwrap();
     let report = examined.report(PathBuf::from(PATH));
-    let damage = report.of_severity(crate::Severity::Damage);
+    let damage = report.with_severity(crate::Severity::Damage);
     damage.map(|problem| format!("{problem:?}")).collect()
 }
 
@@ -265,7 +265,7 @@ proptest! {
         }
         if !whole.is_empty() {
             let session = open(&whole);
-            prop_assert_eq!(session.findings().skipped_lines, 0);
+            prop_assert_eq!(session.open_report().skipped_lines, 0);
             for entry in session.entries() {
                 prop_assert!(entry.is_ok());
             }

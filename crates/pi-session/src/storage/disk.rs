@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Access, Claim, LogFile, LogStorage, Standing, leftovers};
+use super::{AccessMode, Claim, LogFile, LogStorage, Standing, leftovers};
 use crate::lock;
 
 /// The file system of this machine.
@@ -14,11 +14,11 @@ use crate::lock;
 pub(crate) struct DiskStorage;
 
 impl LogStorage for DiskStorage {
-    fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn LogFile>> {
+    fn open(&self, path: &Path, access: AccessMode) -> io::Result<Box<dyn LogFile>> {
         // A pipe would keep the open call waiting for its other end.
         check_regular(&fs::metadata(path)?)?;
         let mut options = OpenOptions::new();
-        options.read(true).append(access == Access::Write);
+        options.read(true).append(access == AccessMode::Write);
         DiskFile::new(options.open(path)?, path)
     }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Access, Claim, LogFile, LogStorage, Standing};
+use super::{AccessMode, Claim, LogFile, LogStorage, Standing};
 
 /// What goes wrong once the given number of bytes has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl FaultyDisk {
 }
 
 impl LogStorage for FaultyDisk {
-    fn open(&self, path: &Path, _access: Access) -> io::Result<Box<dyn LogFile>> {
+    fn open(&self, path: &Path, _access: AccessMode) -> io::Result<Box<dyn LogFile>> {
         if !self.alive()?.files.contains_key(path) {
             return Err(io::ErrorKind::NotFound.into());
         }

@@ -23,11 +23,11 @@ use crate::load::load;
 use crate::log::{AppendError, AppendLog, read_range};
 use crate::moment;
 use crate::session_id::new_entry_id;
-use crate::storage::Access;
+use crate::storage::AccessMode;
 
 /// What another program appended, now part of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Adopted {
+pub struct AppendedEntries {
     /// The entries, in the order of the file.
     pub entries: Vec<EntryId>,
     /// How many lines could not be read as entries.
@@ -95,10 +95,10 @@ impl Session {
 
     /// Takes in what another program appended since this session last looked.
     ///
-    /// After [`AppendError::SecondWriter`] this is how to go on: the strangers' entries join the tree
+    /// After [`AppendError::ConcurrentWrite`] this is how to go on: the strangers' entries join the tree
     /// where their parents are, the leaf stays, and what is appended next follows it, on a branch of
     /// its own if they went on from the same entry.
-    pub fn adopt(&mut self) -> Result<Adopted, SessionError> {
+    pub fn load_appended(&mut self) -> Result<AppendedEntries, SessionError> {
         let start = self.scanned_to;
         let known = self.len();
         let end = self.log.accept_growth().map_err(|e| self.unreadable(e))?;
@@ -107,7 +107,7 @@ impl Session {
             .map_err(|error| self.unreadable(error))?;
         self.scanned_to = repair_end(&mut self.log, &loaded, &mut self.findings);
         let adopted = self.index.records().iter().skip(known);
-        Ok(Adopted {
+        Ok(AppendedEntries {
             entries: adopted.map(|record| record.id.clone()).collect(),
             skipped_lines: loaded.skipped,
         })
@@ -203,7 +203,7 @@ impl Session {
     }
 
     fn not_appended(&self, source: AppendError) -> SessionError {
-        SessionError::NotAppended {
+        SessionError::AppendFailed {
             path: self.path().map(Into::into).unwrap_or_default(),
             source,
         }
@@ -233,11 +233,11 @@ pub(crate) fn write_new(
         },
     };
     let file = storage.create(path).map_err(unwritable)?;
-    let appended = AppendLog::new(file, Some(path.to_owned()), Access::Write)
+    let appended = AppendLog::new(file, Some(path.to_owned()), AccessMode::Write)
         .map_err(unwritable)
         .and_then(|mut log| match log.append(content) {
             Ok(_) => Ok(log),
-            Err(source) => Err(SessionError::NotAppended {
+            Err(source) => Err(SessionError::AppendFailed {
                 path: path.to_owned(),
                 source,
             }),

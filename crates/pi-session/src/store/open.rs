@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Home, OpenFindings, OpenSession, Session, spell};
+use super::{Home, OpenReport, OpenSession, Session, spell};
 use crate::cache::EntryCache;
 use crate::directory;
 use crate::error::SessionError;
@@ -15,7 +15,7 @@ use crate::log::AppendLog;
 use crate::migrate;
 use crate::moment;
 use crate::session_id::new_session_id;
-use crate::storage::{Access, LogStorage};
+use crate::storage::{AccessMode, LogStorage};
 
 impl Session {
     pub(crate) fn open_in(
@@ -25,9 +25,9 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let path = directory::resolve(path);
         let mut log = open_log(&*storage, &path, options.access)?;
-        let mut findings = OpenFindings {
-            held_by_another: log.is_held_by_another(),
-            ..OpenFindings::default()
+        let mut findings = OpenReport {
+            locked_elsewhere: log.is_held_by_another(),
+            ..OpenReport::default()
         };
         let mut index = Index::default();
         let (header, scanned_to) = if log.length() == 0 {
@@ -73,7 +73,7 @@ impl Session {
 pub(crate) fn open_log(
     storage: &dyn LogStorage,
     path: &Path,
-    access: Access,
+    access: AccessMode,
 ) -> Result<AppendLog, SessionError> {
     storage
         .open(path, access)
@@ -115,10 +115,10 @@ fn write_first_header(
         moment::to_iso(options.env.now_ms()),
         directory::resolve(&cwd).to_string_lossy(),
     );
-    if log.access() == Access::Write {
+    if log.access() == AccessMode::Write {
         let record = spell(&header)?;
         log.append(&record)
-            .map_err(|source| SessionError::NotAppended {
+            .map_err(|source| SessionError::AppendFailed {
                 path: path.to_owned(),
                 source,
             })?;
@@ -129,13 +129,13 @@ fn write_first_header(
 /// Ends the last line where it needs it, and returns how far the file is read for good. A torn record
 /// stays in the file as a line nobody reads: cutting it off could destroy what another program is
 /// writing.
-pub(super) fn repair_end(log: &mut AppendLog, loaded: &Loaded, findings: &mut OpenFindings) -> u64 {
+pub(super) fn repair_end(log: &mut AppendLog, loaded: &Loaded, findings: &mut OpenReport) -> u64 {
     match loaded.ending {
         Ending::Clean => return loaded.scanned_to,
         Ending::Unterminated => findings.missing_line_feed = true,
         Ending::Torn => findings.torn_tail = true,
     }
-    if log.access() == Access::Read {
+    if log.access() == AccessMode::Read {
         return loaded.scanned_to;
     }
     match log.terminate() {

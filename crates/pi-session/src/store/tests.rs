@@ -44,7 +44,7 @@ fn deferred(disk: &FaultyDisk) -> Session {
     .unwrap()
 }
 
-fn open(disk: &FaultyDisk, access: Access) -> Result<Session, SessionError> {
+fn open(disk: &FaultyDisk, access: AccessMode) -> Result<Session, SessionError> {
     Session::open_in(
         Arc::new(disk.clone()),
         Path::new(PATH),

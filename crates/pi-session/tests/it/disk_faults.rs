@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_ai::Env;
-use pi_session::{NewSession, Repair, Session, SessionCheck};
+use pi_session::{NewSession, SessionRepair, Session, SessionCheck};
 use pi_test_support::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
 use pretty_assertions::assert_eq;
 
@@ -64,7 +64,7 @@ fn perform(job: &str, path: &Path) {
             session.append_message(user("third")).unwrap();
         }
         "migrate" => drop(open(path).unwrap()),
-        _ => drop(Repair::perform(path, &Env::process()).unwrap()),
+        _ => drop(SessionRepair::run(path, &Env::process()).unwrap()),
     }
 }
 

@@ -127,7 +127,7 @@ fn labels_leave_the_path_and_follow_at_its_end() {
         ],
     );
     let session = open(&path).unwrap();
-    let fork = session.branched_at(&EntryId::from("aaaaaaa3")).unwrap();
+    let fork = session.extract_branch(&EntryId::from("aaaaaaa3")).unwrap();
     let entries = fork.branch_entries().unwrap();
     let kinds: Vec<&str> = entries.iter().map(|entry| entry.body.type_name()).collect();
     assert_eq!(
@@ -290,7 +290,7 @@ fn a_chosen_directory_receives_the_forks() {
     let scratch = Scratch::new();
     let chosen = scratch.path().join("chosen");
     let directory =
-        SessionDirectory::chosen(&chosen, &scratch.path().join("agent"), "/project".as_ref());
+        SessionDirectory::custom(&chosen, &scratch.path().join("agent"), "/project".as_ref());
     let mut session = create(&directory);
     say(&mut session, assistant("hi"));
     let clone = session.clone_branch().unwrap();

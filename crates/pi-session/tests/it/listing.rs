@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pi_session::listing::{
-    self, FoundSession, ListProgress, ListingCancelled, MessageText, SearchScope, SessionInfo,
+    self, FoundSession, ListProgress, ListingCanceled, MessageText, SearchScope, SessionInfo,
 };
 use pi_session::{SessionDirectory, sessions_root};
 use pretty_assertions::assert_eq;
@@ -31,7 +31,7 @@ fn list(directory: &SessionDirectory) -> (Vec<std::sync::Arc<SessionInfo>>, Vec<
     let mut seen = Vec::new();
     let sessions = listing::list(
         directory,
-        MessageText::Leave,
+        MessageText::Skip,
         &mut |progress| seen.push(progress),
         &CancellationToken::new(),
     );
@@ -70,17 +70,17 @@ fn a_session_is_summed_up() {
         }
     );
     assert_eq!(info.title(), Some("last name"));
-    let brief = SessionInfo::read(&path, MessageText::Leave).unwrap();
+    let brief = SessionInfo::read(&path, MessageText::Skip).unwrap();
     assert_eq!(
         (brief.text.as_str(), brief.first_message),
         ("", info.first_message)
     );
 
     let quiet = scratch.lines("q.jsonl", &lines[..1]);
-    let info = SessionInfo::read(&quiet, MessageText::Leave).unwrap();
+    let info = SessionInfo::read(&quiet, MessageText::Skip).unwrap();
     assert_eq!((info.modified_ms, info.title()), (1_767_225_600_000, None));
     let foreign = scratch.write("f.jsonl", "hello\n");
-    assert_eq!(SessionInfo::read(&foreign, MessageText::Leave), None);
+    assert_eq!(SessionInfo::read(&foreign, MessageText::Skip), None);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_chosen_directory_shows_the_sessions_of_this_working_directory() {
     let scratch = Scratch::new();
     let agent = scratch.path().join("agent");
     let chosen = scratch.path().join("chosen");
-    let directory = SessionDirectory::chosen(&chosen, &agent, Path::new("/project"));
+    let directory = SessionDirectory::custom(&chosen, &agent, Path::new("/project"));
     session(&scratch, &directory, "mine", "/project", 1);
     session(&scratch, &directory, "theirs", "/other", 9);
     assert_eq!(ids(&list(&directory).0), ["mine"]);
@@ -137,8 +137,8 @@ fn a_chosen_directory_shows_the_sessions_of_this_working_directory() {
     );
     assert_eq!(listing::find_by_id(&directory, "theirs"), None);
     assert_eq!(
-        listing::find(&directory, SearchScope::Within(&chosen), "the"),
-        Some(FoundSession::Elsewhere {
+        listing::find(&directory, SearchScope::Directory(&chosen), "the"),
+        Some(FoundSession::OtherProject {
             path: chosen.join("theirs.jsonl"),
             cwd: "/other".to_owned(),
         })
@@ -154,7 +154,7 @@ fn all_sessions_of_all_directories() {
     let root = sessions_root(&scratch.path().join("agent"));
     let sessions = listing::list_all(
         &root,
-        MessageText::Leave,
+        MessageText::Skip,
         &mut |_| (),
         &CancellationToken::new(),
     );
@@ -171,7 +171,7 @@ fn a_cancelled_listing_ends() {
     let token = CancellationToken::new();
     let answer = listing::list(
         &directory,
-        MessageText::Leave,
+        MessageText::Skip,
         &mut |progress| {
             if progress.loaded == 3 {
                 token.cancel();
@@ -179,7 +179,7 @@ fn a_cancelled_listing_ends() {
         },
         &token,
     );
-    assert_eq!(answer, Err(ListingCancelled));
+    assert_eq!(answer, Err(ListingCanceled));
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn sessions_are_found_by_the_beginning_of_their_id() {
     session(&scratch, &there, "xyz-long", "/there", 50);
     let root = sessions_root(&scratch.path().join("agent"));
     let elsewhere = |id: &str| {
-        Some(FoundSession::Elsewhere {
+        Some(FoundSession::OtherProject {
             path: there.path().join(format!("{id}.jsonl")),
             cwd: "/there".to_owned(),
         })
     };
-    let here_is = |id: &str| Some(FoundSession::Here(here.path().join(format!("{id}.jsonl"))));
+    let here_is = |id: &str| Some(FoundSession::Local(here.path().join(format!("{id}.jsonl"))));
     for (prefix, expected) in [
         ("abc-1", here_is("abc-1")),
         ("abc", here_is("abc-2")),
@@ -208,7 +208,7 @@ fn sessions_are_found_by_the_beginning_of_their_id() {
         ("xy", elsewhere("xyz-long")),
         ("nobody", None),
     ] {
-        let found = listing::find(&here, SearchScope::Everywhere(&root), prefix);
+        let found = listing::find(&here, SearchScope::AllProjects(&root), prefix);
         assert_eq!(found, expected, "{prefix}");
     }
 }

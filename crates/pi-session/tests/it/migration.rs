@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use pi_session::{Access, EntryBody, OpenSession, Session};
+use pi_session::{AccessMode, EntryBody, OpenSession, Session};
 use pretty_assertions::assert_eq;
 
 use crate::scratch::{Scratch, branch, open, read, user};
@@ -21,7 +21,7 @@ fn the_first_format_gets_ids_and_a_line_of_parents() {
     let scratch = Scratch::new();
     let path = scratch.lines("old.jsonl", &FIRST_FORMAT);
     let mut session = open(&path).unwrap();
-    assert_eq!(session.findings().migrated_from, Some(1));
+    assert_eq!(session.open_report().migrated_from, Some(1));
     assert_eq!(session.header().format_version(), 3);
     let entries = session.branch_entries().unwrap();
     assert_eq!(entries.len(), 4);
@@ -48,7 +48,7 @@ fn the_first_format_gets_ids_and_a_line_of_parents() {
     drop(session);
     let again = open(&path).unwrap();
     assert_eq!(
-        (again.findings().migrated_from, branch(&again)),
+        (again.open_report().migrated_from, branch(&again)),
         (None, ids)
     );
 }
@@ -65,7 +65,7 @@ fn the_second_format_keeps_its_ids() {
         ],
     );
     let session = open(&path).unwrap();
-    assert_eq!(session.findings().migrated_from, Some(2));
+    assert_eq!(session.open_report().migrated_from, Some(2));
     assert_eq!(branch(&session), ["aaaaaaa1", "aaaaaaa2"]);
     assert!(read(&path).contains(r#""version":3"#) && !read(&path).contains("hookMessage"));
 }
@@ -76,7 +76,7 @@ fn a_reader_sees_the_new_format_and_leaves_the_old_one() {
     let path = scratch.lines("old.jsonl", &FIRST_FORMAT);
     let before = read(&path);
     let options = OpenSession {
-        access: Access::Read,
+        access: AccessMode::Read,
         ..OpenSession::default()
     };
     let session = Session::open(&path, options).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pi_session::{Access, NewSession, OpenFindings, OpenSession, Session, SessionError};
+use pi_session::{AccessMode, NewSession, OpenReport, OpenSession, Session, SessionError};
 use pretty_assertions::assert_eq;
 
 use crate::scratch::{
@@ -65,22 +65,22 @@ fn files_and_directories_are_the_users_alone() {
 fn damaged_files_open_with_what_is_whole() {
     let one = user_line("aaaaaaa1", None);
     let two = user_line("aaaaaaa2", Some("aaaaaaa1"));
-    let skipped = |lines| OpenFindings {
+    let skipped = |lines| OpenReport {
         skipped_lines: lines,
-        ..OpenFindings::default()
+        ..OpenReport::default()
     };
     let cases = [
         (format!("{HEADER}\n{one}\n{two}\n"), skipped(0)),
         (
             format!("{HEADER}\n{one}\n{two}"),
-            OpenFindings {
+            OpenReport {
                 missing_line_feed: true,
                 ..skipped(0)
             },
         ),
         (
             format!("{HEADER}\n{one}\n{two}\n{{\"type\":\"mess"),
-            OpenFindings {
+            OpenReport {
                 torn_tail: true,
                 ..skipped(1)
             },
@@ -109,7 +109,7 @@ fn damaged_files_open_with_what_is_whole() {
         let reader = Session::open(
             &path,
             OpenSession {
-                access: Access::Read,
+                access: AccessMode::Read,
                 ..OpenSession::default()
             },
         )
@@ -118,7 +118,7 @@ fn damaged_files_open_with_what_is_whole() {
         assert_eq!(read(&path), content, "reading changes nothing");
 
         let mut session = open(&path).unwrap();
-        assert_eq!(*session.findings(), expected, "{content}");
+        assert_eq!(*session.open_report(), expected, "{content}");
         let ended = if content.ends_with('\n') { "" } else { "\n" };
         assert_eq!(read(&path), format!("{content}{ended}"));
         let next = session.append_message(user("on")).unwrap();
@@ -127,7 +127,7 @@ fn damaged_files_open_with_what_is_whole() {
         drop(session);
         let again = open(&path).unwrap();
         assert_eq!(branch(&again).len(), 3, "{content}");
-        assert!(!again.findings().torn_tail);
+        assert!(!again.open_report().torn_tail);
     }
 }
 
@@ -162,7 +162,7 @@ fn an_empty_file_gets_a_header() {
         },
     )
     .unwrap();
-    assert!(session.findings().was_empty && session.is_saved());
+    assert!(session.open_report().was_empty && session.is_saved());
     assert_eq!(read(&path).lines().count(), 1);
     let id = session.id().to_owned();
     drop(session);
@@ -220,7 +220,7 @@ fn a_pipe_is_no_session() {
     let path = scratch.path().join("pipe.jsonl");
     let status = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(status.unwrap().success());
-    for access in [Access::Write, Access::Read] {
+    for access in [AccessMode::Write, AccessMode::Read] {
         let options = OpenSession {
             access,
             ..OpenSession::default()
@@ -245,7 +245,7 @@ fn a_missing_working_directory_is_told() {
         &path,
         OpenSession {
             cwd: Some(scratch.path().to_owned()),
-            access: Access::Read,
+            access: AccessMode::Read,
             ..OpenSession::default()
         },
     );
@@ -337,7 +337,7 @@ fn a_folder_whose_path_is_too_long_is_told_and_leaves_nothing() {
     let scratch = Scratch::new();
     let deep = scratch.path().join("folder/".repeat(4096 / 7));
     let directory =
-        pi_session::SessionDirectory::chosen(&deep, scratch.path(), Path::new("/project"));
+        pi_session::SessionDirectory::custom(&deep, scratch.path(), Path::new("/project"));
     let error = Session::create(&directory, NewSession::default()).unwrap_err();
     assert!(
         matches!(error, SessionError::Unwritable { .. }),

@@ -2,7 +2,7 @@
 
 use pi_ai::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
 use pi_session::{
-    BranchSummaryPlan, CompactionPlan, CompactionSettings, Entry, EntryBody, Landing, LeftBranch,
+    BranchSummaryPlan, CompactionPlan, CompactionSettings, Entry, EntryBody, NavigationTarget, AbandonedBranch,
     Session, Summarizer, SummaryAuthor, SummaryInstructions, SummaryRequest, project_path,
 };
 use pretty_assertions::assert_eq;
@@ -114,9 +114,9 @@ fn a_branch_that_is_left_is_told_at_the_landing() {
     let target = say(&mut session, user("second"));
     let old_leaf = say(&mut session, answer("two"));
 
-    let left = LeftBranch::collect(&session, session.leaf_id(), &target.id).unwrap();
+    let left = AbandonedBranch::collect(&session, session.leaf_id(), &target.id).unwrap();
     assert_eq!(left.entries.as_slice(), std::slice::from_ref(&old_leaf));
-    let landing = Landing::of(&target);
+    let landing = NavigationTarget::of(&target);
     assert_eq!(landing.leaf.as_ref(), Some(&fork.id));
     assert_eq!(landing.editor_text.as_deref(), Some("second"));
 

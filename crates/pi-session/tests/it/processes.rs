@@ -89,12 +89,12 @@ fn a_session_open_elsewhere_can_be_read_and_taken_over_when_it_is_let_go() {
     let theirs = next_id(&mut output).unwrap();
 
     let mut session = open(&path).unwrap();
-    assert!(session.findings().held_by_another);
+    assert!(session.open_report().locked_elsewhere);
     assert_eq!(session.leaf_id().unwrap(), &*theirs);
     let error = session.append_message(user("mine")).unwrap_err();
     let in_use = matches!(
         &error,
-        SessionError::NotAppended {
+        SessionError::AppendFailed {
             source: AppendError::InUse,
             ..
         }
@@ -120,20 +120,20 @@ fn a_second_session_in_this_process_is_a_second_writer_too() {
     let scratch = Scratch::new();
     let (mut first, path) = saved(&scratch);
     let mut second = open(&path).unwrap();
-    assert!(second.findings().held_by_another);
+    assert!(second.open_report().locked_elsewhere);
     assert!(second.append_message(user("no")).is_err());
     let theirs = first.append_message(user("first")).unwrap();
     drop(first);
     let error = second.append_message(user("not yet")).unwrap_err();
     let grown = matches!(
         &error,
-        SessionError::NotAppended {
-            source: AppendError::SecondWriter { .. },
+        SessionError::AppendFailed {
+            source: AppendError::ConcurrentWrite { .. },
             ..
         }
     );
     assert!(grown, "{error}");
-    let adopted = second.adopt().unwrap();
+    let adopted = second.load_appended().unwrap();
     assert_eq!(adopted.entries, std::slice::from_ref(&theirs.id));
     second.append_message(user("now")).unwrap();
 }
@@ -154,7 +154,7 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
 
     let mut session = open(&path).unwrap();
     assert!(
-        !session.findings().held_by_another,
+        !session.open_report().locked_elsewhere,
         "a lock ends with its process"
     );
     let found: Vec<String> = session

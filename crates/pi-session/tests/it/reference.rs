@@ -3,7 +3,7 @@
 //! `reference-0.87.1.jsonl` is what its session manager wrote for our own texts, half a surrogate pair
 //! among them.
 
-use pi_session::{EntryId, OpenFindings};
+use pi_session::{EntryId, OpenReport};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn it_opens_as_it_was_meant() {
     let scratch = Scratch::new();
     let path = scratch.write("s.jsonl", WRITTEN);
     let session = open(&path).unwrap();
-    assert_eq!(*session.findings(), OpenFindings::default());
+    assert_eq!(*session.open_report(), OpenReport::default());
     assert_eq!(session.len(), 22);
     assert_eq!(session.name(), Some("a name of two lines"));
     assert_eq!(session.leaf_id().unwrap(), "033b15d1");
@@ -68,7 +68,7 @@ fn it_goes_on_and_forks_without_losing_a_byte() {
     session.append_message(user("fourth question")).unwrap();
     assert!(read(&path).starts_with(WRITTEN));
 
-    let fork = session.branched_at(&EntryId::from("8a64b82b")).unwrap();
+    let fork = session.extract_branch(&EntryId::from("8a64b82b")).unwrap();
     let copied = read(fork.path().unwrap());
     let on_path = WRITTEN.lines().skip(2).take(6);
     for line in on_path {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pi_ai::Env;
-use pi_session::{ForkPosition, ProblemKind, Repair, RepairError, Session, SessionCheck};
+use pi_session::{ForkPosition, ProblemKind, SessionRepair, RepairError, Session, SessionCheck};
 use pretty_assertions::assert_eq;
 
 use crate::scratch::{HEADER, Scratch, append_bytes, branch, open, read, user, user_line};
 
-fn repair(path: &Path) -> Result<Option<Repair>, RepairError> {
-    Repair::perform(path, &Env::process())
+fn repair(path: &Path) -> Result<Option<SessionRepair>, RepairError> {
+    SessionRepair::run(path, &Env::process())
 }
 
 /// A session of three entries whose second is half there.
@@ -46,7 +46,7 @@ fn a_repair_keeps_the_file_as_it_was_and_what_it_could_not_read() {
     assert_eq!(SessionCheck::read(&path).unwrap().damage, 2);
     assert_eq!(read(&path), before, "a check writes nothing");
     let done = repair(&path).unwrap().unwrap();
-    assert_eq!((done.set_aside, done.stand_ins), (1, 1));
+    assert_eq!((done.quarantined, done.placeholders), (1, 1));
     assert_eq!(read(&done.backup), before);
     let half = user_line("b", Some("a")).get(..90).unwrap().to_owned();
     assert_eq!(read(&done.lost.unwrap()), format!("{half}\n"));
@@ -83,7 +83,7 @@ fn backups_are_never_overwritten() {
     assert!(again.lost.unwrap().ends_with("s.jsonl.lost2"));
     assert_eq!(names(scratch.path()).len(), 5);
     let listed =
-        pi_session::listing::files(pi_session::listing::SearchScope::Within(scratch.path()));
+        pi_session::listing::files(pi_session::listing::SearchScope::Directory(scratch.path()));
     assert_eq!(listed, [path]);
 }
 
@@ -93,12 +93,12 @@ fn a_file_without_a_record_is_left_as_it_is() {
     let nulls = scratch.write("nulls.jsonl", [0; 4096]);
     assert!(matches!(
         repair(&nulls),
-        Err(RepairError::NothingLeft { .. })
+        Err(RepairError::NoReadableRecords { .. })
     ));
     let text = scratch.write("notes.jsonl", "my notes\n");
     assert!(matches!(
         repair(&text),
-        Err(RepairError::NothingLeft { .. })
+        Err(RepairError::NoReadableRecords { .. })
     ));
     assert_eq!(read(&text), "my notes\n");
     let empty = scratch.write("empty.jsonl", "");
@@ -173,7 +173,7 @@ fn a_long_file_with_a_long_line_is_checked_and_repaired() {
     let long = user_line("long", parent.as_deref()).replace("from long", &"x".repeat(8_000_000));
     let path = scratch.write("s.jsonl", format!("{content}{long}\n{{\"type\":\"mess"));
     let done = repair(&path).unwrap().unwrap();
-    assert_eq!((done.found.entries, done.set_aside), (20_001, 1));
+    assert_eq!((done.found.entries, done.quarantined), (20_001, 1));
     assert_eq!(read(&path), format!("{content}{long}\n"));
 }
 

@@ -142,9 +142,9 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     // Lines after the change take part: one of them may match earlier than the end would have it. The
     // marks keep them from being set aside as an equal end once more.
     let changed = old.len().max(new.len()) - before - after;
-    let set_aside = after.saturating_sub(changed + MARGIN);
-    let old_middle = marked(old, before, set_aside, "\nold");
-    let new_middle = marked(new, before, set_aside, "\nnew");
+    let quarantined = after.saturating_sub(changed + MARGIN);
+    let old_middle = marked(old, before, quarantined, "\nold");
+    let new_middle = marked(new, before, quarantined, "\nnew");
 
     let mut parts = Parts::default();
     parts.stayed(before);
@@ -158,7 +158,7 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
             parts.changed(old_lines, new_lines);
         }
     }
-    parts.stayed(set_aside);
+    parts.stayed(quarantined);
     parts.0
 }
 

@@ -18,24 +18,24 @@ fn encoded(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn limits(max_width: u32, max_height: u32, max_bytes: u64) -> ImageLimits {
-    ImageLimits {
+fn limits(max_width: u32, max_height: u32, max_bytes: u64) -> ImageResizeLimits {
+    ImageResizeLimits {
         max_width,
         max_height,
         max_bytes,
-        ..ImageLimits::default()
+        ..ImageResizeLimits::default()
     }
 }
 
 fn fit(
     bytes: &[u8],
     media_type: &str,
-    limits: impl Into<Option<ImageLimits>>,
-) -> Result<FittedImage, ImageFailure> {
-    fit_image(bytes, media_type, limits.into(), &CancellationToken::new())
+    limits: impl Into<Option<ImageResizeLimits>>,
+) -> Result<PreparedImage, ImageError> {
+    prepare_image(bytes, media_type, limits.into(), &CancellationToken::new())
 }
 
-fn decoded(fitted: &FittedImage) -> DynamicImage {
+fn decoded(fitted: &PreparedImage) -> DynamicImage {
     decode(&STANDARD.decode(&fitted.data).unwrap()).unwrap()
 }
 
@@ -97,7 +97,7 @@ fn large_images_are_shrunk_in_proportion() {
             fitted.notes
         );
     }
-    assert_eq!(fitting_size(10_000, 1, ImageLimits::default()), (2000, 1));
+    assert_eq!(fitting_size(10_000, 1, ImageResizeLimits::default()), (2000, 1));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn bytes_are_saved_by_coarser_and_then_smaller_forms() {
 
     assert_eq!(
         fit(&bytes, "image/png", limits(64, 64, 10)),
-        Err(ImageFailure::TooLarge)
+        Err(ImageError::TooLarge)
     );
 }
 
@@ -150,18 +150,18 @@ fn photographs_are_turned_upright() {
 fn what_is_no_image_is_left_out() {
     assert_eq!(
         fit(b"junk", "image/png", limits(8, 8, 100)),
-        Err(ImageFailure::Unreadable)
+        Err(ImageError::Unreadable)
     );
     assert_eq!(
         fit(b"junk", "image/tiff", None),
-        Err(ImageFailure::Unreadable)
+        Err(ImageError::Unreadable)
     );
     let cancel = CancellationToken::new();
     cancel.cancel();
     let bytes = encoded(noise(64, 64), ImageFormat::Png);
     assert_eq!(
-        fit_image(&bytes, "image/png", Some(limits(8, 8, 100)), &cancel),
-        Err(ImageFailure::Cancelled)
+        prepare_image(&bytes, "image/png", Some(limits(8, 8, 100)), &cancel),
+        Err(ImageError::Cancelled)
     );
 }
 
@@ -172,7 +172,7 @@ fn a_header_that_asks_for_too_much_memory_is_refused() {
     bytes[22..26].copy_from_slice(&100_000_u32.to_le_bytes());
     assert_eq!(
         fit(&bytes, "image/bmp", None),
-        Err(ImageFailure::Unreadable)
+        Err(ImageError::Unreadable)
     );
 }
 
@@ -214,7 +214,7 @@ fn images_of_results_are_fitted_and_others_stay() {
         small.clone(),
         broken.clone(),
     ];
-    let fitted = fit_result_images(
+    let fitted = prepare_result_images(
         content,
         Some(limits(20, 20, 100_000)),
         &CancellationToken::new(),

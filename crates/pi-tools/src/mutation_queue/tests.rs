@@ -99,7 +99,7 @@ async fn a_mutation_whose_caller_is_gone_keeps_its_place_until_it_settles() {
     assert!(second.as_mut().now_or_never().is_none());
     gate.open.notify_one();
     second.await.unwrap();
-    queue.idle().await;
+    queue.wait_idle().await;
     assert!(is_idle(&queue));
 }
 
@@ -145,7 +145,7 @@ async fn a_mutation_that_breaks_down_frees_its_file() {
         )
         .await;
     assert!(
-        matches!(broken, Err(MutationError::Broken(_))),
+        matches!(broken, Err(MutationError::Failed(_))),
         "{broken:?}"
     );
     queue

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::calling::{call, call_until, memory_context, text};
-use crate::images::{ImageLimits, ImagePolicy};
+use crate::images::{ImageResizeLimits, ImagePolicy};
 use crate::operations::MemoryFiles;
 
 fn tool() -> ReadTool {
@@ -178,13 +178,13 @@ async fn images_are_attached_whatever_their_name() {
         .with("/project/wide.png", png(40, 10))
         .with("/project/broken.png", &png(8, 8)[..40]);
     let context = memory_context(&files);
-    let limits = ImageLimits {
+    let limits = ImageResizeLimits {
         max_width: 20,
-        ..ImageLimits::default()
+        ..ImageResizeLimits::default()
     };
     context.images.set(ImagePolicy {
         limits: Some(limits),
-        model_sees_images: true,
+        model_supports_images: true,
     });
     let tool = ReadTool::new(context.clone());
 
@@ -205,7 +205,7 @@ async fn images_are_attached_whatever_their_name() {
 
     context.images.set(ImagePolicy {
         limits: Some(limits),
-        model_sees_images: false,
+        model_supports_images: false,
     });
     let output = call(&tool, json!({"path": "dot.dat"})).await.unwrap();
     assert!(

@@ -5,7 +5,7 @@
 
 use std::str;
 
-use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_head_of};
+use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_head_prefix};
 
 /// The lines asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl LineWindow {
             bytes: self.selected_bytes,
         };
         Window {
-            truncation: truncate_head_of(&self.kept, selected, self.limits),
+            truncation: truncate_head_prefix(&self.kept, selected, self.limits),
             file_lines: self.newlines + 1,
             first_line_bytes: self.first_line_bytes,
         }

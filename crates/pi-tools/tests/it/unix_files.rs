@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pi_agent::Tool;
 use pi_tools::{
     DirectoryEntry, EditTool, FileFuture, FileOperations, FileStatus, FindTool, GrepTool,
-    LocalFiles, LsTool, OpenFile, PathBase, ReadTool, ToolContext, WriteTool,
+    LocalFiles, LsTool, OpenFile, PathResolver, ReadTool, ToolContext, WriteTool,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -137,7 +137,7 @@ impl<F: Fn() + Send + Sync> FileOperations for Meddled<F> {
 }
 
 fn meddled(root: &Path, before: Step, meddle: impl Fn() + Send + Sync + 'static) -> ToolContext {
-    ToolContext::new(PathBase::new(root), Arc::new(Meddled { meddle, before }))
+    ToolContext::new(PathResolver::new(root), Arc::new(Meddled { meddle, before }))
 }
 
 /// A project beside a directory that is none of its business.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pi_session::{Access, OpenSession};
+use pi_session::{AccessMode, OpenSession};
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 
@@ -40,12 +40,12 @@ async fn the_session_of_the_demo_can_be_opened() {
     let folder = TempDir::new().unwrap();
     played(folder.path(), Ink::Plain).await;
     let options = OpenSession {
-        access: Access::Read,
+        access: AccessMode::Read,
         ..OpenSession::default()
     };
     let session = Session::open(&folder.path().join("session.jsonl"), options).unwrap();
     assert_eq!(session.name(), Some("The demo of pi"));
-    assert_eq!(session.findings().skipped_lines, 0);
+    assert_eq!(session.open_report().skipped_lines, 0);
     session.check_cwd().unwrap();
     let last = session.branch_entries().unwrap();
     let answers = last

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{keeping, summarizer, summary, text};
-use crate::branch_summary::{BranchSummaryPlan, LeftBranch};
+use crate::branch_summary::{BranchSummaryPlan, AbandonedBranch};
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{SummaryPurpose, SummaryRequest};
 use crate::compaction::{CompactionPlan, SummaryAuthor};
@@ -208,7 +208,7 @@ fn check_branch(name: &str, session: &Session, entry: &Entry, expected: &Expecte
     };
     let old = session.path_to(Some(&written.from_id));
     let target = session.path_to(entry.parent_id.as_ref());
-    let left = LeftBranch {
+    let left = AbandonedBranch {
         entries: old
             .iter()
             .filter(|entry| !target.contains(entry))
@@ -218,7 +218,7 @@ fn check_branch(name: &str, session: &Session, entry: &Entry, expected: &Expecte
     };
     let model = model();
     let plan = BranchSummaryPlan::new(&left, &model, 100).unwrap();
-    let request = plan.request(&summarizer(&model), SummaryInstructions::Usual);
+    let request = plan.request(&summarizer(&model), SummaryInstructions::Default);
     assert_eq!(Some(conversation(&request)), expected.branch, "{name}");
     let mut made = plan.finish(&summary(SummaryPurpose::Branch, &written.summary, 1));
     // The words before the summary are ours.

@@ -22,8 +22,8 @@ struct Case {
     answer: usize,
     results: Vec<EntryId>,
     settings: CompactionSettings,
-    recovery: Recovery,
-    point: CheckPoint,
+    recovery: RecoveryState,
+    phase: CompactionPhase,
     model: Model,
 }
 
@@ -39,13 +39,13 @@ impl Case {
             path,
             results: Vec::new(),
             settings: SETTINGS,
-            recovery: Recovery::Untried,
-            point: CheckPoint::AfterRun,
+            recovery: RecoveryState::NotAttempted,
+            phase: CompactionPhase::AfterRun,
             model: model(),
         }
     }
 
-    fn need(&self) -> CompactionNeed {
+    fn need(&self) -> CompactionDecision {
         let entry = &self.path.entries[self.answer];
         let Some(AgentMessage::Assistant(answer)) = entry.body.as_message() else {
             panic!("no answer at {}", self.answer);
@@ -53,18 +53,18 @@ impl Case {
         self.need_of(answer, Some(&entry.id))
     }
 
-    fn need_of(&self, answer: &AssistantMessage, answer_id: Option<&EntryId>) -> CompactionNeed {
-        AnswerCheck {
-            point: self.point,
+    fn need_of(&self, answer: &AssistantMessage, response_id: Option<&EntryId>) -> CompactionDecision {
+        CompactionCheck {
+            phase: self.phase,
             projection: &self.path.projection(),
-            answer,
-            answer_id,
+            response: answer,
+            response_id,
             result_ids: &self.results,
             model: &self.model,
             settings: &self.settings,
             recovery: self.recovery,
         }
-        .need()
+        .decide()
     }
 }
 
@@ -91,16 +91,16 @@ fn length(output: u64) -> Value {
     answer
 }
 
-fn recover(omit: &[&str]) -> CompactionNeed {
-    CompactionNeed::Compact {
+fn recover(omit: &[&str]) -> CompactionDecision {
+    CompactionDecision::Compact {
         reason: CompactionReason::Overflow,
         omit: omit.iter().copied().map(EntryId::from).collect(),
         retry: true,
     }
 }
 
-fn threshold() -> CompactionNeed {
-    CompactionNeed::Compact {
+fn threshold() -> CompactionDecision {
+    CompactionDecision::Compact {
         reason: CompactionReason::Threshold,
         omit: Vec::new(),
         retry: false,
@@ -110,11 +110,11 @@ fn threshold() -> CompactionNeed {
 #[test]
 fn an_answer_that_did_not_fit_is_left_out_and_asked_for_again() {
     assert_eq!(
-        Case::of(vec![user("x"), overflow()]).need(),
+        Case::of(vec![user("x"), overflow()]).decide(),
         recover(&["e1"])
     );
     assert_eq!(
-        Case::of(vec![user("x"), length(99)]).need(),
+        Case::of(vec![user("x"), length(99)]).decide(),
         recover(&["e1"])
     );
     let mut with_results = Case::of(vec![
@@ -123,14 +123,14 @@ fn an_answer_that_did_not_fit_is_left_out_and_asked_for_again() {
         result("a", "r"),
     ]);
     with_results.results = vec![EntryId::from("e2")];
-    assert_eq!(with_results.need(), recover(&["e1", "e2"]));
+    assert_eq!(with_results.decide(), recover(&["e1", "e2"]));
 }
 
 #[test]
 fn an_answer_that_used_all_it_may_stands() {
     assert_eq!(
-        Case::of(vec![user("x"), length(100)]).need(),
-        CompactionNeed::Nothing
+        Case::of(vec![user("x"), length(100)]).decide(),
+        CompactionDecision::Skip
     );
 }
 
@@ -141,8 +141,8 @@ fn recovery_is_tried_once() {
         (length(10), RecoveryFailure::Length),
     ] {
         let mut case = Case::of(vec![user("x"), answer]);
-        case.recovery = Recovery::Tried;
-        assert_eq!(case.need(), CompactionNeed::Failed(failure));
+        case.recovery = RecoveryState::Attempted;
+        assert_eq!(case.decide(), CompactionDecision::Failed(failure));
     }
 }
 
@@ -150,15 +150,15 @@ fn recovery_is_tried_once() {
 fn a_finished_answer_beyond_the_window_is_kept() {
     let mut answer = answer("done");
     answer["usage"] = json!({"input": 1001, "totalTokens": 1001});
-    for recovery in [Recovery::Untried, Recovery::Tried] {
+    for recovery in [RecoveryState::NotAttempted, RecoveryState::Attempted] {
         let mut case = Case::of(vec![user("x"), answer.clone()]);
         case.recovery = recovery;
-        let expected = CompactionNeed::Compact {
+        let expected = CompactionDecision::Compact {
             reason: CompactionReason::Overflow,
             omit: Vec::new(),
             retry: false,
         };
-        assert_eq!(case.need(), expected);
+        assert_eq!(case.decide(), expected);
     }
 }
 
@@ -167,35 +167,35 @@ fn what_another_model_could_not_take_says_nothing() {
     for answer in [overflow(), length(10)] {
         let mut case = Case::of(vec![user("x"), answer]);
         case.model.id = "beta".into();
-        assert_eq!(case.need(), CompactionNeed::Nothing);
+        assert_eq!(case.decide(), CompactionDecision::Skip);
     }
 }
 
 #[test]
 fn the_threshold_is_the_window_less_the_reserve() {
     for (tokens, expected) in [
-        (899, CompactionNeed::Nothing),
-        (900, CompactionNeed::Nothing),
+        (899, CompactionDecision::Skip),
+        (900, CompactionDecision::Skip),
         (901, threshold()),
     ] {
         assert_eq!(
-            Case::of(vec![user("x"), answer_of("a", tokens)]).need(),
+            Case::of(vec![user("x"), answer_of("a", tokens)]).decide(),
             expected
         );
     }
     let mut other_model = Case::of(vec![user("x"), answer_of("a", 901)]);
     other_model.model.id = "beta".into();
-    assert_eq!(other_model.need(), threshold());
+    assert_eq!(other_model.decide(), threshold());
     let mut unknown_window = Case::of(vec![user("x"), answer_of("a", 901)]);
     unknown_window.model.context_window = 0;
-    assert_eq!(unknown_window.need(), CompactionNeed::Nothing);
+    assert_eq!(unknown_window.decide(), CompactionDecision::Skip);
 }
 
 #[test]
 fn a_reserve_beyond_the_window_always_compacts() {
     let mut case = Case::of(vec![user("x"), answer_of("a", 1)]);
     case.settings.reserve_tokens = 2000;
-    assert_eq!(case.need(), threshold());
+    assert_eq!(case.decide(), threshold());
 }
 
 #[test]
@@ -203,16 +203,16 @@ fn compaction_may_be_off() {
     for answer in [overflow(), length(10), answer_of("a", 5000)] {
         let mut case = Case::of(vec![user("x"), answer]);
         case.settings.enabled = false;
-        assert_eq!(case.need(), CompactionNeed::Nothing);
+        assert_eq!(case.decide(), CompactionDecision::Skip);
     }
 }
 
 #[test]
 fn a_cancelled_answer_counts_only_before_a_prompt() {
     let mut case = Case::of(vec![user("x"), stopped(answer_of("a", 950), "aborted")]);
-    assert_eq!(case.need(), CompactionNeed::Nothing);
-    case.point = CheckPoint::BeforePrompt;
-    assert_eq!(case.need(), threshold());
+    assert_eq!(case.decide(), CompactionDecision::Skip);
+    case.phase = CompactionPhase::BeforePrompt;
+    assert_eq!(case.decide(), threshold());
 }
 
 #[test]
@@ -225,10 +225,10 @@ fn an_answer_from_before_the_compaction_is_skipped() {
             metadata(),
         ]
     };
-    assert_eq!(Case::of(path()).need(), CompactionNeed::Nothing);
+    assert_eq!(Case::of(path()).decide(), CompactionDecision::Skip);
     let mut kept_overflow = path();
     kept_overflow[1] = overflow();
-    assert_eq!(Case::of(kept_overflow).need(), CompactionNeed::Nothing);
+    assert_eq!(Case::of(kept_overflow).decide(), CompactionDecision::Skip);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_failed_answer_goes_by_the_last_that_counted() {
         ),
         (
             vec![user("x"), answer_of("a", 750), user(&long), failed()],
-            CompactionNeed::Nothing,
+            CompactionDecision::Skip,
         ),
         (vec![user(&"abcd".repeat(950)), failed()], threshold()),
         (
@@ -262,11 +262,11 @@ fn a_failed_answer_goes_by_the_last_that_counted() {
                 user("y"),
                 failed(),
             ],
-            CompactionNeed::Nothing,
+            CompactionDecision::Skip,
         ),
     ];
     for (entries, expected) in cases {
-        assert_eq!(Case::of(entries.clone()).need(), expected, "{entries:?}");
+        assert_eq!(Case::of(entries.clone()).decide(), expected, "{entries:?}");
     }
 }
 
@@ -278,24 +278,24 @@ fn edits_since_the_answer_make_its_report_worthless() {
         answer_of("a", 2000),
         replacement("e0", &json!("short")),
     ];
-    assert_eq!(Case::of(shortened).need(), CompactionNeed::Nothing);
+    assert_eq!(Case::of(shortened).decide(), CompactionDecision::Skip);
     let lengthened = vec![
         user("short"),
         answer_of("a", 5),
         replacement("e0", &json!(huge)),
     ];
-    assert_eq!(Case::of(lengthened).need(), threshold());
+    assert_eq!(Case::of(lengthened).decide(), threshold());
 }
 
 #[test]
 fn an_attempt_that_was_left_out_is_not_recovered_again() {
     for answer in [overflow(), length(10)] {
         let case = Case::of(vec![user("x"), answer, omission("e1")]);
-        assert_eq!(case.need(), CompactionNeed::Nothing);
+        assert_eq!(case.decide(), CompactionDecision::Skip);
     }
     // An edit elsewhere does not hide that the service refused.
     let case = Case::of(vec![user("x"), overflow(), replacement("e0", &json!("y"))]);
-    assert_eq!(case.need(), recover(&["e1"]));
+    assert_eq!(case.decide(), recover(&["e1"]));
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn an_answer_without_an_entry_is_checked_too() {
 #[test]
 fn before_the_next_answer_only_the_size_counts() {
     let path = |tokens| Path::of([user("x"), answer_of("a", tokens), result("c", "abcd")]);
-    let needs = |path: &Path, settings| needs_room(&path.projection(), &model(), &settings);
+    let needs = |path: &Path, settings| needs_compaction(&path.projection(), &model(), &settings);
     assert!(!needs(&path(899), SETTINGS));
     assert!(needs(&path(900), SETTINGS));
     let off = CompactionSettings {

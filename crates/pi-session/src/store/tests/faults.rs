@@ -22,7 +22,7 @@ impl Stage {
     fn set(&self) -> (FaultyDisk, Session) {
         let disk = self.disk.revived();
         let session = if disk.content(Path::new(PATH)).is_some() {
-            let mut session = open(&disk, Access::Write).unwrap();
+            let mut session = open(&disk, AccessMode::Write).unwrap();
             session.branch(self.leaf.as_ref().unwrap()).unwrap();
             session
         } else {
@@ -95,7 +95,7 @@ fn a_kill_at_any_byte_loses_at_most_the_record_under_way() {
 
             let disk = disk.revived();
             let left = disk.content(Path::new(PATH)).unwrap();
-            let mut session = match open(&disk, Access::Write) {
+            let mut session = match open(&disk, AccessMode::Write) {
                 Ok(session) => session,
                 // The file was never there: half a header is not yet a session.
                 Err(SessionError::NotASession { .. }) if !was_saved => continue,
@@ -107,14 +107,14 @@ fn a_kill_at_any_byte_loses_at_most_the_record_under_way() {
             }
             assert!(found.len() <= acknowledged.len() + 1, "{after}");
             let is_torn = !left.is_empty() && !left.ends_with(b"\n");
-            let findings = session.findings();
+            let findings = session.open_report();
             let is_told = findings.torn_tail || findings.missing_line_feed;
             assert_eq!(is_told, is_torn, "{after}: a repair is told");
 
             let next = session.append(user("life goes on")).unwrap();
             drop(session);
-            let again = open(&disk, Access::Write).unwrap();
-            let findings = again.findings();
+            let again = open(&disk, AccessMode::Write).unwrap();
+            let findings = again.open_report();
             assert!(
                 !findings.torn_tail && !findings.missing_line_feed,
                 "{after}"
@@ -144,7 +144,7 @@ fn a_refused_write_leaves_memory_and_disk_equal() {
             let error = session.append(stage.body.clone()).unwrap_err();
             let is_refused = matches!(
                 error,
-                SessionError::NotAppended {
+                SessionError::AppendFailed {
                     source: AppendError::Write(_),
                     ..
                 }
@@ -156,7 +156,7 @@ fn a_refused_write_leaves_memory_and_disk_equal() {
             disk.arm(Fault::None);
             let next = session.append(assistant("space again")).unwrap();
             assert_eq!(next.parent_id, leaf, "{fault:?}");
-            let reader = open(&disk, Access::Read).unwrap();
+            let reader = open(&disk, AccessMode::Read).unwrap();
             assert_eq!(lines(&reader), lines(&session), "{fault:?}");
         }
     }
@@ -171,7 +171,7 @@ fn half_a_record_that_cannot_be_removed_stops_the_log_until_it_can() {
     disk.fail_truncation(true);
     for _ in 0..2 {
         let error = session.append(user("lost")).unwrap_err();
-        let SessionError::NotAppended { source, .. } = error else {
+        let SessionError::AppendFailed { source, .. } = error else {
             panic!("{error}");
         };
         assert!(matches!(source, AppendError::Torn(_)), "{source}");
@@ -179,9 +179,9 @@ fn half_a_record_that_cannot_be_removed_stops_the_log_until_it_can() {
     }
     disk.fail_truncation(false);
     session.append(user("kept")).unwrap();
-    let reader = open(&disk, Access::Read).unwrap();
+    let reader = open(&disk, AccessMode::Read).unwrap();
     assert_eq!(entries(&reader), entries(&session));
-    assert_eq!(reader.findings().skipped_lines, 0);
+    assert_eq!(reader.open_report().skipped_lines, 0);
 }
 
 #[test]
@@ -195,15 +195,15 @@ fn a_line_feed_that_cannot_be_repaired_comes_with_the_next_record() {
         after: 0,
         kind: io::ErrorKind::StorageFull,
     });
-    let mut session = open(&disk, Access::Write).unwrap();
-    assert!(session.findings().missing_line_feed);
+    let mut session = open(&disk, AccessMode::Write).unwrap();
+    assert!(session.open_report().missing_line_feed);
     assert_eq!(disk.content(Path::new(PATH)).unwrap(), content);
     assert!(session.append(user("refused")).is_err());
     disk.arm(Fault::None);
     session.append(user("taken")).unwrap();
-    let reader = open(&disk, Access::Read).unwrap();
+    let reader = open(&disk, AccessMode::Read).unwrap();
     assert_eq!(entries(&reader), entries(&session));
-    assert_eq!(*reader.findings(), OpenFindings::default());
+    assert_eq!(*reader.open_report(), OpenReport::default());
 }
 
 #[test]

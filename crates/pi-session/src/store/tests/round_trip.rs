@@ -90,10 +90,10 @@ proptest! {
             perform(&mut session, step);
         }
         session.append(assistant("the answer that saves it")).unwrap();
-        let loaded = open(&disk, Access::Write).unwrap();
+        let loaded = open(&disk, AccessMode::Write).unwrap();
         assert_same(&session, &loaded);
         prop_assert_eq!(session.leaf_id(), loaded.leaf_id());
-        prop_assert_eq!(loaded.findings(), &OpenFindings::default());
+        prop_assert_eq!(loaded.open_report(), &OpenReport::default());
     }
 
     #[test]
@@ -103,14 +103,14 @@ proptest! {
         whole.append(assistant("saved from the start")).unwrap();
         for step in steps {
             let leaf = whole.leaf_id().cloned();
-            whole = open(&disk, Access::Write).unwrap();
+            whole = open(&disk, AccessMode::Write).unwrap();
             match leaf {
                 Some(leaf) => whole.branch(&leaf).unwrap(),
                 None => whole.reset_leaf(),
             }
             perform(&mut whole, step);
         }
-        assert_same(&whole, &open(&disk, Access::Read).unwrap());
+        assert_same(&whole, &open(&disk, AccessMode::Read).unwrap());
     }
 
     #[test]
@@ -138,12 +138,12 @@ proptest! {
         let at = cut.index(damaged.len());
         damaged.splice(at..at, content);
         disk.put(Path::new(PATH), &damaged);
-        if let Ok(mut session) = open(&disk, Access::Write) {
+        if let Ok(mut session) = open(&disk, AccessMode::Write) {
             for entry in session.entries() {
                 prop_assert!(entry.is_ok());
             }
             session.append(user("on")).unwrap();
-            prop_assert!(open(&disk, Access::Read).is_ok());
+            prop_assert!(open(&disk, AccessMode::Read).is_ok());
         }
     }
 }

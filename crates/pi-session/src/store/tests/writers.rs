@@ -7,7 +7,7 @@ use crate::log::AppendError;
 
 fn refusal(session: &mut Session) -> AppendError {
     match session.append(user("mine")) {
-        Err(SessionError::NotAppended { source, .. }) => source,
+        Err(SessionError::AppendFailed { source, .. }) => source,
         Err(error) => panic!("{error}"),
         Ok(entry) => panic!("appended {entry:?}"),
     }
@@ -39,11 +39,11 @@ fn foreign_entries_are_refused_until_adopted() {
     let bytes = foreign.len() as u64 + 1;
     for _ in 0..2 {
         let error = refusal(&mut session);
-        assert!(matches!(error, AppendError::SecondWriter { bytes: found } if found == bytes));
+        assert!(matches!(error, AppendError::ConcurrentWrite { bytes: found } if found == bytes));
     }
     assert_eq!(session.len(), 1);
 
-    let adopted = session.adopt().unwrap();
+    let adopted = session.load_appended().unwrap();
     assert_eq!(adopted.entries, ["foreign1"]);
     assert_eq!(session.leaf_id(), Some(&leaf));
     let mine = session.append(user("mine")).unwrap();
@@ -52,8 +52,8 @@ fn foreign_entries_are_refused_until_adopted() {
         session.children(Some(&leaf)).unwrap(),
         [EntryId::from("foreign1"), mine.id.clone()]
     );
-    assert_eq!(session.adopt().unwrap().entries, [] as [EntryId; 0]);
-    let reader = open(&disk, Access::Read).unwrap();
+    assert_eq!(session.load_appended().unwrap().entries, [] as [EntryId; 0]);
+    let reader = open(&disk, AccessMode::Read).unwrap();
     assert_eq!(entries(&reader), entries(&session));
 }
 
@@ -63,12 +63,12 @@ fn half_a_foreign_record_is_ended_and_skipped() {
     change(&disk, |content| content.extend(br#"{"type":"mess"#));
     assert!(matches!(
         refusal(&mut session),
-        AppendError::SecondWriter { .. }
+        AppendError::ConcurrentWrite { .. }
     ));
-    let adopted = session.adopt().unwrap();
+    let adopted = session.load_appended().unwrap();
     assert_eq!((adopted.entries.len(), adopted.skipped_lines), (0, 1));
     session.append(user("mine")).unwrap();
-    let reader = open(&disk, Access::Read).unwrap();
+    let reader = open(&disk, AccessMode::Read).unwrap();
     assert_eq!(entries(&reader), entries(&session));
 }
 
@@ -79,10 +79,10 @@ fn a_reader_follows_a_writer_through_half_a_record() {
     session.append(user("second")).unwrap();
     let after = disk.content(Path::new(PATH)).unwrap();
     disk.put(Path::new(PATH), &after[..whole + 30]);
-    let mut reader = open(&disk, Access::Read).unwrap();
+    let mut reader = open(&disk, AccessMode::Read).unwrap();
     assert_eq!(reader.len(), 1);
     disk.put(Path::new(PATH), &after);
-    assert_eq!(reader.adopt().unwrap().entries.len(), 1);
+    assert_eq!(reader.load_appended().unwrap().entries.len(), 1);
     assert_eq!(entries(&reader), entries(&session));
     assert!(matches!(refusal(&mut reader), AppendError::ReadOnly));
 }
