@@ -79,12 +79,12 @@ impl NavigationTarget {
     /// Returns where navigating to an entry leads. User and extension messages can be edited and
     /// sent again, so the new leaf is their parent; any other entry becomes the leaf.
     pub fn of(target: &Entry) -> Self {
-        let said = match &target.body {
+        let content = match &target.body {
             EntryBody::Message(AgentMessage::User(user)) => Some(&user.content),
             EntryBody::CustomMessage(custom) => Some(&custom.content),
             _ => None,
         };
-        match said {
+        match content {
             Some(content) => Self {
                 leaf: target.parent_id.clone(),
                 editor_text: Some(concatenated(content)),

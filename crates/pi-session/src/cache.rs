@@ -1,4 +1,4 @@
-//! Cache of entries in use. An entry read from the file is shared as long as someone holds it and
+//! Cache of entries in use. An entry read from the file is shared while it is referenced and
 //! dropped afterwards, so memory use follows what is in use, not what has been read.
 
 use std::collections::HashMap;
@@ -66,12 +66,12 @@ mod tests {
     #[test]
     fn entries_are_cached_only_while_in_use() {
         let cache = EntryCache::default();
-        let held = entry();
-        cache.put(0, &held);
+        let shared = entry();
+        cache.put(0, &shared);
         for slot in 1..10_000 {
             cache.put(slot, &entry());
         }
-        assert!(Arc::ptr_eq(&cache.get(0).unwrap(), &held));
+        assert!(Arc::ptr_eq(&cache.get(0).unwrap(), &shared));
         assert!(cache.get(1).is_none());
         assert!(cache.len() <= MIN_SWEEP_SIZE + 1, "{}", cache.len());
     }

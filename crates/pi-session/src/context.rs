@@ -92,8 +92,8 @@ impl Projection {
 
     #[must_use]
     /// Appends an entry that was appended to the leaf, to avoid projecting a long session again.
-    /// Returns `false` and changes nothing if the entry affects earlier ones; then the session must be
-    /// projected again.
+    /// Returns `false` and changes nothing if the entry affects earlier ones; then the session must
+    /// be projected again.
     pub fn append(&mut self, entry: &Arc<Entry>) -> bool {
         match entry.body {
             EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => false,

@@ -74,8 +74,8 @@ fn directory_name(cwd: &Path) -> String {
     if name.len() <= MAX_NAME_BYTES {
         return format!("--{name}--");
     }
-    // The prefix keeps the name readable and the hash keeps it unique. The TypeScript pi cannot use such
-    // directories.
+    // The prefix keeps the name readable and the hash keeps it unique. The TypeScript pi cannot use
+    // such directories.
     let kept = name.floor_char_boundary(LONG_NAME_PREFIX_BYTES);
     let prefix = name.get(..kept).unwrap_or_default();
     format!("--{prefix}-{:016x}--", fnv1a(&cwd))

@@ -91,8 +91,9 @@ impl Session {
 
     /// Creates a session from the path to an entry, whether or not this session is saved.
     ///
-    /// Labels are removed from the path and appended at the end if their targets are on it. The file is
-    /// written immediately if the path contains an assistant message, otherwise with the next message.
+    /// Labels are removed from the path and appended at the end if their targets are on it. The
+    /// file is written immediately if the path contains an assistant message, otherwise with the
+    /// next message.
     pub fn extract_branch(&self, id: &EntryId) -> Result<Self, SessionError> {
         self.fork_at(self.slot(id.as_str())?)
     }
@@ -186,7 +187,8 @@ impl Session {
         labels: LabelHandling,
         content: &mut Vec<u8>,
     ) -> Result<Option<EntryId>, SessionError> {
-        // If a compaction keeps from a dropped label, it keeps from the entry after the label instead.
+        // If a compaction keeps from a dropped label, it keeps from the entry after the label
+        // instead.
         let mut successors: HashMap<EntryId, EntryId> = HashMap::new();
         let mut dropped: Vec<EntryId> = Vec::new();
         let mut parent: Option<EntrySlot> = None;

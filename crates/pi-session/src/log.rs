@@ -73,7 +73,8 @@ impl AppendLog {
         };
         if access == AccessMode::Write {
             log.lock_with_retry();
-            // Whatever the previous lock holder wrote before releasing the lock is part of this log.
+            // Whatever the previous lock holder wrote before releasing the lock is part of this
+            // log.
             log.length = log.file.length()?;
         }
         Ok(log)

@@ -41,7 +41,8 @@ pub(crate) fn each_line(
     mut visit: impl FnMut(RawLine<'_>) -> LineFlow,
 ) -> io::Result<()> {
     let mut buffer: Vec<u8> = Vec::new();
-    // The buffer holds `filled` bytes of the file starting at `base`, with no line feed before `searched`.
+    // The buffer holds `filled` bytes of the file starting at `base`, with no line feed before
+    // `searched`.
     let mut filled = 0;
     let mut base = start;
     let mut searched = 0;

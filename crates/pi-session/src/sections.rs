@@ -143,24 +143,25 @@ fn is_section_name(name: &str) -> bool {
 /// Returns the changes between two sets of sections: new texts, then `null` for removed ones.
 /// `None` if nothing changed.
 pub fn section_changes(previous: &JsonObject, current: &JsonObject) -> Option<JsonObject> {
-    let new = current
+    let changed = current
         .iter()
         .filter(|(name, text)| previous.get(name.as_str()) != Some(text))
         .map(|(name, text)| (name.clone(), text.clone()));
-    let gone = previous
+    let removed = previous
         .keys()
         .filter(|name| !current.contains_key(name.as_str()))
         .map(|name| (name.clone(), Value::Null));
-    let changes: JsonObject = new.chain(gone).collect();
+    let changes: JsonObject = changed.chain(removed).collect();
     (!changes.is_empty()).then_some(changes)
 }
 
-/// Returns the system message that updates a transcript to the given prompt and tools; `None` if nothing
-/// changed.
+/// Returns the system message that updates a transcript to the given prompt and tools; `None` if
+/// nothing changed.
 ///
-/// `current` is the combined system message of the transcript ([`crate::Projection::system_message`]).
-/// The first message of a session declares everything, later ones only the changes; a redefined tool is
-/// removed and added. If `tools` is `None`, the tools stay unchanged.
+/// `current` is the combined system message of the transcript
+/// ([`crate::Projection::system_message`]). The first message of a session declares everything,
+/// later ones only the changes; a redefined tool is removed and added. If `tools` is `None`, the
+/// tools stay unchanged.
 pub fn system_update(
     current: Option<&SystemMessage>,
     sections: &PromptSections,

@@ -153,8 +153,8 @@ impl Session {
 
     /// Opens a session file and reads its index; entries are read on demand.
     ///
-    /// With [`AccessMode::Write`], an empty file receives a header, a torn tail is repaired and an old
-    /// format is migrated; [`Session::open_report`] describes what was done.
+    /// With [`AccessMode::Write`], an empty file receives a header, a torn tail is repaired and an
+    /// old format is migrated; [`Session::open_report`] describes what was done.
     pub fn open(path: &Path, options: OpenSession) -> Result<Self, SessionError> {
         Self::open_in(Arc::new(DiskStorage), path, options)
     }

@@ -14,8 +14,8 @@ use crate::store::Session;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 /// The entries of a session as a tree.
 ///
-/// Nodes are in file order and refer to each other by position, so that a conversation of any length
-/// can be traversed and dropped without recursion.
+/// Nodes are in file order and refer to each other by position, so that a conversation of any
+/// length can be traversed and dropped without recursion.
 pub struct SessionTree {
     pub nodes: Vec<TreeNode>,
     /// Positions of entries without a parent in the file.

@@ -163,7 +163,8 @@ impl FindSearch {
         let count = AtomicUsize::new(0);
         let found = Mutex::new(Vec::new());
         let mut walk = local_walk(&self.root, &self.cwd, ".fdignore");
-        // Outside of repositories .gitignore applies as well; inside, rules end at nested repositories.
+        // Outside of repositories .gitignore applies as well; inside, rules end at nested
+        // repositories.
         walk.require_git(
             self.root
                 .ancestors()

@@ -296,8 +296,8 @@ impl ResizableImage {
         }
     }
 
-    /// The resizer only reads the source. It is passed as a mutable view because the intermediate images of
-    /// the resizer have that type, so its code is instantiated only once.
+    /// The resizer only reads the source. It is passed as a mutable view because the intermediate
+    /// images of the resizer have that type, so its code is instantiated only once.
     fn resized(&mut self, width: u32, height: u32) -> Option<DynamicImage> {
         let (from_width, from_height) = self.image.dimensions();
         let source = &mut self.image;

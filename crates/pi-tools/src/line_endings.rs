@@ -113,10 +113,11 @@ impl<'a> PlainText<'a> {
             .is_some_and(|offset| *offset < range.end)
     }
 
-    /// Returns the bytes of the file with the replacements applied, which must be sorted and not overlap.
+    /// Returns the bytes of the file with the replacements applied, which must be sorted and not
+    /// overlap.
     ///
-    /// A newline in the new text is written like the line break it replaces, otherwise like the last one
-    /// replaced, otherwise like the dominant line break of the file.
+    /// A newline in the new text is written like the line break it replaces, otherwise like the
+    /// last one replaced, otherwise like the dominant line break of the file.
     pub(crate) fn splice(&self, replacements: &[Replacement]) -> Vec<u8> {
         let added: usize = replacements.iter().map(|edit| edit.text.len()).sum();
         let mut spliced = Vec::with_capacity(self.bytes.len() + added);

@@ -113,7 +113,8 @@ impl MutationQueue {
         };
         let permit = match waiting {
             None => new_permit(),
-            // A permit is passed on or its entry removed, so the sender is never dropped without sending.
+            // A permit is passed on or its entry removed, so the sender is never dropped without
+            // sending.
             Some(receiver) => receiver.await.unwrap_or_else(|_| new_permit()),
         };
         Ok((permit, real_path))
@@ -135,8 +136,8 @@ struct MutationPermit {
 
 impl Drop for MutationPermit {
     fn drop(&mut self) {
-        // A waiter that is gone drops the permit it is sent, which would lock the map again. So the next waiter
-        // is selected here and sent its permit after the map is unlocked.
+        // A waiter that is gone drops the permit it is sent, which would lock the map again. So the
+        // next waiter is selected here and sent its permit after the map is unlocked.
         let next = {
             let mut busy = self.queue.busy();
             let next = busy.get_mut(&self.path).and_then(|waiters| {

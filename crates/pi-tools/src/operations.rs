@@ -26,7 +26,8 @@ pub type FileFuture<'a, T> = BoxFuture<'a, Result<T, FileError>>;
 
 /// Access to files. Paths are absolute.
 ///
-/// Methods must not block on anything but the disk: named pipes and devices are rejected, not opened.
+/// Methods must not block on anything but the disk: named pipes and devices are rejected, not
+/// opened.
 pub trait FileOperations: Send + Sync {
     /// Returns the path with all symlinks resolved. Components that do not exist are kept.
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf>;
@@ -163,8 +164,8 @@ impl From<io::Error> for FileError {
 pub trait ProcessOperations: Send + Sync {
     /// Runs a command and sends its output as it arrives, stdout and stderr interleaved.
     ///
-    /// The command blocks if the receiver is slow. If the command is canceled or times out, all of its
-    /// processes must be killed.
+    /// The command blocks if the receiver is slow. If the command is canceled or times out, all of
+    /// its processes must be killed.
     fn execute(
         &self,
         command: ShellCommand,

@@ -1,12 +1,13 @@
 //! A command and its descendants: spawned together, killed together.
 //!
-//! The shell leads a new session without a terminal, and both output streams share one pipe. Descendants
-//! may leave the session, fork twice and outlive their parents; [`ProcessTree::kill`] still finds them.
+//! The shell leads a new session without a terminal, and both output streams share one pipe.
+//! Descendants may leave the session, fork twice and outlive their parents; [`ProcessTree::kill`]
+//! still finds them.
 //!
-//! On Linux the shell is made a subreaper: orphaned descendants become its children, so every descendant
-//! stays below the shell while it lives. Killing therefore stops the shell first, kills everything below
-//! it until nothing is left, and kills the shell last. The shell is reaped only after that, so that its
-//! process ID cannot be reused before.
+//! On Linux the shell is made a subreaper: orphaned descendants become its children, so every
+//! descendant stays below the shell while it lives. Killing therefore stops the shell first, kills
+//! everything below it until nothing is left, and kills the shell last. The shell is reaped only
+//! after that, so that its process ID cannot be reused before.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "process_tree/proc_table.rs"]
@@ -37,15 +38,15 @@ fn lead_session(command: &mut std::process::Command) {
 
     let prepare = || {
         rustix::process::setsid()?;
-        // Kept across `exec`, not inherited by children. If the kernel does not support it, only orphans
-        // that left the session cannot be found.
+        // Kept across `exec`, not inherited by children. If the kernel does not support it, only
+        // orphans that left the session cannot be found.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap_or_default();
         Ok(())
     };
     #[expect(unsafe_code, reason = "std has no safe API for setsid")]
-    // SAFETY: between fork and exec only async-signal-safe operations are allowed. The closure makes three
-    // system calls through rustix and neither allocates nor locks.
+    // SAFETY: between fork and exec only async-signal-safe operations are allowed. The closure
+    // makes three system calls through rustix and neither allocates nor locks.
     unsafe {
         command.pre_exec(prepare);
     }

@@ -95,7 +95,8 @@ impl LocalShell {
         let mut running = match RunningCommand::start(&program, &command, output) {
             Ok(running) => running,
             Err(error) => {
-                // The directory may have been deleted; the start error does not say which path is missing.
+                // The directory may have been deleted; the start error does not say which path is
+                // missing.
                 check_directory(&command.cwd).await?;
                 return Err(ProcessError::Start(error));
             }

@@ -136,7 +136,8 @@ pub fn truncate_head(text: &str, limits: TruncationLimits) -> Truncation {
 
 /// Like [`truncate_head`], for a text of which only a prefix is available.
 ///
-/// `beginning` must be the full text, or contain more lines than the limit or at least two more bytes.
+/// `beginning` must be the full text, or contain more lines than the limit or at least two more
+/// bytes.
 pub fn truncate_head_prefix(
     beginning: &str,
     total: TextSize,

@@ -43,10 +43,11 @@ const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
 /// Larger than any legitimate ignore file.
 const MAX_IGNORE_FILE_BYTES: u64 = 4 << 20;
 
-/// Returns a walk over a local directory; `tool_ignore_file` is the ignore file of the emulated tool.
+/// Returns a walk over a local directory; `tool_ignore_file` is the ignore file of the emulated
+/// tool.
 ///
-/// In a hostile repository an ignore file may be a symlink to an endless device. Directories with such a
-/// file are skipped; if the walk starts in or below one, no ignore rules apply.
+/// In a hostile repository an ignore file may be a symlink to an endless device. Directories with
+/// such a file are skipped; if the walk starts in or below one, no ignore rules apply.
 pub(crate) fn local_walk(root: &Path, cwd: &Path, tool_ignore_file: &'static str) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -124,7 +124,7 @@ impl FileScanBuilder {
     fn visit(&mut self, line: RawLine<'_>) {
         self.line += 1;
         if self.line == 1 && line.offset > 0 {
-            self.note(ProblemKind::ByteOrderMark);
+            self.add_problem(ProblemKind::ByteOrderMark);
         }
         if line.bytes.last() == Some(&b'\r') {
             self.carriage_returns += 1;
@@ -141,14 +141,14 @@ impl FileScanBuilder {
                 self.visit_object(line, 0..line.bytes.len(), &fields);
                 self.json_before_header = true;
                 if !line.terminated {
-                    self.note(ProblemKind::MissingLineFeed);
+                    self.add_problem(ProblemKind::MissingLineFeed);
                 }
             }
         }
         self.scanner = scanner;
     }
 
-    fn note(&mut self, kind: ProblemKind) {
+    fn add_problem(&mut self, kind: ProblemKind) {
         self.scan.findings.add(Some(self.line), kind);
     }
 
@@ -163,7 +163,7 @@ impl FileScanBuilder {
     }
 
     fn report_unreadable(&mut self, line: RawLine<'_>, range: Range<usize>, kind: ProblemKind) {
-        self.note(kind);
+        self.add_problem(kind);
         self.push_unreadable(line, range);
     }
 
@@ -177,7 +177,7 @@ impl FileScanBuilder {
             let start = bytes.get(..DAMAGED_HEADER_BYTES).unwrap_or(bytes);
             self.scan.damaged_header = Some(start.to_vec());
         }
-        let info = salvage::salvage_info(bytes);
+        let info = salvage::link_info(bytes);
         self.push(line, range, SegmentKind::Unreadable(info));
     }
 
@@ -209,7 +209,7 @@ impl FileScanBuilder {
             return self.report_unreadable(line, range, ProblemKind::DamagedHeader);
         };
         if self.json_before_header {
-            self.note(ProblemKind::HeaderNotFirst);
+            self.add_problem(ProblemKind::HeaderNotFirst);
         }
         self.scan.header = Some(header);
         self.push(line, range, SegmentKind::Header);
@@ -223,19 +223,19 @@ impl FileScanBuilder {
             if EntryKind::from_names(&type_name, None) == EntryKind::Unknown {
                 *self.unknown_types.entry(type_name).or_default() += 1;
             } else {
-                self.note(ProblemKind::UnexpectedShape { type_name });
+                self.add_problem(ProblemKind::UnexpectedShape { type_name });
             }
         }
         if std::str::from_utf8(bytes).is_err() {
-            self.note(ProblemKind::InvalidUtf8);
+            self.add_problem(ProblemKind::InvalidUtf8);
         }
         let is_raw_control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\r');
         if bytes.iter().any(is_raw_control) {
-            self.note(ProblemKind::ControlCharacters);
+            self.add_problem(ProblemKind::ControlCharacters);
         }
         if bytes.len() as u64 >= HUGE_LINE {
             let bytes = bytes.len() as u64;
-            self.note(ProblemKind::HugeLine { bytes });
+            self.add_problem(ProblemKind::HugeLine { bytes });
         }
         let info = EntryLinkInfo {
             id: entry.id.clone(),
@@ -266,7 +266,7 @@ impl FileScanBuilder {
             .iter()
             .any(|segment| matches!(segment.kind, SegmentKind::Blank));
         let salvaged = salvaged_count;
-        self.note(match (has_unreadable, has_filler) {
+        self.add_problem(match (has_unreadable, has_filler) {
             (true, _) if !line.terminated => ProblemKind::TornTail { salvaged },
             (true, _) => ProblemKind::Garbage { salvaged },
             (false, true) => ProblemKind::NullBytes { salvaged },

@@ -197,7 +197,8 @@ impl<'segments> LinkChecker<'segments> {
     /// the preceding entry.
     fn link_placeholders(&mut self) {
         let mut number = 0;
-        // The parent of a lost entry may be lost as well, so placeholders may be added while iterating.
+        // The parent of a lost entry may be lost as well, so placeholders may be added while
+        // iterating.
         while let Some(Placeholder {
             position,
             id,

@@ -69,7 +69,7 @@ fn is_record(fields: &LineFields<'_>) -> bool {
 }
 
 /// Extracts the ID and the parent of a partial record.
-pub(crate) fn salvage_info(bytes: &[u8]) -> Option<SalvagedInfo> {
+pub(crate) fn link_info(bytes: &[u8]) -> Option<SalvagedInfo> {
     let start = bytes.get(..SALVAGE_PREFIX_BYTES).unwrap_or(bytes);
     let (id, after_id) = leading_value(after_key(start, b"\"id\":")?)?;
     let (parent, after_parent) = leading_value(after_id.strip_prefix(b",\"parentId\":")?)?;
@@ -150,8 +150,8 @@ mod tests {
             parent: Some("a".into()),
             timestamp_ms: Some(1_767_225_601_000),
         };
-        assert_eq!(salvage_info(line.as_bytes()), Some(expected));
-        let root = salvage_info(br#"#"type":"message","id":"b","parentId":null,"timesta"#).unwrap();
+        assert_eq!(link_info(line.as_bytes()), Some(expected));
+        let root = link_info(br#"#"type":"message","id":"b","parentId":null,"timesta"#).unwrap();
         assert_eq!((root.id.as_str(), root.parent), ("b", None));
         for line in [
             r#"{"type":"message","id":"b","par"#,
@@ -160,7 +160,7 @@ mod tests {
             "",
             "\0\0\0",
         ] {
-            assert_eq!(salvage_info(line.as_bytes()), None, "{line}");
+            assert_eq!(link_info(line.as_bytes()), None, "{line}");
         }
     }
 }

@@ -123,9 +123,9 @@ fn starts_turn(message: &AgentMessage) -> bool {
 
 /// Returns whether only an omitted attempt remains after a cut.
 ///
-/// In that case the input of the failed attempt may be summarized too. Entries without messages alone do
-/// not prove an attempt, and an edit that replaces an earlier message makes it input that the attempt
-/// never saw.
+/// In that case the input of the failed attempt may be summarized too. Entries without messages
+/// alone do not prove an attempt, and an edit that replaces an earlier message makes it input that
+/// the attempt never saw.
 fn is_omitted_attempt(suffix: &[ProjectedEntry]) -> bool {
     let omitted: HashSet<&EntryId> = suffix
         .iter()

@@ -12,7 +12,7 @@ const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
 const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
 /// `Number.MAX_SAFE_INTEGER` in JavaScript.
-const LARGEST_SAFE_INTEGER: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionSettings {
@@ -55,12 +55,12 @@ impl CompactionSettings {
     ) -> Result<Self, CompactionSettingsError> {
         let general = compaction.and_then(Value::as_object);
         let tokens = |name, default| -> Result<u64, CompactionSettingsError> {
-            let ordinary = token_count(general, name, "compaction")?;
-            let own = match model {
+            let general_value = token_count(general, name, "compaction")?;
+            let model_value = match model {
                 Some(model) => model_token_count(general, name, model)?,
                 None => None,
             };
-            Ok(own.or(ordinary).unwrap_or(default))
+            Ok(model_value.or(general_value).unwrap_or(default))
         };
         let enabled = general.and_then(|general| general.get("enabled"));
         Ok(Self {
@@ -77,12 +77,12 @@ fn model_token_count(
     model: &str,
 ) -> Result<Option<u64>, CompactionSettingsError> {
     let overrides = general.and_then(|general| general.get("modelOverrides"));
-    let Some(own) = overrides.and_then(|overrides| overrides.get(model)) else {
+    let Some(model_settings) = overrides.and_then(|overrides| overrides.get(model)) else {
         return Ok(None);
     };
     let setting = format!("compaction.modelOverrides[\"{model}\"]");
-    match own {
-        Value::Object(own) => token_count(Some(own), name, &setting),
+    match model_settings {
+        Value::Object(settings) => token_count(Some(settings), name, &setting),
         other => Err(CompactionSettingsError::NotAnObject {
             setting,
             value: value_to_string(other),
@@ -98,7 +98,7 @@ fn token_count(
     let Some(value) = settings.and_then(|settings| settings.get(name)) else {
         return Ok(None);
     };
-    match whole_number(value) {
+    match parse_integer(value) {
         Some(tokens) => Ok(Some(tokens)),
         None => Err(CompactionSettingsError::NotATokenCount {
             setting: format!("{within}.{name}"),
@@ -108,15 +108,15 @@ fn token_count(
 }
 
 /// Parses an integer, which JSON may also write as `2e4` or `20000.0`.
-fn whole_number(value: &Value) -> Option<u64> {
+fn parse_integer(value: &Value) -> Option<u64> {
     let number = match value.as_u64() {
         Some(number) => number,
-        None => whole_float(value.as_f64()?)?,
+        None => float_to_integer(value.as_f64()?)?,
     };
-    (number <= LARGEST_SAFE_INTEGER).then_some(number)
+    (number <= MAX_SAFE_INTEGER).then_some(number)
 }
 
-fn whole_float(number: f64) -> Option<u64> {
+fn float_to_integer(number: f64) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

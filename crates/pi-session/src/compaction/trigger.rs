@@ -228,8 +228,8 @@ impl CompactionCheck<'_> {
         if self.response.stop_reason != StopReason::Error && reported > 0 {
             return Some(reported);
         }
-        // Failed responses report no usage. Use the last report unless it describes the context before the
-        // compaction.
+        // Failed responses report no usage. Use the last report unless it describes the context
+        // before the compaction.
         let last = self.projection.last_report();
         if last.is_some_and(|report| self.precedes_compaction(report.response)) {
             return None;

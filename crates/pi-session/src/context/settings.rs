@@ -17,8 +17,8 @@ const DEFAULT_THINKING_LEVEL: &str = "off";
 #[derive(Debug, Clone, PartialEq, Eq)]
 /// The model settings of a path, to restore on resume and after tree navigation.
 ///
-/// Unlike the context, these depend on the whole path, and finding the last change may require walking
-/// all of it.
+/// Unlike the context, these depend on the whole path, and finding the last change may require
+/// walking all of it.
 pub struct PathSettings {
     /// The model that was last selected or that last responded.
     pub model: Option<ContextModel>,

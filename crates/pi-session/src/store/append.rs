@@ -35,8 +35,8 @@ pub struct AppendedEntries {
 impl Session {
     /// Appends an entry after the leaf and makes it the new leaf.
     ///
-    /// The entry is normalized first: line breaks are removed from names, and a compaction without a
-    /// first kept entry refers to itself. Edits and labels must have a valid target.
+    /// The entry is normalized first: line breaks are removed from names, and a compaction without
+    /// a first kept entry refers to itself. Edits and labels must have a valid target.
     pub fn append(&mut self, body: impl Into<EntryBody>) -> Result<Arc<Entry>, SessionError> {
         let id = new_entry_id(|id| self.contains(id));
         let body = self.validate_body(body.into(), &id)?;
@@ -94,8 +94,8 @@ impl Session {
     /// Loads entries that another process appended since the file was last read.
     ///
     /// Call this after [`AppendError::ConcurrentWrite`]. The new entries join the tree below their
-    /// parents and the leaf does not move, so the next append starts a sibling branch if they follow the
-    /// same entry.
+    /// parents and the leaf does not move, so the next append starts a sibling branch if they
+    /// follow the same entry.
     pub fn load_appended(&mut self) -> Result<AppendedEntries, SessionError> {
         let start = self.scanned_to;
         let known = self.len();

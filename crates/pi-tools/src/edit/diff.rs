@@ -134,8 +134,8 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let rest = old.len().min(new.len()) - before;
     let from_end = old.iter().rev().zip(new.iter().rev()).take(rest);
     let after = from_end.take_while(equal).count();
-    // Lines after the change are included because one of them may match earlier than it would from the
-    // end. Sentinels keep them from being trimmed as a common suffix again.
+    // Lines after the change are included because one of them may match earlier than it would from
+    // the end. Sentinels keep them from being trimmed as a common suffix again.
     let changed_lines = old.len().max(new.len()) - before - after;
     let trimmed = after.saturating_sub(changed_lines + TRAILING_MARGIN);
     let old_middle = with_sentinel(old, before, trimmed, "\nold");

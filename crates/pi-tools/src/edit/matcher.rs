@@ -177,10 +177,11 @@ fn check_overlaps(matches: &[EditMatch]) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Converts matches in the normalized text into replacements of complete lines of the original text.
+/// Converts matches in the normalized text into replacements of complete lines of the original
+/// text.
 ///
-/// Both texts have the same number of lines. Fails with the index of an edit that touches a line which
-/// cannot be rewritten without losing bytes.
+/// Both texts have the same number of lines. Fails with the index of an edit that touches a line
+/// which cannot be rewritten without losing bytes.
 fn widen_to_lines(
     plain: &PlainText<'_>,
     normalized_text: &str,

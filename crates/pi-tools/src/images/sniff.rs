@@ -6,7 +6,8 @@ const PNG_SIGNATURE_LENGTH: usize = 8;
 
 /// Returns the media type of an image that models support, based on the start of its file.
 ///
-/// Lossless JPEG and animated PNG are excluded: decoders and providers do not handle them correctly.
+/// Lossless JPEG and animated PNG are excluded: decoders and providers do not handle them
+/// correctly.
 pub fn sniff_image(head: &[u8]) -> Option<&'static str> {
     match image::guess_format(head).ok()? {
         ImageFormat::Jpeg if head.get(3) != Some(&0xf7) => Some("image/jpeg"),

@@ -139,8 +139,8 @@ impl TreeMembers {
                 break;
             }
             sessions.extend(members.iter().map(|process| process.session));
-            // Stop all of them before killing the first, so that they cannot fork or react. Killing some may
-            // resume others (orphaned process groups are continued), hence the loop.
+            // Stop all of them before killing the first, so that they cannot fork or react. Killing
+            // some may resume others (orphaned process groups are continued), hence the loop.
             for process in &members {
                 process.signal(Signal::STOP);
             }
@@ -163,8 +163,8 @@ impl TreeMembers {
             .any(|process| process.id == root && process.alive);
         let mut known = HashSet::from([root]);
         let own = std::process::id().cast_signed();
-        // After the shell has exited, its orphans are no longer its descendants. A process that can still
-        // write to our pipe inherited it from the shell.
+        // After the shell has exited, its orphans are no longer its descendants. A process that can
+        // still write to our pipe inherited it from the shell.
         let is_member = |process: &Process| {
             sessions.contains(&process.session) || (!shell_lives && process.can_write(self.pipe))
         };

@@ -15,8 +15,8 @@ const CHUNK_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 /// The read end of the pipe that both output streams of a command use.
 ///
-/// An anonymous pipe requires a blocking thread. It is not a thread of the runtime, because a daemon that
-/// keeps the pipe open would prevent the program from exiting.
+/// An anonymous pipe requires a blocking thread. It is not a thread of the runtime, because a
+/// daemon that keeps the pipe open would prevent the program from exiting.
 pub(crate) struct OutputPipe(mpsc::Receiver<Bytes>);
 
 impl OutputPipe {

@@ -446,7 +446,8 @@ async fn find_stops_at_its_limit() {
 
 #[tokio::test]
 async fn ignore_rules_apply_like_in_git() {
-    // Without a repository, find respects .gitignore and grep does not, like `fd` and `rg` as invoked by the reference.
+    // Without a repository, find respects .gitignore and grep does not, like `fd` and `rg` as
+    // invoked by the reference.
     let files = tree(&[
         (".gitignore", "*.log\n"),
         (".ignore", "left\n"),

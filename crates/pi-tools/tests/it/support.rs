@@ -73,8 +73,8 @@ pub(crate) fn run_isolated(test: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if is_root {
         let copy = public.path().join("test");
-        // Not copied by this process: a process forked by another test would briefly hold the copy open for
-        // writing, and a binary that is open for writing cannot be executed.
+        // Not copied by this process: a process forked by another test would briefly hold the copy
+        // open for writing, and a binary that is open for writing cannot be executed.
         let copied = std::process::Command::new("cp")
             .args([&program, &copy])
             .status();

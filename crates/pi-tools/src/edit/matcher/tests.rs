@@ -32,7 +32,8 @@ fn edits_are_applied() {
         ("a b c", &[("b", "B")], "a B c"),
         ("a b c", &[("c", "C"), ("a", "A")], "A b C"),
         ("a b", &[("a ", ""), ("b", "B")], "B"),
-        // All edits are matched against the original: the second does not see the result of the first.
+        // All edits are matched against the original: the second does not see the result of the
+        // first.
         (
             "one two",
             &[("one", "two!"), ("two", "three")],
@@ -209,7 +210,8 @@ proptest! {
         let Ok(edited) = apply(&text, &[(&old_text, "new")]) else {
             return Err(TestCaseError::reject("ambiguous"));
         };
-        // The line is rewritten from its normalized form; whitespace after the match may be removed.
+        // The line is rewritten from its normalized form; whitespace after the match may be
+        // removed.
         changed[index].0 = "new".to_owned();
         let exact = lines[index].0.strip_prefix(&old_text).map(|rest| format!("new{rest}"));
         let mut kept = changed.clone();
