@@ -99,7 +99,7 @@ impl From<PathError> for ToolError {
 /// Returns the error of a mutation that did not run or panicked.
 pub(crate) fn mutation_failure(verb: &str, path: &str, error: MutationError) -> ToolError {
     match error {
-        MutationError::Cancelled => aborted(),
+        MutationError::Canceled => aborted(),
         MutationError::Path(error) => ToolError::new(format!("Cannot {verb} {path}: {error}")),
         MutationError::Failed(reason) => ToolError::new(format!("Cannot {verb} {path}: {reason}")),
     }
@@ -111,7 +111,7 @@ pub(crate) fn aborted() -> ToolError {
 }
 
 /// Fails if the call was canceled.
-pub(crate) fn check_cancelled(cancel: &CancellationToken) -> Result<(), ToolError> {
+pub(crate) fn check_canceled(cancel: &CancellationToken) -> Result<(), ToolError> {
     if cancel.is_cancelled() {
         return Err(aborted());
     }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{
-    ToolContext, ToolPrompt, check_cancelled, declare_strict, mutation_failure, parse_arguments,
+    ToolContext, ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
 };
 use crate::line_endings::{PlainText, replace_ranges};
 use crate::operations::{FileError, FileOperations};
@@ -195,11 +195,11 @@ async fn edit_file(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let failure = |error: FileError| ToolError::new(format!("Cannot edit {path}: {error}"));
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     files.check_editable(&real_path).await.map_err(failure)?;
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     let original = files.read(&real_path).await.map_err(failure)?;
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
 
     let count = edits.len();
     let shown_path = path.clone();
@@ -208,7 +208,7 @@ async fn edit_file(
         .map_err(|error| ToolError::new(format!("Cannot edit {path}: {error}")))?;
     let (contents, details) =
         planned.map_err(|error| ToolError::new(format!("File not changed: {path}: {error}")))?;
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     // From here on the file changes, so the result is returned even if the call is canceled.
     files.replace(&real_path, contents).await.map_err(failure)?;
     let replacements = if count == 1 {

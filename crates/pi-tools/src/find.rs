@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare, parse_arguments};
+use crate::context::{ToolContext, ToolPrompt, aborted, check_canceled, declare, parse_arguments};
 use crate::operations::{FileKind, FileOperations};
 use crate::search_report::{SearchReport, parse_count, relative_path};
 use crate::truncate::{MAX_BYTES, format_size};
@@ -82,7 +82,7 @@ impl FindTool {
         arguments: JsonObject,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        check_cancelled(&cancel)?;
+        check_canceled(&cancel)?;
         let arguments: FindArguments = parse_arguments(arguments)?;
         let (root, kind) = search_root(&self.context, arguments.path.as_deref()).await?;
         if kind != FileKind::Directory {
@@ -121,7 +121,7 @@ impl FindTool {
                 .await
                 .ok_or_else(aborted)?
         };
-        check_cancelled(cancel)?;
+        check_canceled(cancel)?;
         found.sort();
         Ok(found)
     }

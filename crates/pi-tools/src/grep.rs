@@ -1,6 +1,6 @@
 //! The `grep` tool: searches file contents in process with the crates of ripgrep, including its
-//! ignore rules, binary detection and regular expressions. Matches are returned as `path:number:
-//! text`, context lines as `path-number- text`.
+//! ignore rules, binary detection and regular expressions. Matches are returned as
+//! `path:number: text`, context lines as `path-number- text`.
 
 mod search;
 
@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare, parse_arguments};
+use crate::context::{ToolContext, ToolPrompt, aborted, check_canceled, declare, parse_arguments};
 use crate::operations::FileKind;
 use crate::search_report::{SearchReport, parse_count, relative_path};
 use crate::truncate::{MAX_BYTES, format_size};
@@ -111,7 +111,7 @@ impl GrepTool {
         arguments: JsonObject,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        check_cancelled(&cancel)?;
+        check_canceled(&cancel)?;
         let arguments: GrepArguments = parse_arguments(arguments)?;
         let (root, kind) = search_root(&self.context, arguments.path.as_deref()).await?;
         if !matches!(kind, FileKind::File | FileKind::Directory) {
@@ -157,7 +157,7 @@ impl GrepTool {
                 .await
                 .ok_or_else(aborted)?
         };
-        check_cancelled(cancel)?;
+        check_canceled(cancel)?;
         found.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(found)
     }

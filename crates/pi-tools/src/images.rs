@@ -90,7 +90,7 @@ pub enum ImageError {
     #[error("Image omitted: it could not be resized to fit the size limit")]
     TooLarge,
     #[error("Image omitted: canceled")]
-    Cancelled,
+    Canceled,
 }
 
 /// Prepares an image for a model. This is CPU-intensive; call it on a blocking thread.
@@ -214,7 +214,7 @@ fn shrink(
     let (mut width, mut height) = scaled_dimensions(image.width(), image.height(), limits);
     loop {
         if cancel.is_cancelled() {
-            return Err(ImageError::Cancelled);
+            return Err(ImageError::Canceled);
         }
         let resized = resizable
             .resized(width, height)

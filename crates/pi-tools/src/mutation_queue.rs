@@ -29,7 +29,7 @@ struct QueueState {
 #[derive(Debug, thiserror::Error)]
 pub enum MutationError {
     #[error("canceled before it started")]
-    Cancelled,
+    Canceled,
     #[error(transparent)]
     Path(#[from] FileError),
     #[error("the operation failed: {0}")]
@@ -64,7 +64,7 @@ impl MutationQueue {
         let (permit, real_path) = cancel
             .run_until_cancelled(self.acquire(files, path))
             .await
-            .ok_or(MutationError::Cancelled)??;
+            .ok_or(MutationError::Canceled)??;
         let mutation = mutation(real_path);
         self.0
             .running

@@ -185,7 +185,7 @@ impl ReadTool {
                     prepared.media_type,
                 )));
             }
-            Err(ImageError::Cancelled) => return Err(aborted()),
+            Err(ImageError::Canceled) => return Err(aborted()),
             Err(failure) => {
                 notes.push(format!("Image file, {media_type}"));
                 notes.push(format!("[{failure}]"));

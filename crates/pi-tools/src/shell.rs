@@ -104,8 +104,8 @@ impl LocalShell {
         let stopped = tokio::select! {
             biased;
             reason = stop_reason(command.timeout, &cancel) => Some(reason),
-            followed = running.follow() => {
-                followed.map_err(|error| wait_error(&error))?;
+            forwarded = running.forward_output() => {
+                forwarded.map_err(|error| wait_error(&error))?;
                 None
             }
         };
@@ -216,7 +216,7 @@ impl RunningCommand {
 
     /// Forwards output until the shell has exited and the pipe is closed or idle. Cancel safe: a
     /// permit is reserved before a chunk is read.
-    async fn follow(&mut self) -> io::Result<()> {
+    async fn forward_output(&mut self) -> io::Result<()> {
         let mut exited = false;
         let idle = tokio::time::sleep(OUTPUT_IDLE_TIME);
         tokio::pin!(idle);
@@ -258,7 +258,7 @@ impl RunningCommand {
     /// Kills the process tree and forwards its remaining output.
     async fn kill(&mut self) {
         self.tree.kill().await;
-        match tokio::time::timeout(KILL_TIMEOUT, self.follow()).await {
+        match tokio::time::timeout(KILL_TIMEOUT, self.forward_output()).await {
             Ok(Ok(())) => {
                 if let Err(error) = self.tree.status().await {
                     tracing::warn!(%error, "cannot reap killed command");

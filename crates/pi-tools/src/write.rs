@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{
-    ToolContext, ToolPrompt, check_cancelled, declare_strict, mutation_failure, parse_arguments,
+    ToolContext, ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
 };
 use crate::operations::{FileError, FileOperations};
 
@@ -107,11 +107,11 @@ async fn write_file(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let failure = |error: FileError| ToolError::new(format!("Cannot write {path}: {error}"));
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     if let Some(parent) = real_path.parent() {
         files.create_directories(parent).await.map_err(failure)?;
     }
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     // From here on the file changes, so the result is returned even if the call is canceled.
     files.replace(&real_path, contents).await.map_err(failure)?;
     Ok(ToolOutput::text(format!("Wrote {path}.")))

@@ -103,9 +103,9 @@ fn find_by_similarity(lines: &[&str], target: &[String]) -> Option<usize> {
     let similarity = |line: &str| {
         let found = without_whitespace(line);
         let size = pairs.values().sum::<usize>() + found.chars().count().saturating_sub(1);
-        let mut left = pairs.clone();
+        let mut remaining = pairs.clone();
         let common = bigrams(&found)
-            .filter(|pair| take_one(&mut left, *pair))
+            .filter(|pair| take_one(&mut remaining, *pair))
             .count();
         #[expect(
             clippy::cast_precision_loss,

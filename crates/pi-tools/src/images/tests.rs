@@ -168,7 +168,7 @@ fn invalid_images_are_rejected() {
     let bytes = encoded(noise(64, 64), ImageFormat::Png);
     assert_eq!(
         prepare_image(&bytes, "image/png", Some(limits(8, 8, 100)), &cancel),
-        Err(ImageError::Cancelled)
+        Err(ImageError::Canceled)
     );
 }
 

@@ -121,7 +121,7 @@ async fn canceled_waiters_are_skipped() {
         .boxed();
     assert!(third.as_mut().now_or_never().is_none());
     canceled.cancel();
-    assert!(matches!(second.await, Err(MutationError::Cancelled)));
+    assert!(matches!(second.await, Err(MutationError::Canceled)));
     gate.open.notify_one();
     let (first, third) = tokio::join!(first, third);
     first.unwrap();
