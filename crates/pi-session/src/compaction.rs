@@ -125,22 +125,22 @@ impl CompactionPlan {
     }
 
     /// Plans the compaction of messages selected by the caller.
-    pub fn from_messages(chosen: MessageSelection) -> Self {
+    pub fn from_messages(selection: MessageSelection) -> Self {
         let mut files = TouchedFiles::default();
-        let messages = chosen.history.iter().chain(&chosen.turn_prefix);
+        let messages = selection.history.iter().chain(&selection.turn_prefix);
         messages.for_each(|message| files.record_message(message));
         let entries = |messages: Vec<AgentMessage>| {
             let messages = messages.into_iter();
-            messages.map(ProjectedEntry::of_message).collect()
+            messages.map(ProjectedEntry::from_message).collect()
         };
         Self {
-            first_kept_entry_id: chosen.first_kept_entry_id,
-            tokens_before: chosen.tokens_before,
-            previous_summary: chosen.previous_summary,
+            first_kept_entry_id: selection.first_kept_entry_id,
+            tokens_before: selection.tokens_before,
+            previous_summary: selection.previous_summary,
             files,
-            settings: chosen.settings,
-            history: entries(chosen.history),
-            turn_prefix: entries(chosen.turn_prefix),
+            settings: selection.settings,
+            history: entries(selection.history),
+            turn_prefix: entries(selection.turn_prefix),
         }
     }
 

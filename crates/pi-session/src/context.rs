@@ -65,7 +65,7 @@ impl ProjectedEntry {
     }
 
     /// Wraps a message that does not come from a session entry.
-    pub(crate) fn of_message(message: AgentMessage) -> Self {
+    pub(crate) fn from_message(message: AgentMessage) -> Self {
         Self {
             entry: Arc::new(Entry {
                 id: EntryId::from(String::new()),

@@ -32,7 +32,7 @@ pub enum AppendError {
     Replaced,
     #[error("the file was deleted while open; fork or export the session to save it")]
     Deleted,
-    #[error("the write failed and nothing was stored; check the disk and try again")]
+    #[error("the write failed and nothing was stored; check disk space and health, then try again")]
     Write(#[source] io::Error),
     /// A partial record was written and could not be removed.
     #[error("a partial record could not be removed; further writes are disabled")]

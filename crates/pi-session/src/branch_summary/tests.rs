@@ -16,7 +16,7 @@ use crate::testing::{
 };
 
 /// Returns a text of this many tokens.
-fn words(tokens: usize) -> String {
+fn text_of(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }
 
@@ -140,9 +140,9 @@ fn results_prompts_and_metadata_are_excluded() {
 fn the_newest_messages_that_fit_are_summarized() {
     let path = || {
         vec![
-            user(&words(10)),
+            user(&text_of(10)),
             response("b"),
-            user(&words(20)),
+            user(&text_of(20)),
             response("d"),
         ]
     };
@@ -156,12 +156,12 @@ fn the_newest_messages_that_fit_are_summarized() {
 #[test]
 fn a_summary_may_exceed_the_budget_while_there_is_room() {
     let summaries = [
-        compaction(&words(50), "none"),
-        json!({"type": "branch_summary", "fromId": "x", "summary": words(50)}),
+        compaction(&text_of(50), "none"),
+        json!({"type": "branch_summary", "fromId": "x", "summary": text_of(50)}),
     ];
     for summary in summaries {
         for (recent, expected) in [(8, 2), (9, 1)] {
-            let path = vec![user("old"), summary.clone(), user(&words(recent))];
+            let path = vec![user("old"), summary.clone(), user(&text_of(recent))];
             assert_eq!(summarized_within(path, 10).len(), expected, "{recent}");
         }
     }
@@ -171,7 +171,7 @@ fn a_summary_may_exceed_the_budget_while_there_is_room() {
 fn a_small_window_still_leaves_room() {
     let mut small = model();
     small.context_window = 100;
-    let abandoned = branch(vec![user(&words(30)), user(&words(30))]);
+    let abandoned = branch(vec![user(&text_of(30)), user(&text_of(30))]);
     let plan = BranchSummaryPlan::new(&abandoned, &small, 16_384).unwrap();
     assert_eq!((plan.messages().count(), plan.tokens), (1, 30));
     small.context_window = 0;

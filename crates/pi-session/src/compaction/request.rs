@@ -61,7 +61,7 @@ pub enum SummaryError {
     Failed(String),
     /// The response reached the output limit.
     #[error(
-        "the summary was truncated at the output token limit; \
+        "the summary reached the output token limit and is incomplete; \
         raise compaction.reserveTokens or use a model with a higher output limit"
     )]
     Truncated,

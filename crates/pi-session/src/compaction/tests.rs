@@ -16,7 +16,7 @@ use crate::testing::{
 };
 
 /// Returns a text of this many tokens.
-fn words(tokens: usize) -> String {
+fn text_of(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }
 
@@ -193,7 +193,7 @@ fn the_last_usable_report_is_used_unless_the_context_changed_since() {
 
 #[test]
 fn nothing_is_planned_if_nothing_would_be_summarized() {
-    let long = || user(&words(100));
+    let long = || user(&text_of(100));
     let cases = [
         (vec![], NothingToCompact::TooSmall),
         (vec![metadata()], NothingToCompact::TooSmall),
@@ -237,7 +237,7 @@ fn a_plan_starts_after_the_previous_compaction_and_updates_its_summary() {
         custom_message("note"),
         tool_calls(&["f"]),
         result("f", "x"),
-        user(&words(20)),
+        user(&text_of(20)),
         response("end"),
     ];
     let planned = plan(entries.clone(), 10).unwrap();
@@ -271,7 +271,7 @@ fn a_compaction_that_was_edited_out_has_no_summary_to_update() {
         compaction("hidden", "e0"),
         omission("e1"),
         response("a"),
-        user(&words(20)),
+        user(&text_of(20)),
     ];
     let planned = plan(entries, 10).unwrap();
     assert_eq!(planned.previous_summary, None);
@@ -290,7 +290,7 @@ fn a_split_turn_has_a_separate_prefix() {
         tool_calls(&["a"]),
         result("a", "ra"),
         tool_calls(&["b"]),
-        result("b", &words(20)),
+        result("b", &text_of(20)),
     ];
     let planned = plan(entries.clone(), 10).unwrap();
     assert!(planned.is_split_turn());
@@ -330,7 +330,7 @@ fn split_plan(previous: Option<&str>) -> CompactionPlan {
         user("ask"),
         tool_calls(&["a"]),
         result("a", "ra"),
-        response(&words(20)),
+        response(&text_of(20)),
     ];
     let leading = previous.map(|summary| compaction(summary, "none"));
     plan(leading.into_iter().chain(turn).collect(), 10).unwrap()
@@ -345,7 +345,7 @@ fn the_history_is_requested_before_the_turn_prefix() {
         response("b"),
         user("ask"),
         tool_calls(&["a"]),
-        result("a", &words(20)),
+        result("a", &text_of(20)),
     ];
     let planned = plan(entries, 10).unwrap();
     let requests = planned.requests(&summarizer(&large), Some("the names"));
@@ -409,7 +409,7 @@ fn the_previous_summary_is_included_for_update() {
             compaction(previous, "none"),
             user("a"),
             response("b"),
-            user(&words(20)),
+            user(&text_of(20)),
             response("d"),
         ]
     };
@@ -459,7 +459,7 @@ fn summaries_are_joined_with_files_and_usage() {
         result("a", "r"),
         user("ask"),
         response("x"),
-        response(&words(20)),
+        response(&text_of(20)),
     ];
     let planned = plan(entries, 10).unwrap();
     let result = planned

@@ -275,7 +275,7 @@ async fn binary_files_are_skipped_unless_named() {
 #[tokio::test]
 async fn invalid_searches_are_explained() {
     let files = tree(&[("re.txt", "x\n")]);
-    for (arguments, words) in [
+    for (arguments, expected) in [
         (
             json!({"pattern": "(paren", "path": "re.txt"}),
             "set literal=true",
@@ -285,15 +285,15 @@ async fn invalid_searches_are_explained() {
         (json!({"pattern": "x", "glob": "a["}), "Invalid glob"),
     ] {
         let error = grep(&files, arguments.clone()).await.unwrap_err();
-        assert!(error.0.contains(words), "{arguments}: {error}");
+        assert!(error.0.contains(expected), "{arguments}: {error}");
     }
-    for (arguments, words) in [
+    for (arguments, expected) in [
         (json!({"pattern": "*", "path": "nope"}), "no such file"),
         (json!({"pattern": "*", "path": "re.txt"}), "not a directory"),
         (json!({"pattern": "a["}), "Invalid glob pattern"),
     ] {
         let error = find(&files, arguments.clone()).await.unwrap_err();
-        assert!(error.0.contains(words), "{arguments}: {error}");
+        assert!(error.0.contains(expected), "{arguments}: {error}");
     }
 }
 

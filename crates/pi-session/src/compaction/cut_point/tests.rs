@@ -10,7 +10,7 @@ use crate::testing::{
 };
 
 /// Returns a text of this many tokens.
-fn words(tokens: usize) -> String {
+fn text_of(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }
 
@@ -37,12 +37,12 @@ fn split(turn_start: usize, first_kept: usize) -> CutPoint {
 /// One message of each kind that the model sees as a user message.
 fn turn_starts() -> Vec<Value> {
     vec![
-        user(&words(10)),
-        json!({"role": "bashExecution", "command": words(4), "output": words(6)}),
-        custom_message(&words(10)),
-        json!({"role": "custom", "customType": "old", "content": words(10)}),
-        json!({"type": "branch_summary", "fromId": "root", "summary": words(10)}),
-        json!({"role": "compactionSummary", "summary": words(10)}),
+        user(&text_of(10)),
+        json!({"role": "bashExecution", "command": text_of(4), "output": text_of(6)}),
+        custom_message(&text_of(10)),
+        json!({"role": "custom", "customType": "old", "content": text_of(10)}),
+        json!({"type": "branch_summary", "fromId": "root", "summary": text_of(10)}),
+        json!({"role": "compactionSummary", "summary": text_of(10)}),
     ]
 }
 
@@ -50,10 +50,10 @@ fn turn_starts() -> Vec<Value> {
 fn the_budget_decides_where_to_cut() {
     let path = || {
         vec![
-            user(&words(10)),
-            response(&words(10)),
-            user(&words(10)),
-            response(&words(10)),
+            user(&text_of(10)),
+            response(&text_of(10)),
+            user(&text_of(10)),
+            response(&text_of(10)),
         ]
     };
     for (keep, expected) in [
@@ -84,12 +84,12 @@ fn a_response_may_start_the_context_and_splits_its_turn() {
         user("a"),
         response("b"),
         user("c"),
-        response(&words(10)),
-        response(&words(10)),
+        response(&text_of(10)),
+        response(&text_of(10)),
     ];
     assert_eq!(cut(path.clone(), 10), split(2, 4));
     assert_eq!(cut(path, 20), split(2, 3));
-    let no_turn_before = vec![response(&words(10)), response(&words(10))];
+    let no_turn_before = vec![response(&text_of(10)), response(&text_of(10))];
     assert_eq!(cut(no_turn_before, 10), whole_turn(1));
 }
 
@@ -99,8 +99,8 @@ fn a_result_never_comes_first_and_never_without_its_call() {
         vec![
             user("ask"),
             tool_calls(&["a", "b"]),
-            result("a", &words(10)),
-            result("b", &words(10)),
+            result("a", &text_of(10)),
+            result("b", &text_of(10)),
         ]
     };
     for keep in [1, 10, 20] {
@@ -112,7 +112,7 @@ fn a_result_never_comes_first_and_never_without_its_call() {
 
     // An extension message arrived while the tools ran.
     let mut interrupted = path();
-    interrupted.insert(2, custom_message(&words(10)));
+    interrupted.insert(2, custom_message(&text_of(10)));
     for keep in [1, 10, 25, 30] {
         assert_eq!(cut(interrupted.clone(), keep), split(0, 1), "{keep}");
     }
@@ -131,18 +131,18 @@ fn metadata_before_the_cut_is_kept_with_it() {
         response("b"),
         metadata(),
         metadata(),
-        user(&words(10)),
+        user(&text_of(10)),
         response("d"),
     ];
     // The cut is then before metadata, which starts no turn.
     assert_eq!(cut(path, 5), split(0, 2));
-    let at_the_start = vec![metadata(), user(&words(10)), response("d")];
+    let at_the_start = vec![metadata(), user(&text_of(10)), response("d")];
     assert_eq!(cut(at_the_start, 5), whole_turn(0));
     let omitted = vec![
         user("a"),
         response("b"),
         user("omitted"),
-        user(&words(10)),
+        user(&text_of(10)),
         omission("e2"),
     ];
     assert_eq!(cut(omitted, 5), split(0, 2));
@@ -153,9 +153,9 @@ fn metadata_stays_after_an_older_compaction() {
     let path = vec![
         user("0"),
         compaction("older", "e0"),
-        user(&words(10)),
+        user(&text_of(10)),
         compaction("newest", "e0"),
-        response(&words(10)),
+        response(&text_of(10)),
     ];
     // Context order: newest, e0, older, e2, e4.
     assert_eq!(cut(path.clone(), 15), whole_turn(3));
@@ -164,7 +164,7 @@ fn metadata_stays_after_an_older_compaction() {
 
 #[test]
 fn the_input_of_an_omitted_attempt_can_be_summarized() {
-    let input = || vec![user("a"), response("b"), user(&words(10))];
+    let input = || vec![user("a"), response("b"), user(&text_of(10))];
     let recovered = || {
         let mut path = input();
         path.extend([
@@ -196,7 +196,7 @@ fn the_input_of_an_omitted_attempt_can_be_summarized() {
         ),
         (
             "an edit of the input",
-            replacement("e2", &json!(words(10))),
+            replacement("e2", &json!(text_of(10))),
             whole_turn(2),
         ),
         ("new input", custom_message(""), whole_turn(2)),

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-use super::{keeping, summary, words};
+use super::{keeping, summary, text_of};
 use crate::compaction::request::SummaryPurpose;
 use crate::compaction::{CompactionPlan, SummaryAuthor};
 use crate::context::{Projection, project_path};
@@ -71,10 +71,10 @@ fn build_path(steps: &[ConversationStep]) -> TestPath {
 fn apply(path: &mut TestPath, step: &ConversationStep) {
     match step {
         ConversationStep::User(size) => {
-            path.push(user(&words(*size)));
+            path.push(user(&text_of(*size)));
         }
         ConversationStep::Response { size, reported } => {
-            path.push(response_with_tokens(&words(*size), *reported));
+            path.push(response_with_tokens(&text_of(*size), *reported));
         }
         ConversationStep::ToolCalls {
             calls,
@@ -83,10 +83,10 @@ fn apply(path: &mut TestPath, step: &ConversationStep) {
         } => {
             let ids = push_calls(path, *calls);
             if *interrupted {
-                path.push(custom_message(&words(*size)));
+                path.push(custom_message(&text_of(*size)));
             }
             for id in ids {
-                path.push(result(&id, &words(*size)));
+                path.push(result(&id, &text_of(*size)));
             }
         }
         ConversationStep::FailedAttempt { calls } => {
@@ -133,7 +133,7 @@ fn edit_input(path: &mut TestPath, index: Index) {
         .collect();
     if !user_entries.is_empty() {
         let target = index.get(&user_entries).id.to_string();
-        path.push(replacement(&target, &json!(words(3))));
+        path.push(replacement(&target, &json!(text_of(3))));
     }
 }
 
