@@ -143,7 +143,7 @@ fn is_section_name(name: &str) -> bool {
 /// Returns the changes between two sets of sections: new texts, then `null` for removed ones.
 /// `None` if nothing changed.
 pub fn section_changes(previous: &JsonObject, current: &JsonObject) -> Option<JsonObject> {
-    let changed = current
+    let updated = current
         .iter()
         .filter(|(name, text)| previous.get(name.as_str()) != Some(text))
         .map(|(name, text)| (name.clone(), text.clone()));
@@ -151,7 +151,7 @@ pub fn section_changes(previous: &JsonObject, current: &JsonObject) -> Option<Js
         .keys()
         .filter(|name| !current.contains_key(name.as_str()))
         .map(|name| (name.clone(), Value::Null));
-    let changes: JsonObject = changed.chain(removed).collect();
+    let changes: JsonObject = updated.chain(removed).collect();
     (!changes.is_empty()).then_some(changes)
 }
 

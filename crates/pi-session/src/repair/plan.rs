@@ -100,7 +100,7 @@ impl RepairPlan {
                     plan.quarantined.push(range);
                 }
                 SegmentKind::Entry(_) | SegmentKind::EntryWithoutId => {
-                    plan.steps.push(OutputStep::Copy(range))
+                    plan.steps.push(OutputStep::Copy(range));
                 }
                 SegmentKind::Unreadable(_) => plan.quarantined.push(range),
                 SegmentKind::Header | SegmentKind::Blank => {}
