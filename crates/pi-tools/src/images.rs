@@ -23,7 +23,7 @@ pub use sniff::sniff_image;
 /// How images are prepared for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImagePolicy {
-    /// Maximum image size; `None` sends images unchanged.
+    /// Maximum image size; `None` keeps the original size.
     pub limits: Option<ImageResizeLimits>,
     /// Whether the current model supports images.
     pub model_supports_images: bool,

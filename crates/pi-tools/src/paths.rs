@@ -1,5 +1,5 @@
 //! Resolves paths written by models. Models write `~`, copy an `@` from the user's mention, and
-//! paste `file:` URLs and non-breaking spaces. File names on macOS may differ in invisible ways, so
+//! paste `file:` URLs and Unicode spaces. File names on macOS may differ in invisible ways, so
 //! a file to read is also searched under [`name_variants`]. Symlinks are not followed here.
 
 use std::path::{Component, Path, PathBuf};
