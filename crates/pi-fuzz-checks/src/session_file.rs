@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pi_session::{Access, OpenSession, Session, SessionError};
+use pi_session::{AccessMode, OpenSession, Session, SessionError};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -13,15 +13,15 @@ use crate::scratch;
 /// and that opening the file again finds the same.
 pub fn session_file(data: &[u8]) {
     let path = scratch::write("session.jsonl", data);
-    let Ok(reader) = open(&path, Access::Read) else {
+    let Ok(reader) = open(&path, AccessMode::Read) else {
         // What is no session is not touched; an empty file gets a header.
-        let opened = open(&path, Access::Write);
+        let opened = open(&path, AccessMode::Write);
         if opened.is_err() {
             assert_eq!(fs::read(&path).unwrap(), data);
         }
         return;
     };
-    let is_current = reader.findings().migrated_from.is_none();
+    let is_current = reader.open_report().migrated_from.is_none();
     let ids = ids_of(data);
     assert!(reader.len() >= ids.len());
     // Entries of the first format get new ids.
@@ -32,11 +32,11 @@ pub fn session_file(data: &[u8]) {
     drop(reader);
     assert_eq!(fs::read(&path).unwrap(), data, "reading changes nothing");
 
-    let Ok(mut writer) = open(&path, Access::Write) else {
+    let Ok(mut writer) = open(&path, AccessMode::Write) else {
         return;
     };
     let before = lines_of(&writer);
-    let skipped = writer.findings().skipped_lines;
+    let skipped = writer.open_report().skipped_lines;
     writer.set_name("appended").unwrap();
     let leaf = writer.leaf_id().unwrap().clone();
     drop(writer);
@@ -47,10 +47,10 @@ pub fn session_file(data: &[u8]) {
         );
     }
 
-    let again = open(&path, Access::Write).unwrap();
+    let again = open(&path, AccessMode::Write).unwrap();
     assert_eq!(again.leaf_id(), Some(&leaf));
     assert_eq!(again.name(), Some("appended"));
-    let findings = again.findings();
+    let findings = again.open_report();
     assert!(!findings.torn_tail && !findings.missing_line_feed);
     if is_current {
         assert_eq!(findings.skipped_lines, skipped);
@@ -60,7 +60,7 @@ pub fn session_file(data: &[u8]) {
     assert!(after.starts_with(&before));
 }
 
-fn open(path: &Path, access: Access) -> Result<Session, SessionError> {
+fn open(path: &Path, access: AccessMode) -> Result<Session, SessionError> {
     Session::open(
         path,
         OpenSession {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pi_ai::{Env, ImageContent};
-use pi_tools::{PathBase, PathError, fit_image, sniff_image};
+use pi_tools::{PathResolver, PathError, prepare_image, sniff_image};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +54,7 @@ pub async fn read_attachments(
     env: &Env,
 ) -> Result<Attachments, AttachmentError> {
     let mut attachments = Attachments::default();
-    let base = PathBase {
+    let base = PathResolver {
         cwd: cwd.to_owned(),
         home: env.home_dir(),
     };
@@ -124,7 +124,7 @@ fn attach(path: &Path, bytes: &[u8]) -> Attached {
             image: None,
         };
     };
-    let (notes, image) = match fit_image(bytes, media_type, None, &CancellationToken::new()) {
+    let (notes, image) = match prepare_image(bytes, media_type, None, &CancellationToken::new()) {
         Ok(fitted) => {
             let image = ImageContent::new(fitted.data, fitted.media_type);
             (fitted.notes.join("\n"), Some(image))

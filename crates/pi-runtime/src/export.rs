@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use pi_ai::{Env, Tool};
 use pi_config::atomic_file::{self, NewFile};
 use pi_config::expand_home;
-use pi_session::{Access, EntryKind, MessageRole, OpenSession, Session, SessionError};
+use pi_session::{AccessMode, EntryKind, MessageRole, OpenSession, Session, SessionError};
 use thiserror::Error;
 
 mod outline;
@@ -89,7 +89,7 @@ pub fn export_html_file(input: &Path, options: &HtmlOptions) -> Result<PathBuf, 
     let session = Session::open(
         &input,
         OpenSession {
-            access: Access::Read,
+            access: AccessMode::Read,
             env: options.env.clone(),
             ..OpenSession::default()
         },

@@ -16,7 +16,7 @@ use pi_ai::{
 };
 use pi_session::{
     BranchSummary, CompactionPlan, CompactionReason, CompactionResult, ContextReplacement, Entry,
-    EntryId, LeftBranch, PromptSections, SummaryAuthor,
+    EntryId, AbandonedBranch, PromptSections, SummaryAuthor,
 };
 use pi_tools::{ProcessOperations, ShellResult};
 use serde_json::Value;
@@ -424,7 +424,7 @@ pub struct TreeProposal<'a> {
     /// Where the session stands.
     pub old_leaf_id: Option<&'a EntryId>,
     /// What the move leaves behind.
-    pub left: &'a LeftBranch,
+    pub left: &'a AbandonedBranch,
     /// Whether the user wants a summary of it.
     pub summarize: bool,
     /// What the user wants the summary to look at.

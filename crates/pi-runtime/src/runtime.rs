@@ -17,7 +17,7 @@ use pi_config::{
     ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
     session_directory,
 };
-use pi_session::{OpenFindings, Session};
+use pi_session::{OpenReport, Session};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -356,18 +356,18 @@ fn check_cwd(session: &Session, instead: &Path) -> Result<(), StartError> {
 
 /// What opening a session brought to light and the user should hear of.
 fn findings(session: &Session) -> Vec<ConfigDiagnostic> {
-    let OpenFindings {
+    let OpenReport {
         torn_tail,
-        held_by_another,
+        locked_elsewhere,
         ..
-    } = session.findings();
+    } = session.open_report();
     let told = [
         (
             *torn_tail,
             "the last record of the session was only half written and is passed over",
         ),
         (
-            *held_by_another,
+            *locked_elsewhere,
             "the session is open in another pi; close it there before you go on here",
         ),
     ];

@@ -9,10 +9,10 @@ use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_session::listing::{self, FoundSession, SearchScope};
 use pi_session::{
-    Access, InvalidSessionId, NewSession, OpenSession, Session, SessionDirectory, SessionError,
+    AccessMode, InvalidSessionId, NewSession, OpenSession, Session, SessionDirectory, SessionError,
     check_session_id, sessions_root,
 };
-use pi_tools::{PathBase, PathError};
+use pi_tools::{PathResolver, PathError};
 use thiserror::Error;
 
 /// The session to work with.
@@ -177,7 +177,7 @@ impl SessionPlaces {
     pub(crate) fn directory(&self) -> SessionDirectory {
         let agent = self.agent_dir.path();
         match &self.chosen {
-            Some(chosen) => SessionDirectory::chosen(chosen, agent, &self.cwd),
+            Some(chosen) => SessionDirectory::custom(chosen, agent, &self.cwd),
             None => SessionDirectory::default_for(agent, &self.cwd),
         }
     }
@@ -227,7 +227,7 @@ impl SessionPlaces {
     /// Opens a file; new sessions made from it go where the user chose.
     pub(crate) fn open_file(&self, path: &Path) -> Result<Session, SessionError> {
         let options = OpenSession {
-            access: Access::Write,
+            access: AccessMode::Write,
             directory: self.chosen.clone(),
             cwd: self.cwd_override.clone(),
             env: self.env.clone(),
@@ -250,7 +250,7 @@ impl SessionPlaces {
             .extension()
             .is_some_and(|extension| extension == "jsonl");
         if is_file || name.contains(['/', '\\']) {
-            let base = PathBase {
+            let base = PathResolver {
                 cwd: self.cwd.clone(),
                 home: self.env.home_dir(),
             };
@@ -259,12 +259,12 @@ impl SessionPlaces {
         let directory = self.directory();
         let root = sessions_root(self.agent_dir.path());
         let scope = match &self.chosen {
-            Some(chosen) => SearchScope::Within(chosen),
-            None => SearchScope::Everywhere(&root),
+            Some(chosen) => SearchScope::Directory(chosen),
+            None => SearchScope::AllProjects(&root),
         };
         match listing::find(&directory, scope, name) {
-            Some(FoundSession::Here(path)) => Ok(Found::File(path)),
-            Some(FoundSession::Elsewhere { path, cwd }) => Ok(Found::Elsewhere { path, cwd }),
+            Some(FoundSession::Local(path)) => Ok(Found::File(path)),
+            Some(FoundSession::OtherProject { path, cwd }) => Ok(Found::Elsewhere { path, cwd }),
             None => Err(SessionChoiceError::NotFound(name.to_owned())),
         }
     }

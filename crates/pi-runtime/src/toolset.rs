@@ -11,8 +11,8 @@ use std::sync::Arc;
 use pi_agent::Tool;
 use pi_ai::{Modality, Model};
 use pi_tools::{
-    EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImageLimits, ImagePolicy,
-    LS_PROMPT, LocalFiles, LocalShell, LsTool, PathBase, READ_PROMPT, ReadTool, SharedImagePolicy,
+    EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImageResizeLimits, ImagePolicy,
+    LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT, ReadTool, SharedImagePolicy,
     SharedSessionVariables, ShellEnvironment, ShellTool, ShellToolOptions, ToolContext, ToolPrompt,
     UserShell, WRITE_PROMPT, WriteTool,
 };
@@ -171,7 +171,7 @@ impl std::fmt::Debug for Toolset {
 impl Toolset {
     /// Builds the tools.
     pub fn new(options: ToolsetOptions) -> Self {
-        let paths = PathBase {
+        let paths = PathResolver {
             cwd: options.cwd.clone(),
             home: options.home,
         };
@@ -295,10 +295,10 @@ impl Toolset {
             .and_then(|model| model.input_limits.as_ref())
             .and_then(|limits| limits.images.as_ref())
             .and_then(|images| images.resize.as_ref());
-        let limits = resize.map_or_else(ImageLimits::default, ImageLimits::from);
+        let limits = resize.map_or_else(ImageResizeLimits::default, ImageResizeLimits::from);
         self.images.set(ImagePolicy {
             limits: self.resize_images.then_some(limits),
-            model_sees_images: model.is_none_or(|model| model.input.contains(&Modality::Image)),
+            model_supports_images: model.is_none_or(|model| model.input.contains(&Modality::Image)),
         });
     }
 

@@ -1,8 +1,8 @@
-//! What a long session costs: opening it, appending to it, reading the way to its leaf.
+//! Cost of a long session: opening, appending, and reading the path to the leaf.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a bench that cannot set up its session has nothing to measure"
+    reason = "a benchmark cannot run without its session"
 )]
 
 use std::fs::File;
@@ -12,17 +12,18 @@ use std::path::{Path, PathBuf};
 use divan::Bencher;
 use divan::counter::BytesCount;
 use pi_ai::{AgentMessage, UserMessage};
-use pi_session::{Access, NewSession, OpenSession, Session};
+use pi_session::{AccessMode, NewSession, OpenSession, Session};
 use tempfile::TempDir;
 
-/// The budget's session: 100,000 entries, 104 MB.
+/// 100,000 entries, 104 MB: the size used for performance budgets.
 const ENTRIES: usize = 100_000;
 
 fn main() {
     divan::main();
 }
 
-/// Writes a session of turns: a prompt, a call, a long result and an answer, about 1 kB an entry.
+/// Writes a session of turns with a prompt, a tool call, a long result and a response, about 1 kB
+/// per entry.
 fn long_session(directory: &Path) -> PathBuf {
     let path = directory.join("long.jsonl");
     let mut file = BufWriter::new(File::create(&path).unwrap());
@@ -63,7 +64,7 @@ fn long_session(directory: &Path) -> PathBuf {
 
 fn open(path: &Path) -> Session {
     let options = OpenSession {
-        access: Access::Read,
+        access: AccessMode::Read,
         ..OpenSession::default()
     };
     Session::open(path, options).unwrap()
@@ -92,7 +93,7 @@ fn read_the_last_thousand_entries(bencher: Bencher) {
 }
 
 #[divan::bench(sample_count = 5)]
-fn read_the_whole_conversation(bencher: Bencher) {
+fn read_the_full_conversation(bencher: Bencher) {
     let directory = TempDir::new().unwrap();
     let session = open(&long_session(directory.path()));
     bencher.bench(|| session.projection().unwrap());

@@ -1,7 +1,6 @@
-//! What is told of a branch when the user leaves it for another place in the tree.
-//!
-//! Planning only, as in [`crate::compaction`]: the entries that are left, what of them fits into a
-//! request, and the entry that comes of the answer.
+//! Plans the summary of a branch that is abandoned by tree navigation. As in [`crate::compaction`],
+//! this is planning only: the abandoned entries, what of them fits into a request, and the entry
+//! created from the response.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,37 +9,37 @@ use pi_ai::{AgentMessage, Content, InputBlock, Model};
 
 use crate::compaction::SummaryAuthor;
 use crate::compaction::estimate::message_tokens;
-use crate::compaction::files::FileOperations;
+use crate::compaction::files::TouchedFiles;
 use crate::compaction::prompt::SummaryInstructions;
-use crate::compaction::request::{Conversation, Summarizer, Summary, SummaryRequest};
-use crate::context::{Edits, EntrySource, ProjectedEntry};
+use crate::compaction::request::{Summarizer, Summary, SummaryInput, SummaryRequest};
+use crate::context::{ContextEdits, EntrySource, ProjectedEntry};
 use crate::entry::{Entry, EntryBody, EntryId};
 use crate::tree::BranchSummary;
 
-/// The most tokens a branch summary may have.
+/// Maximum length of a branch summary, in tokens.
 const SUMMARY_TOKENS: u64 = 4096;
 
-/// The window of a model that does not tell.
+/// Context window of a model that does not declare one.
 const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 
-/// How much of the budget, in percent, may be full when a summary is still let in beyond it.
+/// Fill level of the budget, in percent, below which a summary may still exceed it.
 const ROOM_FOR_SUMMARY_PERCENT: u64 = 90;
 
-/// What stands before the summary of a branch.
-const LEAD: &str = "The user tried another direction before coming back to this point.\n\
-    What happened there:\n\n";
+/// Text before the summary of a branch.
+const LEAD: &str = "The user explored another branch before returning to this point.\n\
+    Summary of that branch:\n\n";
 
-/// The entries that a move in the tree leaves behind.
+/// The entries abandoned by tree navigation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LeftBranch {
+pub struct AbandonedBranch {
     /// The entries from below the common ancestor to the old leaf.
     pub entries: Vec<Arc<Entry>>,
-    /// The last entry that both paths share.
+    /// The last entry shared by both paths.
     pub common_ancestor_id: Option<EntryId>,
 }
 
-impl LeftBranch {
-    /// Collects the entries that going from a leaf to another entry leaves behind.
+impl AbandonedBranch {
+    /// Collects the entries that are abandoned when moving from a leaf to another entry.
     pub fn collect<Source: EntrySource>(
         source: &Source,
         old_leaf: Option<&EntryId>,
@@ -66,25 +65,26 @@ impl LeftBranch {
     }
 }
 
-/// Where a move in the tree ends up.
+/// The result of navigating to an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landing {
-    /// The new leaf, below which the summary goes; none is the place before the first entry.
+pub struct NavigationTarget {
+    /// The new leaf, below which a summary is appended; `None` is the position before the first
+    /// entry.
     pub leaf: Option<EntryId>,
-    /// What comes back into the editor.
+    /// Text to put into the editor.
     pub editor_text: Option<String>,
 }
 
-impl Landing {
-    /// Returns where going to an entry ends up: what the user or an extension said can be said
-    /// anew, so one lands before it; at anything else one lands on it.
+impl NavigationTarget {
+    /// Returns where navigating to an entry leads. User and extension messages can be edited and
+    /// sent again, so the new leaf is their parent; any other entry becomes the leaf.
     pub fn of(target: &Entry) -> Self {
-        let said = match &target.body {
+        let content = match &target.body {
             EntryBody::Message(AgentMessage::User(user)) => Some(&user.content),
             EntryBody::CustomMessage(custom) => Some(&custom.content),
             _ => None,
         };
-        match said {
+        match content {
             Some(content) => Self {
                 leaf: target.parent_id.clone(),
                 editor_text: Some(concatenated(content)),
@@ -104,25 +104,24 @@ fn concatenated(content: &Content) -> String {
     }
 }
 
-/// What a branch summary would cover.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BranchSummaryPlan {
-    /// The files that the branch touched.
-    pub files: FileOperations,
-    /// The tokens of what is summarized.
+    /// Files touched by the branch.
+    pub files: TouchedFiles,
+    /// Estimated tokens of the summarized messages.
     pub tokens: u64,
     entries: Vec<ProjectedEntry>,
 }
 
 impl BranchSummaryPlan {
-    /// The room kept for prompt and answer where the settings say nothing else.
+    /// Default reserve for prompt and response.
     pub const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
 
-    /// Plans the summary of a branch: the newest entries that fit the model's window less a reserve.
-    /// Returns none where the branch has nothing to tell.
-    pub fn new(branch: &LeftBranch, model: &Model, reserve_tokens: u64) -> Option<Self> {
+    /// Plans the summary of a branch: the newest entries that fit into the model's context window
+    /// minus a reserve. Returns `None` if the branch has nothing to summarize.
+    pub fn new(branch: &AbandonedBranch, model: &Model, reserve_tokens: u64) -> Option<Self> {
         let mut plan = Self {
-            files: FileOperations::default(),
+            files: TouchedFiles::default(),
             tokens: 0,
             entries: Vec::new(),
         };
@@ -138,16 +137,16 @@ impl BranchSummaryPlan {
     }
 
     fn take_newest(&mut self, entries: &[Arc<Entry>], budget: u64) {
-        let edits = Edits::of(entries);
+        let edits = ContextEdits::of(entries);
         for entry in entries.iter().rev() {
-            let shown = edits.show(entry);
-            let Some(message) = told(&shown) else {
+            let projected = edits.show(entry);
+            let Some(message) = summarized_message(&projected) else {
                 continue;
             };
-            self.files.note_message(message);
+            self.files.record_message(message);
             let tokens = message_tokens(message);
             let is_full = self.tokens.saturating_add(tokens) > budget;
-            // A summary is worth more than its size: it stands for everything before it.
+            // A summary may exceed the budget because it covers everything before it.
             let is_summary = matches!(
                 entry.body,
                 EntryBody::Compaction(_) | EntryBody::BranchSummary(_)
@@ -156,7 +155,7 @@ impl BranchSummaryPlan {
                 self.tokens.saturating_mul(100) < budget.saturating_mul(ROOM_FOR_SUMMARY_PERCENT);
             if !is_full || (is_summary && has_room) {
                 self.tokens = self.tokens.saturating_add(tokens);
-                self.entries.push(shown);
+                self.entries.push(projected);
             }
             if is_full {
                 break;
@@ -164,24 +163,23 @@ impl BranchSummaryPlan {
         }
     }
 
-    /// Returns what is summarized, in order.
+    /// Returns the summarized messages in order.
     pub fn messages(&self) -> impl Iterator<Item = &AgentMessage> {
-        self.entries.iter().filter_map(told)
+        self.entries.iter().filter_map(summarized_message)
     }
 
-    /// Returns the request for the summary.
     pub fn request(
         &self,
         summarizer: &Summarizer<'_>,
         instructions: SummaryInstructions<'_>,
     ) -> SummaryRequest {
-        let conversation = Conversation(self.messages().collect());
+        let conversation = SummaryInput(self.messages().collect());
         SummaryRequest::branch(summarizer, SUMMARY_TOKENS, &conversation, instructions)
     }
 
-    /// Makes what is stored of the summary that was asked for, with
-    /// [`crate::Session::branch_with_summary`] below the [`Landing`]. A label of the move goes to that
-    /// entry, or to the target where there is no summary.
+    /// Creates the summary to store with [`crate::Session::branch_with_summary`] below the
+    /// [`NavigationTarget`]. A label set during navigation goes to that entry, or to the target if
+    /// there is no summary.
     pub fn finish(&self, summary: &Summary) -> BranchSummary {
         let files = self.files.lists();
         BranchSummary {
@@ -198,15 +196,16 @@ fn token_budget(model: &Model, reserve_tokens: u64) -> u64 {
         0 => DEFAULT_CONTEXT_WINDOW,
         window => window,
     };
-    // A reserve as large as the window would leave nothing: half of it is better than none.
+    // A reserve as large as the window would leave nothing, so use half of the window.
     match window.saturating_sub(reserve_tokens) {
         0 => window / 2,
         budget => budget,
     }
 }
 
-/// Returns what an entry tells about its branch. Results are left out: the calls say enough.
-fn told(entry: &ProjectedEntry) -> Option<&AgentMessage> {
+/// Returns the message of an entry to include in the summary. Tool results are excluded: the calls
+/// are sufficient.
+fn summarized_message(entry: &ProjectedEntry) -> Option<&AgentMessage> {
     entry.messages().iter().find(|message| match message {
         AgentMessage::System(_) | AgentMessage::ToolResult(_) => false,
         AgentMessage::BashExecution(bash) => bash.exclude_from_context != Some(true),

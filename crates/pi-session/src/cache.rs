@@ -1,48 +1,46 @@
-//! Entries that somebody is looking at.
-//!
-//! An entry read from the file is shared as long as anybody holds it and forgotten afterwards, so
-//! that memory follows what is looked at and not what has been.
+//! Cache of entries in use. An entry read from the file is shared while it is referenced and
+//! dropped afterwards, so memory use follows what is in use, not what has been read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::entry::Entry;
-use crate::index::Slot;
+use crate::index::EntrySlot;
 
-/// Below this many places nothing is swept.
-const SMALLEST_SWEEP: usize = 64;
+/// Below this size, dead references are not removed.
+const MIN_SWEEP_SIZE: usize = 64;
 
-/// The entries in use, by their slot.
+/// Entries in use, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct EntryCache {
-    places: Mutex<Places>,
+    cached: Mutex<CachedEntries>,
 }
 
 #[derive(Debug, Default)]
-struct Places {
-    entries: HashMap<Slot, Weak<Entry>>,
+struct CachedEntries {
+    entries: HashMap<EntrySlot, Weak<Entry>>,
     sweep_at: usize,
 }
 
 impl EntryCache {
-    pub(crate) fn get(&self, slot: Slot) -> Option<Arc<Entry>> {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.entries.get(&slot)?.upgrade()
+    pub(crate) fn get(&self, slot: EntrySlot) -> Option<Arc<Entry>> {
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.entries.get(&slot)?.upgrade()
     }
 
-    pub(crate) fn put(&self, slot: Slot, entry: &Arc<Entry>) {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.entries.insert(slot, Arc::downgrade(entry));
-        if places.entries.len() > places.sweep_at.max(SMALLEST_SWEEP) {
-            places.entries.retain(|_, entry| entry.strong_count() > 0);
-            places.entries.shrink_to(SMALLEST_SWEEP);
-            places.sweep_at = places.entries.len() * 2;
+    pub(crate) fn put(&self, slot: EntrySlot, entry: &Arc<Entry>) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.entries.insert(slot, Arc::downgrade(entry));
+        if cached.entries.len() > cached.sweep_at.max(MIN_SWEEP_SIZE) {
+            cached.entries.retain(|_, entry| entry.strong_count() > 0);
+            cached.entries.shrink_to(MIN_SWEEP_SIZE);
+            cached.sweep_at = cached.entries.len() * 2;
         }
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.places.lock().unwrap().entries.len()
+        self.cached.lock().unwrap().entries.len()
     }
 }
 
@@ -66,15 +64,15 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_kept_while_held_and_no_longer() {
+    fn entries_are_cached_only_while_in_use() {
         let cache = EntryCache::default();
-        let held = entry();
-        cache.put(0, &held);
+        let shared = entry();
+        cache.put(0, &shared);
         for slot in 1..10_000 {
             cache.put(slot, &entry());
         }
-        assert!(Arc::ptr_eq(&cache.get(0).unwrap(), &held));
+        assert!(Arc::ptr_eq(&cache.get(0).unwrap(), &shared));
         assert!(cache.get(1).is_none());
-        assert!(cache.len() <= SMALLEST_SWEEP + 1, "{}", cache.len());
+        assert!(cache.len() <= MIN_SWEEP_SIZE + 1, "{}", cache.len());
     }
 }

@@ -1,46 +1,44 @@
-//! Looks a session file over without changing it.
-//!
-//! Opening a session passes over what it cannot read; a check says what that is, line by line, and what
-//! follows from it. [`crate::repair`] mends what is found here.
+//! Checks a session file without changing it. Opening a session skips what it cannot read; a check
+//! reports every such line and its consequences. [`crate::repair`] fixes what is found here.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::directory;
 use crate::error::SessionError;
-use crate::storage::{Access, Claim, DiskStorage, LogFile, LogStorage};
+use crate::storage::{AccessMode, DiskStorage, LockState, LogFile, LogStorage};
 
+pub(crate) mod file_scan;
 pub(crate) mod links;
 pub(crate) mod problem;
-pub(crate) mod survey;
-mod wreckage;
+mod salvage;
 
-pub(crate) use wreckage::text_after;
+pub(crate) use salvage::text_after;
 
-use links::Mending;
-use problem::{Problem, ProblemKind, Severity};
-use survey::Survey;
+use file_scan::FileScan;
+use links::LinkRepairs;
+use problem::{ProblemKind, SessionProblem, Severity};
 
-/// What a look at a session file found.
+/// The result of checking a session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionCheck {
     pub path: PathBuf,
-    /// How many entries can be read.
+    /// Number of readable entries.
     pub entries: usize,
-    /// What is odd, in the order of the file; of very many, the first.
-    pub problems: Vec<Problem>,
-    /// How many problems are damage.
+    /// Problems in file order; capped for files with very many problems.
+    pub problems: Vec<SessionProblem>,
+    /// Number of problems with [`Severity::Damage`].
     pub damage: usize,
-    /// How many are notes.
+    /// Number of problems with [`Severity::Note`].
     pub notes: usize,
 }
 
 impl SessionCheck {
-    /// Checks a file; it is only read.
+    /// Checks a file without modifying it.
     pub fn read(path: &Path) -> Result<Self, SessionError> {
         let path = directory::resolve(path);
-        match examine(&path) {
-            Ok(examined) => Ok(examined.report(path)),
+        match inspect(&path) {
+            Ok(inspection) => Ok(inspection.report(path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(SessionError::Missing { path })
             }
@@ -48,57 +46,57 @@ impl SessionCheck {
         }
     }
 
-    /// Returns whether nothing needs a repair.
+    /// Returns whether the file needs no repair.
     pub fn is_sound(&self) -> bool {
         self.damage == 0
     }
 
-    /// Returns the problems of one severity.
-    pub fn of_severity(&self, severity: Severity) -> impl Iterator<Item = &Problem> {
+    pub fn with_severity(&self, severity: Severity) -> impl Iterator<Item = &SessionProblem> {
         let problems = self.problems.iter();
         problems.filter(move |problem| problem.kind.severity() == severity)
     }
 }
 
-/// Looks at a file. One that seems damaged is claimed for an instant, to learn whether somebody writes.
-fn examine(path: &Path) -> io::Result<Examined> {
-    let file = DiskStorage.open(path, Access::Read)?;
-    let mut examined = Examined::of(&*file)?;
-    let findings = &mut examined.survey.findings;
-    if findings.damage > 0 && file.claim() == Claim::HeldByAnother {
+/// Inspects a file. If it seems damaged, briefly locks it to find out whether another process is
+/// writing.
+fn inspect(path: &Path) -> io::Result<FileInspection> {
+    let file = DiskStorage.open(path, AccessMode::Read)?;
+    let mut inspection = FileInspection::of(&*file)?;
+    let findings = &mut inspection.scan.findings;
+    if findings.damage > 0 && file.try_lock() == LockState::HeldElsewhere {
         findings.add(None, ProblemKind::InUse);
         findings.sort();
     }
-    Ok(examined)
+    Ok(inspection)
 }
 
-/// All that is known of a file after a look at it.
+/// Everything known about a file after scanning it.
 #[derive(Debug)]
-pub(crate) struct Examined {
-    pub(crate) survey: Survey,
-    pub(crate) mending: Mending,
-    /// How long the file was.
+pub(crate) struct FileInspection {
+    pub(crate) scan: FileScan,
+    pub(crate) link_repairs: LinkRepairs,
+    /// Length of the file when it was scanned.
     pub(crate) length: u64,
 }
 
-impl Examined {
+impl FileInspection {
     pub(crate) fn of(file: &dyn LogFile) -> io::Result<Self> {
         let length = file.length()?;
-        let mut survey = Survey::of(file, length)?;
-        let mending = links::check(&survey.pieces, &mut survey.findings);
-        survey.findings.sort();
+        let mut scan = FileScan::of(file, length)?;
+        let link_repairs = links::check(&scan.segments, &mut scan.findings);
+        scan.findings.sort();
         Ok(Self {
-            survey,
-            mending,
+            scan,
+            link_repairs,
             length,
         })
     }
 
     pub(crate) fn report(&self, path: PathBuf) -> SessionCheck {
-        let findings = &self.survey.findings;
+        let findings = &self.scan.findings;
         SessionCheck {
             path,
-            entries: self.survey.entry_count(),
+            entries: self.scan.entry_count(),
             problems: findings.problems.clone(),
             damage: findings.damage,
             notes: findings.notes,

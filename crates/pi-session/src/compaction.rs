@@ -1,7 +1,6 @@
-//! Planning a compaction: what is summarized, what stays, and what becomes of the summaries.
-//!
-//! Nothing here asks a model or writes a file. A plan gives the requests; whoever asks brings the
-//! summaries back and gets the result to append. Planning twice gives the same plan.
+//! Plans compactions: what is summarized, what is kept, and how the summaries are combined. This
+//! module neither calls a model nor writes files. A plan returns the requests; the caller sends
+//! them and passes the summaries back to get the entry to append. Planning is deterministic.
 
 pub(crate) mod cut_point;
 pub(crate) mod estimate;
@@ -20,74 +19,65 @@ use thiserror::Error;
 
 use crate::context::{ProjectedEntry, Projection};
 use crate::entry::{CompactionEntry, EntryBody, EntryId};
-use files::FileOperations;
-use request::{Conversation, Summarizer, Summary, SummaryFailure, SummaryPurpose, SummaryRequest};
+use files::TouchedFiles;
+use request::{Summarizer, Summary, SummaryError, SummaryInput, SummaryPurpose, SummaryRequest};
 use settings::CompactionSettings;
 
-/// What a compaction would do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompactionPlan {
-    /// The first entry that stays.
     pub first_kept_entry_id: EntryId,
-    /// The size of the context before.
+    /// Context size before the compaction, in tokens.
     pub tokens_before: u64,
     /// The summary of an earlier compaction, to be updated.
     pub previous_summary: Option<String>,
-    /// The files that the summarized conversation touched, and those of the previous summary.
-    pub files: FileOperations,
-    /// The settings it was planned with.
+    /// Files that the summarized conversation touched, including those of the previous summary.
+    pub files: TouchedFiles,
     pub settings: CompactionSettings,
     history: Vec<ProjectedEntry>,
     turn_prefix: Vec<ProjectedEntry>,
 }
 
-/// Messages that somebody chose to be summarized.
+/// Messages to summarize that were selected by the caller.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ChosenMessages {
-    /// What comes before the cut.
+pub struct MessageSelection {
+    /// Messages before the cut.
     pub history: Vec<AgentMessage>,
-    /// The beginning of the turn that the cut splits; none where it splits none.
+    /// The start of the turn that the cut splits; empty if it splits none.
     pub turn_prefix: Vec<AgentMessage>,
-    /// The summary that the new one goes on from.
+    /// The summary to update.
     pub previous_summary: Option<String>,
-    /// The first entry that stays.
     pub first_kept_entry_id: EntryId,
-    /// The size of the context.
+    /// Context size in tokens.
     pub tokens_before: u64,
-    /// How it is compacted.
     pub settings: CompactionSettings,
 }
 
-/// Why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NothingToCompact {
-    /// The last entry is a compaction.
-    #[error("the session is already compacted; there is nothing new to summarize")]
+    #[error("nothing to compact: the session was just compacted")]
     AlreadyCompacted,
-    /// Everything there is stays.
-    #[error("there is nothing to compact: the whole conversation is recent enough to stay")]
+    #[error("nothing to compact: the conversation is too short")]
     TooSmall,
 }
 
-/// A compaction that can be appended to the session.
+/// A finished compaction, ready to be appended to the session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompactionResult {
-    /// The summary, with the lists of files.
+    /// The summary with the file lists.
     pub summary: String,
-    /// The first entry that stays; none keeps nothing.
+    /// `None` keeps nothing.
     pub first_kept_entry_id: Option<EntryId>,
-    /// The size of the context before.
+    /// Context size before the compaction, in tokens.
     pub tokens_before: u64,
-    /// Data of whoever wrote the summary.
+    /// Data from the author of the summary.
     pub details: Option<Value>,
-    /// What the summary cost.
+    /// Usage of the summary requests.
     pub usage: Option<Usage>,
 }
 
-/// Who wrote a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryAuthor {
-    /// A model that pi asked.
+    /// A model called by pi.
     Pi,
     Extension,
 }
@@ -100,7 +90,6 @@ impl SummaryAuthor {
 }
 
 impl CompactionPlan {
-    /// Plans the compaction of a context.
     pub fn new(
         projection: &Projection,
         settings: &CompactionSettings,
@@ -127,7 +116,7 @@ impl CompactionPlan {
             },
             tokens_before: projection.estimate().tokens,
             previous_summary: previous.map(|(_, compaction)| compaction.summary.clone()),
-            files: FileOperations::default(),
+            files: TouchedFiles::default(),
             settings: *settings,
             history: part(start, history_end),
             turn_prefix: part(history_end, cut.first_kept),
@@ -135,28 +124,28 @@ impl CompactionPlan {
         plan.with_files(previous.map(|(_, compaction)| compaction))
     }
 
-    /// Plans the compaction of messages that somebody else has chosen.
-    pub fn of_messages(chosen: ChosenMessages) -> Self {
-        let mut files = FileOperations::default();
-        let messages = chosen.history.iter().chain(&chosen.turn_prefix);
-        messages.for_each(|message| files.note_message(message));
+    /// Plans the compaction of messages selected by the caller.
+    pub fn from_messages(selection: MessageSelection) -> Self {
+        let mut files = TouchedFiles::default();
+        let messages = selection.history.iter().chain(&selection.turn_prefix);
+        messages.for_each(|message| files.record_message(message));
         let entries = |messages: Vec<AgentMessage>| {
             let messages = messages.into_iter();
-            messages.map(ProjectedEntry::of_message).collect()
+            messages.map(ProjectedEntry::from_message).collect()
         };
         Self {
-            first_kept_entry_id: chosen.first_kept_entry_id,
-            tokens_before: chosen.tokens_before,
-            previous_summary: chosen.previous_summary,
+            first_kept_entry_id: selection.first_kept_entry_id,
+            tokens_before: selection.tokens_before,
+            previous_summary: selection.previous_summary,
             files,
-            settings: chosen.settings,
-            history: entries(chosen.history),
-            turn_prefix: entries(chosen.turn_prefix),
+            settings: selection.settings,
+            history: entries(selection.history),
+            turn_prefix: entries(selection.turn_prefix),
         }
     }
 
     fn with_files(mut self, previous: Option<&CompactionEntry>) -> Result<Self, NothingToCompact> {
-        let mut files = FileOperations::default();
+        let mut files = TouchedFiles::default();
         if let Some(previous) = previous {
             files.carry_over(previous.details.as_ref(), previous.from_hook);
         }
@@ -167,36 +156,34 @@ impl CompactionPlan {
         if messages.peek().is_none() {
             return Err(NothingToCompact::TooSmall);
         }
-        messages.for_each(|message| files.note_message(message));
+        messages.for_each(|message| files.record_message(message));
         self.files = files;
         Ok(self)
     }
 
-    /// Returns the messages before the cut, without the turn that the cut splits.
+    /// Returns the messages before the cut, excluding the turn that the cut splits.
     pub fn history_messages(&self) -> impl Iterator<Item = &AgentMessage> {
         conversation(&self.history)
     }
 
-    /// Returns the beginning of the turn that the cut splits; none where it splits none.
+    /// Returns the start of the turn that the cut splits; empty if it splits none.
     pub fn turn_prefix_messages(&self) -> impl Iterator<Item = &AgentMessage> {
         conversation(&self.turn_prefix)
     }
 
-    /// Returns whether the cut splits a turn.
     pub fn is_split_turn(&self) -> bool {
         !self.turn_prefix.is_empty()
     }
 
-    /// Returns the requests for the summaries, in the order to ask; they do not depend on each
-    /// other.
+    /// Returns the summary requests in order; they are independent of each other.
     pub fn requests(
         &self,
         summarizer: &Summarizer<'_>,
         focus: Option<&str>,
     ) -> Vec<SummaryRequest> {
         let reserve = self.settings.reserve_tokens;
-        let history = Conversation(self.history_messages().collect());
-        let prefix = Conversation(self.turn_prefix_messages().collect());
+        let history = SummaryInput(self.history_messages().collect());
+        let prefix = SummaryInput(self.turn_prefix_messages().collect());
         let previous = self
             .previous_summary
             .as_deref()
@@ -214,15 +201,15 @@ impl CompactionPlan {
         requests
     }
 
-    /// Makes the result of the summaries that were asked for.
-    pub fn finish(&self, summaries: &[Summary]) -> Result<CompactionResult, SummaryFailure> {
+    /// Combines the requested summaries into the result.
+    pub fn finish(&self, summaries: &[Summary]) -> Result<CompactionResult, SummaryError> {
         let find = |purpose| summaries.iter().find(|summary| summary.purpose == purpose);
         let history = find(SummaryPurpose::History);
         let prefix = find(SummaryPurpose::TurnPrefix);
         let needs_history = self.history_messages().next().is_some();
         let needs_prefix = self.turn_prefix_messages().next().is_some();
         if (needs_history && history.is_none()) || (needs_prefix && prefix.is_none()) {
-            return Err(SummaryFailure::Missing);
+            return Err(SummaryError::Missing);
         }
         let history_text = history
             .map(|summary| summary.text.as_str())
@@ -230,7 +217,7 @@ impl CompactionPlan {
         let mut summary = match (prefix, history_text) {
             (Some(prefix), history) => split_turn::joined_summary(history, &prefix.text),
             (None, Some(history)) => history.to_owned(),
-            (None, None) => return Err(SummaryFailure::Missing),
+            (None, None) => return Err(SummaryError::Missing),
         };
         let files = self.files.lists();
         summary.push_str(&files.summary_suffix());
@@ -251,8 +238,8 @@ impl CompactionPlan {
 }
 
 impl CompactionResult {
-    /// Makes the entry to append to the session the projection shows. It carries the prompt and the
-    /// tools in force, since the system messages before it leave the context.
+    /// Creates the entry to append to the projected session. It includes the current prompt and
+    /// tools, since the system messages before it leave the context.
     pub fn into_entry(
         self,
         projection: &Projection,
@@ -275,8 +262,8 @@ impl CompactionResult {
     }
 }
 
-/// Returns the messages to summarize. The prompt is no conversation, and an older compaction is
-/// summarized already.
+/// Returns the messages to summarize. System messages are not part of the conversation, and older
+/// compactions are already summarized.
 fn conversation(entries: &[ProjectedEntry]) -> impl Iterator<Item = &AgentMessage> {
     entries
         .iter()

@@ -1,17 +1,16 @@
-//! What the model sees of a session: the path to the leaf, compaction and edits applied.
-//!
-//! [`project`] reads only the entries that take part, so that a long session behind a compaction
-//! costs what is left of it. What a message says to a model in the end is decided in
+//! The model's view of a session: the path to the leaf with compactions and edits applied.
+//! [`project`] reads only the entries that contribute, so the cost of a long session depends on
+//! what is left after its last compaction. Conversion to model messages is in
 //! [`crate::model_messages`].
 
 mod edit;
+mod entry_view;
 mod outline;
+mod raw_json;
 mod recent;
 mod selection;
 mod settings;
-mod shown;
 mod source;
-mod spelled;
 
 use std::convert::Infallible;
 use std::slice;
@@ -25,22 +24,22 @@ use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 use crate::error::SessionError;
 use crate::store::Session;
 
+pub(crate) use entry_view::ContextEdits;
+use entry_view::{EntryView, shows_messages};
 pub use outline::ContextOutline;
-use selection::Selection;
+use selection::ContextSelection;
 pub use settings::{ContextModel, PathSettings};
-pub(crate) use shown::Edits;
-use shown::{Shown, shows_messages};
 use source::PathEntries;
-pub use source::{EntryOutline, EntrySource, PathStep};
+pub use source::{EntryMetadata, EntrySource, PathStep};
 
+#[derive(Debug, Clone, PartialEq)]
 /// What the model sees at a leaf of the session, entry by entry.
 ///
-/// After a compaction the list begins with it, then come the entries it kept, then those appended
-/// since; without one it is the path from the root.
-#[derive(Debug, Clone, PartialEq)]
+/// After a compaction, the list starts with the compaction, then the entries it kept, then those
+/// appended since. Without a compaction, it is the path from the root.
 pub struct Projection {
     entries: Vec<ProjectedEntry>,
-    /// How many entries after the leading compaction come before it on the path.
+    /// Number of entries after the leading compaction that precede it on the path.
     kept: usize,
 }
 
@@ -48,26 +47,25 @@ pub struct Projection {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProjectedEntry {
     entry: Arc<Entry>,
-    shown: Shown,
+    view: EntryView,
 }
 
 impl ProjectedEntry {
-    /// Returns the entry behind the messages.
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// Returns the messages; most entries have one, many none, a compaction up to two.
+    /// Returns the messages: usually one, none for metadata, up to two for a compaction.
     pub fn messages(&self) -> &[AgentMessage] {
-        match (&self.shown, &self.entry.body) {
-            (Shown::Instead(messages), _) => messages,
-            (Shown::Stored, EntryBody::Message(message)) => slice::from_ref(message),
-            (Shown::Stored | Shown::Nothing, _) => &[],
+        match (&self.view, &self.entry.body) {
+            (EntryView::Replaced(messages), _) => messages,
+            (EntryView::Stored, EntryBody::Message(message)) => slice::from_ref(message),
+            (EntryView::Stored | EntryView::Hidden, _) => &[],
         }
     }
 
-    /// Returns a message as if an entry of no session had brought it.
-    pub(crate) fn of_message(message: AgentMessage) -> Self {
+    /// Wraps a message that does not come from a session entry.
+    pub(crate) fn from_message(message: AgentMessage) -> Self {
         Self {
             entry: Arc::new(Entry {
                 id: EntryId::from(String::new()),
@@ -76,31 +74,31 @@ impl ProjectedEntry {
                 body: EntryBody::Message(message),
                 extra: pi_ai::json::JsonObject::new(),
             }),
-            shown: Shown::Stored,
+            view: EntryView::Stored,
         }
     }
 
-    /// Returns whether an edit left out what the entry would have shown.
+    /// Returns whether an edit omitted the messages of the entry.
     pub(crate) fn is_omitted(&self) -> bool {
         self.messages().is_empty() && shows_messages(&self.entry)
     }
 }
 
 impl Projection {
-    /// Returns the entries in the order of the context.
+    /// Returns the entries in context order.
     pub fn entries(&self) -> &[ProjectedEntry] {
         &self.entries
     }
 
-    /// Follows an entry that was appended to the leaf, so that a long session is not projected
-    /// anew for each. Returns false, and changes nothing, where the entry changes what earlier ones
-    /// show: then the session must be projected again.
     #[must_use]
-    pub fn follow(&mut self, entry: &Arc<Entry>) -> bool {
+    /// Appends an entry that was appended to the leaf, to avoid projecting a long session again.
+    /// Returns `false` and changes nothing if the entry affects earlier ones; then the session must
+    /// be projected again.
+    pub fn append(&mut self, entry: &Arc<Entry>) -> bool {
         match entry.body {
             EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => false,
             _ => {
-                self.entries.push(Edits::none().show(entry));
+                self.entries.push(ContextEdits::none().show(entry));
                 true
             }
         }
@@ -111,7 +109,7 @@ impl Projection {
         self.entries.iter().flat_map(ProjectedEntry::messages)
     }
 
-    /// Returns the compaction that leads the context.
+    /// Returns the compaction at the start of the context.
     pub fn compaction(&self) -> Option<(&Entry, &CompactionEntry)> {
         let entry = self.entries.first()?.entry.as_ref();
         match &entry.body {
@@ -120,8 +118,8 @@ impl Projection {
         }
     }
 
-    /// Returns the messages of entries that follow the leading compaction on the path; all of them
-    /// where there is none.
+    /// Returns the messages of entries that follow the leading compaction on the path; all messages
+    /// if there is no compaction.
     pub(crate) fn since_compaction(&self) -> impl Iterator<Item = &AgentMessage> {
         let first = match self.compaction() {
             Some(_) => self.kept + 1,
@@ -131,10 +129,9 @@ impl Projection {
         entries.flat_map(ProjectedEntry::messages)
     }
 
-    /// Returns the entry at the leaf.
     pub fn last_entry(&self) -> Option<&Arc<Entry>> {
         let last = self.entries.len().checked_sub(1)?;
-        // With nothing after it, the compaction that leads the context is the leaf.
+        // If nothing follows it, the leading compaction is the leaf.
         let index = if last == self.kept && self.compaction().is_some() {
             0
         } else {
@@ -143,7 +140,7 @@ impl Projection {
         self.entries.get(index).map(ProjectedEntry::entry)
     }
 
-    /// Returns where on the path the entry at an index of [`Projection::entries`] stands.
+    /// Returns the position on the path of the entry at an index of [`Projection::entries`].
     pub(crate) fn path_position(&self, index: usize) -> usize {
         match index {
             0 => self.kept,
@@ -152,8 +149,8 @@ impl Projection {
         }
     }
 
-    /// Replays the system messages into the prompt and the tools in force; none when the context
-    /// has no system message.
+    /// Replays the system messages into the current prompt and tools; `None` if the context has no
+    /// system message.
     pub fn system_message(&self) -> Option<SystemMessage> {
         let messages: Vec<Message> = self
             .system_messages()
@@ -163,8 +160,8 @@ impl Projection {
         current_system_message(&messages)
     }
 
-    /// Returns the sections of the prompt that the context has told.
-    pub fn told_sections(&self) -> JsonObject {
+    /// Returns the prompt sections declared by the context.
+    pub fn declared_sections(&self) -> JsonObject {
         sections_in_force(self.system_messages().map(Arc::as_ref))
     }
 
@@ -175,8 +172,9 @@ impl Projection {
         })
     }
 
-    /// Returns the names of the tools the transcript declares, to restore on resume and after a
-    /// jump in the tree; none when it declares no prompt at all, which leaves the tools as they are.
+    /// Returns the names of the declared tools, to restore them on resume and after tree
+    /// navigation; `None` if the context has no system message, in which case the active tools stay
+    /// unchanged.
     pub fn tool_names(&self) -> Option<Vec<String>> {
         let system = self.system_message()?;
         let tools = system.tools_added.unwrap_or_default();
@@ -184,12 +182,12 @@ impl Projection {
     }
 }
 
-/// Projects the path that ends at a leaf; no leaf is the place before the first entry.
+/// Projects the path that ends at a leaf; `None` is the position before the first entry.
 pub fn project<Source: EntrySource>(
     source: &Source,
     leaf: Option<&EntryId>,
 ) -> Result<Projection, Source::Error> {
-    Ok(Selection::read(source, leaf)?.projection())
+    Ok(ContextSelection::read(source, leaf)?.projection())
 }
 
 impl Session {
@@ -199,7 +197,7 @@ impl Session {
     }
 }
 
-/// Projects a path that is at hand, its root first.
+/// Projects a path that is already in memory, root first.
 pub fn project_path(path: &[Arc<Entry>]) -> Projection {
     let source = PathEntries::new(path);
     let leaf = path.last().map(|entry| &entry.id);

@@ -1,24 +1,23 @@
-//! Where session files live and what they are called.
+//! Location and names of session files.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The directory below the agent's own that holds one directory for every working directory.
-const SESSIONS: &str = "sessions";
+/// Subdirectory of the agent directory with one directory per working directory.
+const SESSIONS_DIR: &str = "sessions";
 
-/// The extension of session files.
 pub(crate) const EXTENSION: &str = "jsonl";
 
-/// The longest name of a working directory that a directory is called after; a disk takes 255 bytes.
-const LONGEST_NAME: usize = 250;
+/// Maximum length of an encoded working directory; file systems allow 255 bytes per name.
+const MAX_NAME_BYTES: usize = 250;
 
-/// How much of a longer one is kept.
-const KEPT_OF_LONG_NAME: usize = 200;
+/// How much of a longer path is kept.
+const LONG_NAME_PREFIX_BYTES: usize = 200;
 
-/// The directory that holds the sessions of one working directory.
-///
-/// The default one holds nothing else. One the user chose may hold sessions of many working
-/// directories, so lookups in it go by the headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+/// The directory with the sessions of one working directory.
+///
+/// The default directory contains nothing else. A custom directory may contain sessions of many
+/// working directories, so lookups check the headers.
 pub struct SessionDirectory {
     path: PathBuf,
     cwd: PathBuf,
@@ -26,7 +25,7 @@ pub struct SessionDirectory {
 }
 
 impl SessionDirectory {
-    /// The default directory of a working directory, below the agent's.
+    /// Returns the default session directory of a working directory, below the agent directory.
     pub fn default_for(agent_directory: &Path, cwd: &Path) -> Self {
         let cwd = resolve(cwd);
         Self {
@@ -36,8 +35,8 @@ impl SessionDirectory {
         }
     }
 
-    /// A directory the user chose.
-    pub fn chosen(path: &Path, agent_directory: &Path, cwd: &Path) -> Self {
+    /// Returns a session directory chosen by the user.
+    pub fn custom(path: &Path, agent_directory: &Path, cwd: &Path) -> Self {
         let default = Self::default_for(agent_directory, cwd);
         let path = resolve(path);
         Self {
@@ -47,55 +46,54 @@ impl SessionDirectory {
         }
     }
 
-    /// Returns where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the working directory it is asked for.
+    /// Returns the working directory whose sessions are looked up.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// Returns whether a session with this working directory in its header belongs here.
-    pub fn admits(&self, cwd: &str) -> bool {
+    /// Returns whether a session with this working directory in its header belongs to this
+    /// directory.
+    pub fn accepts_cwd(&self, cwd: &str) -> bool {
         !self.shared || (!cwd.is_empty() && resolve(Path::new(cwd)) == self.cwd)
     }
 }
 
-/// Returns the directory that holds the default directories of all working directories.
+/// Returns the directory that contains the default session directories of all working directories.
 pub fn sessions_root(agent_directory: &Path) -> PathBuf {
-    resolve(agent_directory).join(SESSIONS)
+    resolve(agent_directory).join(SESSIONS_DIR)
 }
 
-/// Names the directory of a working directory.
 fn directory_name(cwd: &Path) -> String {
     let cwd = cwd.to_string_lossy();
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(&cwd);
     let name = inner.replace(['/', '\\', ':'], "-");
-    if name.len() <= LONGEST_NAME {
+    if name.len() <= MAX_NAME_BYTES {
         return format!("--{name}--");
     }
-    // No disk takes a longer name. The beginning tells people where it belongs, the rest tells it from
-    // others; the TypeScript pi cannot work there at all.
-    let kept = name.floor_char_boundary(KEPT_OF_LONG_NAME);
-    let beginning = name.get(..kept).unwrap_or_default();
-    format!("--{beginning}-{:016x}--", fingerprint(&cwd))
+    // The prefix keeps the name readable and the hash keeps it unique. The TypeScript pi cannot use
+    // such directories.
+    let kept = name.floor_char_boundary(LONG_NAME_PREFIX_BYTES);
+    let prefix = name.get(..kept).unwrap_or_default();
+    format!("--{prefix}-{:016x}--", fnv1a(&cwd))
 }
 
-/// Returns a number for a text that is the same on every machine (FNV-1a).
-fn fingerprint(text: &str) -> u64 {
+/// FNV-1a hash, which is the same on every machine.
+fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// Names the file of a session.
+/// Returns the file name of a session.
 pub(crate) fn file_name(timestamp: &str, id: &str) -> String {
     format!("{}_{id}.{EXTENSION}", timestamp.replace([':', '.'], "-"))
 }
 
-/// Makes a path absolute and takes out `.` and `..`, without asking the disk.
+/// Makes a path absolute and resolves `.` and `..` without accessing the disk.
 pub(crate) fn resolve(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut resolved = PathBuf::new();
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_long_paths_are_short_and_differ() {
+    fn names_of_long_paths_are_short_and_unique() {
         let name = |cwd: &str| directory_name(Path::new(cwd));
         let long = format!("/{}", "日本/".repeat(100));
         let other = format!("{long}x");
@@ -155,16 +153,16 @@ mod tests {
     }
 
     #[test]
-    fn a_chosen_directory_admits_sessions_of_its_working_directory() {
+    fn a_custom_directory_accepts_sessions_of_its_working_directory() {
         let agent = Path::new("/agent");
         let cwd = Path::new("/home/anna/project");
-        let chosen = SessionDirectory::chosen(Path::new("/else"), agent, cwd);
-        assert!(chosen.admits("/home/anna/other/../project"));
-        assert!(!chosen.admits("/home/anna/other"));
-        assert!(!chosen.admits(""));
+        let custom = SessionDirectory::custom(Path::new("/else"), agent, cwd);
+        assert!(custom.accepts_cwd("/home/anna/other/../project"));
+        assert!(!custom.accepts_cwd("/home/anna/other"));
+        assert!(!custom.accepts_cwd(""));
         let default = SessionDirectory::default_for(agent, cwd);
-        assert!(default.admits("/home/anna/other"));
-        let same = SessionDirectory::chosen(default.path(), agent, cwd);
+        assert!(default.accepts_cwd("/home/anna/other"));
+        let same = SessionDirectory::custom(default.path(), agent, cwd);
         assert_eq!(same, default);
     }
 }

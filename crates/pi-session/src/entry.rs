@@ -1,8 +1,6 @@
-//! The entries of a session and their JSON form.
-//!
-//! Key order and the omission of absent keys are the file format's: `type`, `id`, `parentId`,
-//! `timestamp`, then the fields of the type. Fields and types of a newer pi survive a round trip. How
-//! they are read is in [`read`]. Where entries live and how they hang together is the business of the store.
+//! Session entries and their JSON form. Key order and the omission of absent keys are part of the
+//! file format: `type`, `id`, `parentId`, `timestamp`, then the fields of the type. Unknown fields
+//! and types from newer versions survive a round trip. Parsing is in [`read`].
 
 use pi_ai::json::{JsonObject, lenient_u64, null_as_default, present};
 use pi_ai::{AgentMessage, Content, SystemMessage, Usage};
@@ -15,11 +13,11 @@ mod read;
 
 pub use id::EntryId;
 
-/// One line of a session after its header.
+/// One line of a session file after the header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub id: EntryId,
-    /// The entry it follows; none for a root.
+    /// The preceding entry; `None` for a root.
     pub parent_id: Option<EntryId>,
     /// When it was appended, as ISO 8601 in UTC with milliseconds.
     pub timestamp: String,
@@ -28,7 +26,7 @@ pub struct Entry {
     pub extra: JsonObject,
 }
 
-/// What an entry holds, by its type.
+/// The type-specific content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -36,32 +34,32 @@ pub enum EntryBody {
     /// `message`: a message of the conversation.
     #[serde(serialize_with = "serialize_message")]
     Message(AgentMessage),
-    /// `model_change`: the model answers from here on.
+    /// `model_change`: the model used from here on.
     ModelChange(ModelChangeEntry),
-    /// `thinking_level_change`: the effort asked for from here on.
+    /// `thinking_level_change`: the reasoning effort used from here on.
     ThinkingLevelChange(ThinkingLevelChangeEntry),
     /// `usage`: tokens used outside of assistant messages.
     Usage(UsageEntry),
-    /// `compaction`: a summary that stands for what came before.
+    /// `compaction`: a summary that replaces the preceding context.
     Compaction(CompactionEntry),
-    /// `branch_summary`: a summary of a branch that was left.
+    /// `branch_summary`: a summary of an abandoned branch.
     BranchSummary(BranchSummaryEntry),
-    /// `context_edit`: an earlier entry is left out or replaced for the model.
+    /// `context_edit`: omits or replaces an earlier entry for the model.
     ContextEdit(ContextEditEntry),
-    /// `custom`: state of an extension.
+    /// `custom`: extension state.
     Custom(CustomEntry),
-    /// `custom_message`: a message an extension put in.
+    /// `custom_message`: a message added by an extension.
     CustomMessage(CustomMessageEntry),
     /// `label`: a bookmark on an entry.
     Label(LabelEntry),
-    /// `session_info`: the session's name.
+    /// `session_info`: the session name.
     SessionInfo(SessionInfoEntry),
-    /// A type this version does not know, or a known one of an unexpected shape; kept as it is.
+    /// An unknown type, or a known type with an unexpected shape; kept unchanged.
     Unknown(UnknownEntry),
 }
 
 impl EntryBody {
-    /// Returns the type as the file spells it.
+    /// Returns the `type` value used in the file.
     pub fn type_name(&self) -> &str {
         match self {
             Self::Message(_) => "message",
@@ -88,52 +86,50 @@ impl EntryBody {
     }
 }
 
-/// The model answers from here on.
+/// Selects the model used from here on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelChangeEntry {
     pub provider: String,
-    /// The model's id at that provider.
+    /// The model ID at that provider.
     pub model_id: String,
 }
 
-/// The effort asked for from here on.
+/// Selects the reasoning effort used from here on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingLevelChangeEntry {
-    /// The level's name; a newer pi may know more of them.
+    /// Level name; newer versions may define more levels.
     pub thinking_level: String,
 }
 
-/// Tokens used outside of assistant messages; they count in the totals.
+/// Tokens used outside of assistant messages; included in the totals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageEntry {
-    /// What they were used for, such as `cache_warm`.
+    /// What the tokens were used for, such as `cache_warm`.
     pub kind: String,
-    /// The provider that was asked.
     pub provider: String,
-    /// The model that was asked.
     pub model: String,
     pub usage: Usage,
-    /// A remark for the user.
+    /// A note for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A summary that stands for everything before [`CompactionEntry::first_kept_entry_id`].
+/// A summary that replaces everything before [`CompactionEntry::first_kept_entry_id`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionEntry {
     pub summary: String,
-    /// The first entry that stays in the context; the compaction's own id keeps none. A file of the
-    /// first format may lack it, which also keeps none.
+    /// The first entry kept in the context; the compaction's own ID keeps none. Files of the first
+    /// format may lack it, which also keeps none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_kept_entry_id: Option<EntryId>,
-    /// The size of the context before.
+    /// Context size before the compaction, in tokens.
     #[serde(default, deserialize_with = "lenient_u64")]
     pub tokens_before: u64,
-    /// Data of whoever wrote the summary, such as the files read and changed.
+    /// Data from the author of the summary, such as the files read and changed.
     #[serde(
         default,
         deserialize_with = "present",
@@ -146,7 +142,7 @@ pub struct CompactionEntry {
     /// Whether an extension wrote the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    /// The whole system prompt and tool set at this point; old files have none.
+    /// The full system prompt and tool set at this point; absent in old files.
     #[serde(
         default,
         with = "tagged_system_message",
@@ -155,16 +151,16 @@ pub struct CompactionEntry {
     pub system_message: Option<SystemMessage>,
 }
 
-/// A summary of a branch that was left.
+/// A summary of an abandoned branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryEntry {
-    /// The leaf of the branch that was left, or [`BranchSummaryEntry::FROM_ROOT`].
+    /// The leaf of the abandoned branch, or [`BranchSummaryEntry::FROM_ROOT`].
     pub from_id: EntryId,
-    /// The summary; an empty one stays out of the context.
+    /// An empty summary is left out of the context.
     #[serde(default, deserialize_with = "null_as_default")]
     pub summary: String,
-    /// Data of whoever wrote the summary, such as the files read and changed.
+    /// Data from the author of the summary, such as the files read and changed.
     #[serde(
         default,
         deserialize_with = "present",
@@ -180,31 +176,30 @@ pub struct BranchSummaryEntry {
 }
 
 impl BranchSummaryEntry {
-    /// What `from_id` says when nothing had been appended on the branch that was left.
+    /// The `from_id` used if nothing was appended on the abandoned branch.
     pub const FROM_ROOT: &'static str = "root";
 }
 
-/// An earlier entry is left out of the model's context, or says something else there.
+/// Omits an earlier entry from the model's context, or replaces its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextEditEntry {
-    /// The entry that is edited.
     pub target_id: EntryId,
-    /// What it says instead; none leaves it out.
+    /// `None` omits the target.
     pub replacement: Option<ContextReplacement>,
 }
 
-/// The content an edited entry shows to the model.
+/// The content that an edited entry contributes to the context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextReplacement {
-    /// Text, or blocks of the target's role.
+    /// Text, or content blocks that fit the target's role.
     pub content: Value,
-    /// Fields this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// State of an extension; the model does not see it.
+/// Extension state; not visible to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomEntry {
@@ -218,13 +213,12 @@ pub struct CustomEntry {
     pub data: Option<Value>,
 }
 
-/// A message an extension put in; the model sees it as the user's.
+/// A message added by an extension; the model sees it as a user message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessageEntry {
     /// The extension's name for this kind of message.
     pub custom_type: String,
-    /// What the model sees.
     #[serde(default)]
     pub content: Content,
     /// Whether the user sees it.
@@ -239,32 +233,31 @@ pub struct CustomMessageEntry {
     pub details: Option<Value>,
 }
 
-/// A bookmark on an entry; the last one of a target counts.
+/// A bookmark on an entry; the last label of a target is the current one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelEntry {
-    /// The entry that is marked.
     pub target_id: EntryId,
-    /// The label; none or an empty one clears it.
+    /// `None` or an empty label clears it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
-/// The session's name; the last one in the file counts.
+/// The session name; the last one in the file is the current one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfoEntry {
-    /// The name; none or an empty one clears it.
+    /// `None` or an empty name clears it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// An entry this version cannot read as any type it knows.
+/// An entry that does not match any type this version knows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnknownEntry {
-    /// The type as the file spells it.
+    /// The `type` value used in the file.
     #[serde(skip)]
     pub type_name: String,
-    /// Everything beside `type`, `id`, `parentId` and `timestamp`.
+    /// All fields except `type`, `id`, `parentId` and `timestamp`.
     #[serde(flatten)]
     pub fields: JsonObject,
 }
@@ -295,9 +288,9 @@ body_from!(
 );
 
 impl Entry {
-    /// Returns the timestamp in milliseconds since the epoch, if it is one.
+    /// Returns the timestamp in milliseconds since the epoch, if it is valid.
     pub fn timestamp_ms(&self) -> Option<i64> {
-        crate::moment::parse_iso(&self.timestamp)
+        crate::timestamp::parse_iso(&self.timestamp)
     }
 }
 
@@ -305,7 +298,7 @@ impl Serialize for Entry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Line<'entry> {
+        struct EntryLine<'entry> {
             #[serde(rename = "type")]
             type_name: &'entry str,
             id: &'entry EntryId,
@@ -316,7 +309,7 @@ impl Serialize for Entry {
             #[serde(flatten)]
             extra: &'entry JsonObject,
         }
-        Line {
+        EntryLine {
             type_name: self.body.type_name(),
             id: &self.id,
             parent_id: self.parent_id.as_ref(),
@@ -337,14 +330,14 @@ fn serialize_message<S: Serializer>(
     fields.end()
 }
 
-/// The system message of a compaction carries its role like any other message.
+/// The system message of a compaction is tagged with its role, like any other message.
 mod tagged_system_message {
     use std::sync::Arc;
 
     use pi_ai::{Message, SystemMessage};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    #[expect(clippy::ref_option, reason = "serde hands the field over as it stands")]
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
     pub(super) fn serialize<S: Serializer>(
         message: &Option<SystemMessage>,
         serializer: S,

@@ -1,4 +1,4 @@
-//! What can go wrong with a session, told so that the user knows what to do next.
+//! Errors of session operations, with a hint about what to do next where there is one.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,112 +9,88 @@ use crate::entry::EntryId;
 use crate::log::AppendError;
 use crate::session_id::InvalidSessionId;
 
-/// Why something with a session did not work.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// There is no such file.
-    #[error("there is no session file at {}", path.display())]
-    Missing {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The file cannot be read.
-    #[error("the session file {} cannot be read", path.display())]
+    #[error("session file not found: {}", path.display())]
+    Missing { path: PathBuf },
+    #[error("cannot read session file {}", path.display())]
     Unreadable {
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
-    /// The file holds something else; it was not touched.
+    /// The file has no session header; it was not modified.
     #[error(
-        "{} is no pi session: its first line is no session header. The file was left as it is",
+        "not a pi session: {}: the first line is not a session header; the file was not modified",
         path.display()
     )]
     NotASession { path: PathBuf },
     /// The file could not be created or rewritten.
-    #[error("the session file {} cannot be written", path.display())]
+    #[error("cannot write session file {}", path.display())]
     Unwritable {
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
-    /// A new session would take the place of another file.
-    #[error("{} exists already; nothing was overwritten", path.display())]
+    #[error("file already exists: {}", path.display())]
     AlreadyExists { path: PathBuf },
-    /// The record was not stored.
-    #[error("nothing was added to the session {}: {source}", path.display())]
-    NotAppended {
-        /// The file; empty for a session in memory.
+    #[error("cannot append to session {}: {source}", path.display())]
+    AppendFailed {
+        /// Empty for a session in memory.
         path: PathBuf,
         #[source]
         source: AppendError,
     },
-    /// The session is open elsewhere and its old format cannot be brought up to date meanwhile.
-    #[error("the session {} has an old format and is open in another pi: close it there first", path.display())]
+    /// The session must be migrated to the current format, but another process has it open.
+    #[error("cannot migrate session {}: it is open in another pi process; close it there first", path.display())]
     InUse { path: PathBuf },
-    /// The id the user gave cannot be one.
     #[error(transparent)]
     InvalidId(#[from] InvalidSessionId),
-    /// Another session has the id.
     #[error(
-        "the session id `{id}` is taken by {}: open that session, or choose another id",
+        "session ID `{id}` is already used by {}; open that session or choose another ID",
         path.display()
     )]
     IdTaken {
         id: String,
-        /// The session that has it.
+        /// The session that uses the ID.
         path: PathBuf,
     },
-    /// No entry has the id.
-    #[error("there is no entry `{id}` in this session")]
+    #[error("no entry `{id}` in this session")]
     UnknownEntry { id: EntryId },
-    /// An entry cannot be read back.
-    #[error("the entry `{id}` cannot be read from the session file")]
+    #[error("cannot read entry `{id}` from the session file")]
     UnreadableEntry {
         id: EntryId,
         #[source]
         source: io::Error,
     },
-    /// The entry to be edited is not on the active branch.
-    #[error("the entry `{id}` is not on the active branch: go to its branch to edit it")]
+    #[error("entry `{id}` is not on the active branch; switch to its branch to edit it")]
     NotOnBranch { id: EntryId },
-    /// The entry to be edited shows nothing to the model.
+    /// The edited entry contributes no editable message to the context.
     #[error(
-        "the entry `{id}` cannot be edited: only user, assistant, tool result and custom messages can"
+        "cannot edit entry `{id}`: only user, assistant, tool result and custom messages can be edited"
     )]
     NotEditable { id: EntryId },
-    /// A context edit has no content to replace with.
-    #[error("the replacement for the entry `{id}` must be text or a list of content blocks")]
+    #[error("the replacement for entry `{id}` must be text or a list of content blocks")]
     InvalidReplacement { id: EntryId },
-    /// A message that has its own type of entry, or is not finished.
-    #[error("a message {what} is not stored as a message")]
-    NotAMessage {
-        /// What kind of message it is.
-        what: &'static str,
-    },
-    /// A fork before an entry that is no user message.
-    #[error("the entry `{id}` is no user message: fork before one of those, or at this entry")]
+    /// The message has its own entry type or is not complete.
+    #[error("cannot store {what} as a message entry")]
+    NotAMessage { what: &'static str },
+    #[error("entry `{id}` is not a user message; fork before a user message, or at this entry")]
     NotAUserMessage { id: EntryId },
-    /// A fork of a session that has no file yet.
-    #[error("this session is not saved yet, so it cannot be forked or cloned: say something first")]
+    #[error("cannot fork or clone: the session is not saved yet; send a message first")]
     Unsaved,
-    /// A clone of a session without entries.
-    #[error("this session has no entries yet, so there is nothing to clone")]
+    #[error("cannot clone: the session has no entries")]
     Empty,
-    /// The directory the session works in does not exist.
     #[error(
-        "the working directory {} of the session {} does not exist: create it, or continue the session in another directory",
+        "working directory {} of session {} does not exist; create it or continue the session in another directory",
         cwd.display(), path.display()
     )]
     MissingCwd {
         cwd: PathBuf,
-        /// The session; empty for a session in memory.
+        /// Session file; empty for a session in memory.
         path: PathBuf,
     },
-    /// An entry could not be spelled as JSON.
-    #[error("the entry cannot be written as JSON")]
-    Unspellable(#[source] serde_json::Error),
+    #[error("cannot serialize entry as JSON")]
+    Serialize(#[source] serde_json::Error),
 }

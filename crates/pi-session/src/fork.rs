@@ -1,7 +1,5 @@
-//! Copies of sessions: forks, clones, imports and the export of a branch.
-//!
-//! A copy takes lines as they stand in the file and touches only those whose parent changes, so
-//! nothing another version of pi wrote is lost on the way.
+//! Copies of sessions: forks, clones, imports and branch exports. Lines are copied verbatim unless
+//! their parent changes, so data from other versions of pi is preserved.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -17,44 +15,49 @@ use crate::directory::{self, SessionDirectory};
 use crate::entry::{Entry, EntryBody, EntryId, LabelEntry};
 use crate::error::SessionError;
 use crate::header::SessionHeader;
-use crate::index::Slot;
+use crate::index::EntrySlot;
 use crate::kind::EntryKind;
 use crate::listing;
-use crate::moment;
 use crate::session_id::{check_session_id, new_entry_id, new_session_id};
 use crate::storage::disk::create_private_file;
-use crate::storage::{Access, DiskStorage};
-use crate::store::append::write_new;
-use crate::store::{Home, NewSession, OpenSession, Session, create_directory, spell};
+use crate::storage::{AccessMode, DiskStorage};
+use crate::store::append::write_new_file;
+use crate::store::{
+    NewSession, OpenSession, Session, SessionLocation, create_directory, encode_record,
+};
+use crate::timestamp;
 
 /// Where a fork leaves its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForkPosition {
-    /// Before a user message, to say something else instead.
+    /// Before a user message, to replace it.
     #[default]
     Before,
-    /// After an entry, to go on from there.
+    /// After an entry, to continue from there.
     At,
 }
 
-/// A forked session.
 #[derive(Debug)]
-pub struct Forked {
+pub struct ForkedSession {
     pub session: Session,
-    /// The text of the user message that was forked before, for the editor.
+    /// Text of the user message that was forked before, to prefill the editor.
     pub selected_text: Option<String>,
 }
 
-/// Which entries of a path a copy takes.
+/// What to do with label entries when copying a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Labels {
+enum LabelHandling {
     Keep,
     Drop,
 }
 
 impl Session {
-    /// Makes a new session of the path to an entry, or to the one before it.
-    pub fn fork(&self, id: &EntryId, position: ForkPosition) -> Result<Forked, SessionError> {
+    /// Creates a session from the path to an entry, or to its parent.
+    pub fn fork(
+        &self,
+        id: &EntryId,
+        position: ForkPosition,
+    ) -> Result<ForkedSession, SessionError> {
         let selected = self.slot(id.as_str())?;
         let (leaf, selected_text) = match position {
             ForkPosition::At => (Some(selected), None),
@@ -69,115 +72,129 @@ impl Session {
         };
         let session = match leaf {
             None => self.fork_empty()?,
-            Some(_) if matches!(self.home, Home::Deferred(_)) => return Err(SessionError::Unsaved),
-            Some(leaf) => self.branched(leaf)?,
+            Some(_) if matches!(self.location, SessionLocation::Deferred(_)) => {
+                return Err(SessionError::Unsaved);
+            }
+            Some(leaf) => self.fork_at(leaf)?,
         };
-        Ok(Forked {
+        Ok(ForkedSession {
             session,
             selected_text,
         })
     }
 
-    /// Makes a new session of the path to the leaf.
+    /// Creates a session from the path to the leaf.
     pub fn clone_branch(&self) -> Result<Self, SessionError> {
         let leaf = self.leaf_id().ok_or(SessionError::Empty)?;
         Ok(self.fork(leaf, ForkPosition::At)?.session)
     }
 
-    /// Makes a new session of the path to an entry, saved or not.
+    /// Creates a session from the path to an entry, whether or not this session is saved.
     ///
-    /// Labels leave the path and follow at its end, for the entries that are on it. The file is
-    /// written at once if there is an answer on the path, else with the next message.
-    pub fn branched_at(&self, id: &EntryId) -> Result<Self, SessionError> {
-        self.branched(self.slot(id.as_str())?)
+    /// Labels are removed from the path and appended at the end if their targets are on it. The
+    /// file is written immediately if the path contains an assistant message, otherwise with the
+    /// next message.
+    pub fn extract_branch(&self, id: &EntryId) -> Result<Self, SessionError> {
+        self.fork_at(self.slot(id.as_str())?)
     }
 
-    fn branched(&self, leaf: Slot) -> Result<Self, SessionError> {
-        let path = self.slots_to(Some(leaf));
-        let header = self.header_of_fork();
-        let mut content = spell(&header)?;
-        let last = self.copy_path(&path, Labels::Drop, &mut content)?;
+    fn fork_at(&self, leaf: EntrySlot) -> Result<Self, SessionError> {
+        let path = self.path_slots(Some(leaf));
+        let header = self.fork_header();
+        let mut content = encode_record(&header)?;
+        let last = self.copy_path(&path, LabelHandling::Drop, &mut content)?;
         self.copy_labels(&path, last, &mut content)?;
-        let has_answer = path.iter().any(|slot| {
+        let has_response = path.iter().any(|slot| {
             let record = self.index.record(*slot);
             record.is_some_and(|record| record.kind == EntryKind::ASSISTANT)
         });
-        self.begin_fork(header, content, has_answer)
+        self.create_fork(header, content, has_response)
     }
 
     fn fork_empty(&self) -> Result<Self, SessionError> {
-        let header = self.header_of_fork();
-        let content = spell(&header)?;
-        self.begin_fork(header, content, false)
+        let header = self.fork_header();
+        let content = encode_record(&header)?;
+        self.create_fork(header, content, false)
     }
 
-    fn header_of_fork(&self) -> SessionHeader {
-        let timestamp = moment::to_iso(self.env.now_ms());
+    fn fork_header(&self) -> SessionHeader {
+        let timestamp = timestamp::to_iso(self.env.now_ms());
         let mut header =
             SessionHeader::new(new_session_id(), timestamp, self.cwd.to_string_lossy());
         header.parent_session = self.path().map(|path| path.to_string_lossy().into_owned());
         header
     }
 
-    fn begin_fork(
+    fn create_fork(
         &self,
         header: SessionHeader,
         content: Vec<u8>,
         save_now: bool,
     ) -> Result<Self, SessionError> {
         let name = directory::file_name(&header.timestamp, &header.id);
-        let home = match &self.home {
-            Home::Memory => Home::Memory,
-            Home::Deferred(_) | Home::File(_) => Home::Deferred(self.directory.join(name)),
-        };
-        let saved = match &home {
-            Home::Deferred(path) if save_now => {
-                Some((write_new(&*self.storage, path, &content)?, path.clone()))
+        let location = match &self.location {
+            SessionLocation::Memory => SessionLocation::Memory,
+            SessionLocation::Deferred(_) | SessionLocation::File(_) => {
+                SessionLocation::Deferred(self.directory.join(name))
             }
-            Home::Memory | Home::Deferred(_) | Home::File(_) => None,
+        };
+        let saved = match &location {
+            SessionLocation::Deferred(path) if save_now => Some((
+                write_new_file(&*self.storage, path, &content)?,
+                path.clone(),
+            )),
+            SessionLocation::Memory | SessionLocation::Deferred(_) | SessionLocation::File(_) => {
+                None
+            }
         };
         let mut session = Self::from_content(
             Arc::clone(&self.storage),
             self.env.clone(),
-            home,
+            location,
             self.cwd.clone(),
             header,
             content,
         )?;
         if let Some((log, path)) = saved {
             session.log = log;
-            session.home = Home::File(path);
+            session.location = SessionLocation::File(path);
         }
         Ok(session)
     }
 
-    /// Writes the current branch as a session of its own: a header of this moment and the entries
-    /// from the root to the leaf in one line.
+    /// Serializes the current branch as a separate session: a header with the current time and the
+    /// entries from the root to the leaf as a linear chain.
     pub fn export_branch(&self) -> Result<Vec<u8>, SessionError> {
         let header = SessionHeader::new(
             self.id(),
-            moment::to_iso(self.env.now_ms()),
+            timestamp::to_iso(self.env.now_ms()),
             self.cwd.to_string_lossy(),
         );
-        let mut content = spell(&header)?;
-        self.copy_path(&self.slots_to(self.leaf), Labels::Keep, &mut content)?;
+        let mut content = encode_record(&header)?;
+        self.copy_path(
+            &self.path_slots(self.leaf),
+            LabelHandling::Keep,
+            &mut content,
+        )?;
         Ok(content)
     }
 
-    /// Copies the lines of a path, each following the one before it. Returns the last entry's id.
+    /// Copies the lines of a path, linking each to the previous one. Returns the ID of the last
+    /// entry.
     fn copy_path(
         &self,
-        path: &[Slot],
-        labels: Labels,
+        path: &[EntrySlot],
+        labels: LabelHandling,
         content: &mut Vec<u8>,
     ) -> Result<Option<EntryId>, SessionError> {
-        // A dropped label that a compaction keeps from: the entry after it takes its place.
+        // If a compaction keeps from a dropped label, it keeps from the entry after the label
+        // instead.
         let mut successors: HashMap<EntryId, EntryId> = HashMap::new();
         let mut dropped: Vec<EntryId> = Vec::new();
-        let mut parent: Option<Slot> = None;
+        let mut parent: Option<EntrySlot> = None;
         for slot in path {
             let record = self.record(*slot)?;
-            if labels == Labels::Drop && record.kind == EntryKind::Label {
+            if labels == LabelHandling::Drop && record.kind == EntryKind::Label {
                 dropped.push(record.id.clone());
                 continue;
             }
@@ -185,15 +202,15 @@ impl Session {
                 successors.insert(label, record.id.clone());
             }
             let line = self.line_at(*slot)?;
-            let is_chained = parent.is_some() && record.parent.slot() == parent;
+            let is_linked = parent.is_some() && record.parent.slot() == parent;
             let is_affected = record.kind == EntryKind::Compaction && !successors.is_empty();
-            if is_chained && !is_affected {
+            if is_linked && !is_affected {
                 content.extend_from_slice(line.as_bytes());
                 content.push(b'\n');
             } else {
                 let parent_id = parent.map(|slot| self.record(slot)).transpose()?;
                 let parent_id = parent_id.map(|record| &record.id);
-                content.extend(rechained(&line, parent_id, &successors)?);
+                content.extend(relink_line(&line, parent_id, &successors)?);
             }
             parent = Some(*slot);
         }
@@ -201,10 +218,10 @@ impl Session {
         Ok(last.map(|record| record.id.clone()))
     }
 
-    /// Appends the labels in force of the entries on a path, as they were set.
+    /// Appends the current labels of the entries on a path, with their timestamps.
     fn copy_labels(
         &self,
-        path: &[Slot],
+        path: &[EntrySlot],
         mut parent_id: Option<EntryId>,
         content: &mut Vec<u8>,
     ) -> Result<(), SessionError> {
@@ -229,14 +246,15 @@ impl Session {
                 .into(),
                 extra: JsonObject::new(),
             };
-            content.extend(spell(&entry)?);
+            content.extend(encode_record(&entry)?);
             parent_id = Some(entry.id.clone());
             taken.insert(entry.id);
         }
         Ok(())
     }
 
-    /// Copies a whole session file, all branches included, into a directory of another project.
+    /// Copies a session file, including all branches, into the session directory of another
+    /// project.
     pub fn fork_file(
         source: &Path,
         directory: &SessionDirectory,
@@ -253,16 +271,16 @@ impl Session {
         let entries = entry_lines(&source)?;
         let mut header = SessionHeader::new(
             options.id.unwrap_or_else(new_session_id),
-            moment::to_iso(options.env.now_ms()),
+            timestamp::to_iso(options.env.now_ms()),
             directory.cwd().to_string_lossy(),
         );
         header.parent_session = Some(source.to_string_lossy().into_owned());
         let name = directory::file_name(&header.timestamp, &header.id);
         let path = directory.path().join(name);
-        let mut content = spell(&header)?;
+        let mut content = encode_record(&header)?;
         content.extend(entries);
-        // The claim of this log must be gone before the session claims the file.
-        drop(write_new(&DiskStorage, &path, &content)?);
+        // The log must release its lock before the session locks the file.
+        drop(write_new_file(&DiskStorage, &path, &content)?);
         Self::open(
             &path,
             OpenSession {
@@ -272,7 +290,7 @@ impl Session {
         )
     }
 
-    /// Copies a session file into a directory, unless it is there already, and opens it.
+    /// Copies a session file into a directory, unless it is already there, and opens it.
     pub fn import(
         source: &Path,
         directory: &Path,
@@ -280,11 +298,11 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let source = directory::resolve(source);
         let directory = directory::resolve(directory);
-        // Nothing is copied that is no session.
+        // Fail before copying a file that is not a session.
         Self::open(
             &source,
             OpenSession {
-                access: Access::Read,
+                access: AccessMode::Read,
                 ..OpenSession::default()
             },
         )?;
@@ -296,19 +314,19 @@ impl Session {
             return Self::open(&source, options);
         }
         create_directory(&directory)?;
-        let target = copy_beside(&source, &directory)?;
+        let target = copy_into(&source, &directory)?;
         Self::open(&target, options)
     }
 }
 
-/// Puts an entry after another, and lets a compaction keep from where it did.
-fn rechained(
+/// Rewrites the parent of an entry, and the first kept entry of a compaction if that was dropped.
+fn relink_line(
     line: &str,
     parent_id: Option<&EntryId>,
     successors: &HashMap<EntryId, EntryId>,
 ) -> Result<Vec<u8>, SessionError> {
     let mut object: JsonObject =
-        pi_ai::json::from_str_lenient(line).map_err(SessionError::Unspellable)?;
+        pi_ai::json::from_str_lenient(line).map_err(SessionError::Serialize)?;
     let parent = parent_id.map_or(Value::Null, |id| Value::from(id.as_str()));
     object.insert("parentId".to_owned(), parent);
     if let Some(Value::String(kept)) = object.get_mut("firstKeptEntryId")
@@ -316,15 +334,15 @@ fn rechained(
     {
         *kept = successor.as_str().to_owned();
     }
-    spell(&object)
+    encode_record(&object)
 }
 
-/// Reads all entries of a file as lines of the current format.
+/// Reads all entries of a file as lines in the current format.
 fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
     let source = Session::open(
         path,
         OpenSession {
-            access: Access::Read,
+            access: AccessMode::Read,
             ..OpenSession::default()
         },
     )?;
@@ -336,8 +354,8 @@ fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
     Ok(lines)
 }
 
-/// Copies a file into a directory under its own name, or the next free one made from it.
-fn copy_beside(source: &Path, directory: &Path) -> Result<PathBuf, SessionError> {
+/// Copies a file into a directory under its own name, or with a numeric suffix if that is taken.
+fn copy_into(source: &Path, directory: &Path) -> Result<PathBuf, SessionError> {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let extension = source
         .extension()
@@ -356,7 +374,7 @@ fn copy_beside(source: &Path, directory: &Path) -> Result<PathBuf, SessionError>
                     fs::File::open(source).and_then(|mut source| io::copy(&mut source, &mut file));
                 if let Err(error) = copied {
                     if let Err(error) = fs::remove_file(&target) {
-                        tracing::warn!(path = %target.display(), %error, "half a copy stays behind");
+                        tracing::warn!(path = %target.display(), %error, "cannot remove incomplete copy");
                     }
                     return Err(unwritable(error));
                 }

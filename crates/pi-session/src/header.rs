@@ -1,40 +1,38 @@
-//! The first line of a session file.
-//!
-//! The header names the session and the directory it belongs to; it is no part of the tree.
+//! The session header, the first line of a session file. It identifies the session and its working
+//! directory and is not part of the tree.
 
 use pi_ai::json::JsonObject;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// The version of session files this crate writes; older ones are brought up to it on open.
+/// The session file version that this crate writes. Older files are migrated when they are opened.
 pub const CURRENT_VERSION: u64 = 3;
 
-/// The first line of a session file.
-///
-/// Only `id` is required of a file somebody else wrote; everything missing reads as empty.
+/// The first line of a session file. Only `id` is required when reading; other missing fields read
+/// as empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHeader {
     #[serde(rename = "type")]
     tag: HeaderTag,
-    /// The format version; the first format did not write one.
+    /// Format version; version 1 files have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// The session's id, unique among all sessions.
+    /// Unique among all sessions.
     pub id: String,
-    /// When the session began, as ISO 8601 in UTC.
+    /// Creation time, as ISO 8601 in UTC.
     pub timestamp: String,
-    /// The directory the session works in.
+    /// Working directory.
     pub cwd: String,
     /// The session file this one was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
-    /// Fields this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: JsonObject,
 }
 
-/// The type that makes a line a header.
+/// The `type` of a header line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum HeaderTag {
@@ -59,18 +57,18 @@ impl SessionHeader {
         }
     }
 
-    /// Returns the header with another format version; without one it is of the first format.
+    /// Returns the header with another format version; `None` means version 1.
     pub(crate) fn with_version(self, version: Option<u64>) -> Self {
         Self { version, ..self }
     }
 
-    /// Returns the format version, which is 1 where none is written.
+    /// Returns the format version; 1 if the header has none.
     pub fn format_version(&self) -> u64 {
         self.version.unwrap_or(1)
     }
 }
 
-/// A field of an unexpected type reads as absent and is kept as an unknown one.
+/// A field of an unexpected type reads as absent and is kept in `extra`.
 impl<'de> Deserialize<'de> for SessionHeader {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = JsonObject::deserialize(deserializer)?;
@@ -83,9 +81,11 @@ impl<'de> Deserialize<'de> for SessionHeader {
             _ => None,
         };
         if text("type").as_deref() != Some("session") {
-            return Err(serde::de::Error::custom("a header has the type `session`"));
+            return Err(serde::de::Error::custom(
+                "expected a header of type `session`",
+            ));
         }
-        let id = text("id").ok_or_else(|| serde::de::Error::custom("a header has an `id`"))?;
+        let id = text("id").ok_or_else(|| serde::de::Error::custom("header without an `id`"))?;
         let timestamp = text("timestamp").unwrap_or_default();
         let cwd = text("cwd").unwrap_or_default();
         let parent_session = text("parentSession");
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_keeps_its_order_and_unknown_fields() {
+    fn a_header_keeps_field_order_and_unknown_fields() {
         for line in [
             r#"{"type":"session","version":3,"id":"a","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/x"}"#,
             r#"{"type":"session","version":3,"id":"a","timestamp":"t","cwd":"/x","parentSession":"/p.jsonl","more":[1,{"a":null}]}"#,
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn a_header_of_odd_types_reads_as_far_as_it_goes() {
+    fn fields_of_unexpected_types_read_as_absent() {
         let line = r#"{"type":"session","id":"a","cwd":7,"version":"x"}"#;
         let header: SessionHeader = serde_json::from_str(line).unwrap();
         assert_eq!((header.format_version(), header.cwd.as_str()), (1, ""));
     }
 
     #[test]
-    fn a_header_needs_its_type_and_a_string_id() {
+    fn a_header_requires_a_type_and_a_string_id() {
         for line in [
             r#"{"type":"message","id":"a"}"#,
             r#"{"id":"a"}"#,

@@ -1,46 +1,40 @@
-//! What is known of a session without reading its entries: where each one stands in the file and how
-//! they hang together.
-//!
-//! The index grows with the file and never changes what it knows of an entry, except that a parent
-//! may turn up after its child. It reads labels and names, which are few; every other body stays on
-//! the disk.
+//! An in-memory index of a session file: where each entry is stored and how entries are linked. The
+//! index grows with the file and never changes what it knows about an entry, except that a parent
+//! may appear after its child. Of the entry bodies, it reads only labels and names.
 
 use std::collections::HashMap;
 
 use crate::entry::{Entry, EntryBody, EntryId};
 use crate::kind::EntryKind;
-use crate::moment;
 use crate::reader::RawLine;
-use crate::scan::Fields;
+use crate::scan::LineFields;
+use crate::timestamp;
 
-/// The position of an entry in the order of the file.
-pub(crate) type Slot = u32;
+/// Position of an entry in file order.
+pub(crate) type EntrySlot = u32;
 
-/// What the index knows of one entry.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
+pub(crate) struct IndexRecord {
     pub(crate) id: EntryId,
     pub(crate) kind: EntryKind,
     pub(crate) parent: Parent,
     pub(crate) timestamp_ms: i64,
-    /// Where its line begins.
+    /// Offset of the line.
     pub(crate) offset: u64,
-    /// How long its line is, without the line feed.
+    /// Length of the line without the line feed.
     pub(crate) length: u32,
 }
 
-/// What an entry follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parent {
-    /// Nothing: it is a root.
     Root,
-    /// An entry that is nowhere in the file, or one that follows this one in turn.
+    /// The parent is not in the file, or is a descendant of this entry.
     Missing,
-    Entry(Slot),
+    Entry(EntrySlot),
 }
 
 impl Parent {
-    pub(crate) fn slot(self) -> Option<Slot> {
+    pub(crate) fn slot(self) -> Option<EntrySlot> {
         match self {
             Self::Entry(slot) => Some(slot),
             Self::Root | Self::Missing => None,
@@ -48,49 +42,51 @@ impl Parent {
     }
 }
 
-/// A label in force.
+/// The current label of an entry.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Label {
+pub(crate) struct ActiveLabel {
     pub(crate) text: String,
     pub(crate) timestamp: String,
-    /// When the target first got a label since it last had none: the order labels are copied in.
+    /// When the target was labeled first since it last had no label. Labels are copied in this
+    /// order.
     order: usize,
 }
 
-/// Where the line of an entry stands.
+/// The location of an entry's line in the file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct LineSpan {
     pub(crate) offset: u64,
     pub(crate) length: u32,
 }
 
-/// An entry as a scan of the file finds it.
+/// An entry found by scanning the file.
 #[derive(Debug)]
-pub(crate) struct FoundEntry {
+pub(crate) struct ScannedEntry {
     pub(crate) id: EntryId,
-    pub(crate) place: Place,
+    pub(crate) span: LineSpan,
     kind: EntryKind,
-    parent: FoundParent,
+    parent: ScannedParent,
     timestamp_ms: Option<i64>,
-    /// The whole entry, where the index needs what it says.
-    whole: Option<Box<Entry>>,
+    /// The complete entry, if the index needs its body.
+    parsed: Option<Box<Entry>>,
 }
 
-/// What a found entry says that it follows.
 #[derive(Debug)]
-enum FoundParent {
+enum ScannedParent {
     None,
-    /// The entry found before it, as nearly always: the id need not be kept twice.
-    Before,
+    /// The entry found before it, which is by far the most common case; avoids storing the ID
+    /// twice.
+    Previous,
     Named(EntryId),
 }
 
-impl FoundEntry {
-    /// Takes what the index needs from a line; nothing if the line is no entry. `read` reads all of it.
+impl ScannedEntry {
+    /// Extracts what the index needs from a line; `None` if the line is not an entry. `read` parses
+    /// the complete entry.
     pub(crate) fn new(
-        fields: &Fields<'_>,
+        fields: &LineFields<'_>,
         line: RawLine<'_>,
-        before: Option<&Self>,
+        previous: Option<&Self>,
         read: impl FnOnce() -> Option<Entry>,
     ) -> Option<Self> {
         let type_name = fields.type_name.as_deref()?;
@@ -98,22 +94,22 @@ impl FoundEntry {
             return None;
         }
         let kind = EntryKind::from_names(type_name, fields.role.as_deref());
-        let says_something = matches!(kind, EntryKind::Label | EntryKind::SessionInfo);
-        let parent = match (fields.parent_id.as_deref(), before) {
-            (None, _) => FoundParent::None,
-            (Some(parent), Some(before)) if before.id == *parent => FoundParent::Before,
-            (Some(parent), _) => FoundParent::Named(EntryId::from(parent)),
+        let needs_body = matches!(kind, EntryKind::Label | EntryKind::SessionInfo);
+        let parent = match (fields.parent_id.as_deref(), previous) {
+            (None, _) => ScannedParent::None,
+            (Some(parent), Some(previous)) if previous.id == *parent => ScannedParent::Previous,
+            (Some(parent), _) => ScannedParent::Named(EntryId::from(parent)),
         };
         Some(Self {
             id: EntryId::from(fields.id.as_deref()?),
-            place: Place {
+            span: LineSpan {
                 offset: line.offset,
                 length: u32::try_from(line.bytes.len()).ok()?,
             },
             kind,
             parent,
-            timestamp_ms: fields.timestamp.as_deref().and_then(moment::parse_iso),
-            whole: if says_something {
+            timestamp_ms: fields.timestamp.as_deref().and_then(timestamp::parse_iso),
+            parsed: if needs_body {
                 read().map(Box::new)
             } else {
                 None
@@ -122,42 +118,41 @@ impl FoundEntry {
     }
 }
 
-/// The index of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    records: Vec<Record>,
-    by_id: HashMap<EntryId, Slot>,
-    /// Entries whose parent has not turned up, by that parent.
-    waiting: HashMap<EntryId, Vec<Slot>>,
-    labels: HashMap<EntryId, Label>,
+    records: Vec<IndexRecord>,
+    by_id: HashMap<EntryId, EntrySlot>,
+    /// Entries whose parent has not been found yet, by parent ID.
+    orphans: HashMap<EntryId, Vec<EntrySlot>>,
+    labels: HashMap<EntryId, ActiveLabel>,
     labels_seen: usize,
     name: Option<String>,
 }
 
 impl Index {
-    pub(crate) fn records(&self) -> &[Record] {
+    pub(crate) fn records(&self) -> &[IndexRecord] {
         &self.records
     }
 
-    pub(crate) fn record(&self, slot: Slot) -> Option<&Record> {
+    pub(crate) fn record(&self, slot: EntrySlot) -> Option<&IndexRecord> {
         self.records.get(slot as usize)
     }
 
-    /// Finds an entry; of several with one id, the last.
-    pub(crate) fn find(&self, id: &str) -> Option<Slot> {
+    /// Finds an entry by ID; if several have the same ID, the last one.
+    pub(crate) fn find(&self, id: &str) -> Option<EntrySlot> {
         self.by_id.get(id).copied()
     }
 
-    pub(crate) fn last(&self) -> Option<Slot> {
-        Slot::try_from(self.records.len()).ok()?.checked_sub(1)
+    pub(crate) fn last(&self) -> Option<EntrySlot> {
+        EntrySlot::try_from(self.records.len()).ok()?.checked_sub(1)
     }
 
-    pub(crate) fn label(&self, id: &str) -> Option<&Label> {
+    pub(crate) fn label(&self, id: &str) -> Option<&ActiveLabel> {
         self.labels.get(id)
     }
 
-    /// Returns the labels in force, oldest first.
-    pub(crate) fn labels(&self) -> Vec<(&EntryId, &Label)> {
+    /// Returns the current labels, oldest first.
+    pub(crate) fn labels(&self) -> Vec<(&EntryId, &ActiveLabel)> {
         let mut labels: Vec<_> = self.labels.iter().collect();
         labels.sort_by_key(|(_, label)| label.order);
         labels
@@ -167,8 +162,8 @@ impl Index {
         self.name.as_deref()
     }
 
-    /// Returns whether the line at this offset is known already.
-    pub(crate) fn knows_line(&self, offset: u64) -> bool {
+    /// Returns whether the line at this offset is already indexed.
+    pub(crate) fn contains_offset(&self, offset: u64) -> bool {
         self.records
             .iter()
             .rev()
@@ -176,29 +171,29 @@ impl Index {
             .any(|record| record.offset == offset)
     }
 
-    /// Adds an entry that was found in the file; `before` is the one found before it.
-    pub(crate) fn add_found(&mut self, entry: &FoundEntry, before: Option<&EntryId>) {
-        if let Some(whole) = &entry.whole {
-            self.note(whole);
+    /// Adds an entry found in the file; `previous` is the one found before it.
+    pub(crate) fn add_scanned(&mut self, entry: &ScannedEntry, previous: Option<&EntryId>) {
+        if let Some(parsed) = &entry.parsed {
+            self.apply_metadata(parsed);
         }
         let parent_id = match &entry.parent {
-            FoundParent::None => None,
-            FoundParent::Before => before.map(EntryId::as_str),
-            FoundParent::Named(id) => Some(id.as_str()),
+            ScannedParent::None => None,
+            ScannedParent::Previous => previous.map(EntryId::as_str),
+            ScannedParent::Named(id) => Some(id.as_str()),
         };
         let (id, kind) = (entry.id.clone(), entry.kind);
-        self.push(id, kind, parent_id, entry.timestamp_ms, entry.place);
+        self.push(id, kind, parent_id, entry.timestamp_ms, entry.span);
     }
 
-    /// Adds an entry just written.
-    pub(crate) fn add_entry(&mut self, entry: &Entry, place: Place) -> Option<Slot> {
-        self.note(entry);
+    /// Adds an entry that was just written.
+    pub(crate) fn add_entry(&mut self, entry: &Entry, span: LineSpan) -> Option<EntrySlot> {
+        self.apply_metadata(entry);
         self.push(
             entry.id.clone(),
             entry.body.kind(),
             entry.parent_id.as_ref().map(EntryId::as_str),
             entry.timestamp_ms(),
-            place,
+            span,
         )
     }
 
@@ -208,49 +203,49 @@ impl Index {
         kind: EntryKind,
         parent_id: Option<&str>,
         timestamp_ms: Option<i64>,
-        place: Place,
-    ) -> Option<Slot> {
-        let slot = Slot::try_from(self.records.len()).ok()?;
+        span: LineSpan,
+    ) -> Option<EntrySlot> {
+        let slot = EntrySlot::try_from(self.records.len()).ok()?;
         let parent = match parent_id {
             None => Parent::Root,
             Some(parent_id) if id == *parent_id => Parent::Root,
             Some(parent_id) => self.find_parent(parent_id).map_or_else(
                 || {
-                    let waiting = self.waiting.entry(EntryId::from(parent_id)).or_default();
-                    waiting.push(slot);
+                    let orphans = self.orphans.entry(EntryId::from(parent_id)).or_default();
+                    orphans.push(slot);
                     Parent::Missing
                 },
                 Parent::Entry,
             ),
         };
-        self.records.push(Record {
+        self.records.push(IndexRecord {
             id: id.clone(),
             kind,
             parent,
             timestamp_ms: timestamp_ms.unwrap_or_default(),
-            offset: place.offset,
-            length: place.length,
+            offset: span.offset,
+            length: span.length,
         });
-        if !self.waiting.is_empty()
-            && let Some(children) = self.waiting.remove(&id)
+        if !self.orphans.is_empty()
+            && let Some(children) = self.orphans.remove(&id)
         {
-            self.adopt(slot, children);
+            self.attach_children(slot, children);
         }
         self.by_id.insert(id, slot);
         Some(slot)
     }
 
-    /// Finds an entry that is most often the last one.
-    fn find_parent(&self, id: &str) -> Option<Slot> {
+    /// Finds an entry that is usually the last one.
+    fn find_parent(&self, id: &str) -> Option<EntrySlot> {
         match self.records.last() {
             Some(last) if last.id == *id => self.last(),
             _ => self.find(id),
         }
     }
 
-    /// Gives a parent that came late to its children, unless it descends from them itself: no path
-    /// may run in a circle.
-    fn adopt(&mut self, parent: Slot, children: Vec<Slot>) {
+    /// Links children to a parent that was found later, unless the parent is one of their
+    /// descendants: paths must not contain cycles.
+    fn attach_children(&mut self, parent: EntrySlot, children: Vec<EntrySlot>) {
         for child in children {
             if self.path(parent).any(|slot| slot == child) {
                 continue;
@@ -261,12 +256,12 @@ impl Index {
         }
     }
 
-    /// Walks from an entry to its root.
-    pub(crate) fn path(&self, from: Slot) -> impl Iterator<Item = Slot> + '_ {
+    /// Iterates from an entry to its root.
+    pub(crate) fn path(&self, from: EntrySlot) -> impl Iterator<Item = EntrySlot> + '_ {
         std::iter::successors(Some(from), |slot| self.record(*slot)?.parent.slot())
     }
 
-    fn note(&mut self, entry: &Entry) {
+    fn apply_metadata(&mut self, entry: &Entry) {
         match &entry.body {
             EntryBody::Label(label) => match label.label.as_deref() {
                 None | Some("") => {
@@ -278,12 +273,12 @@ impl Index {
                         .labels
                         .get(&label.target_id)
                         .map_or(self.labels_seen, |label| label.order);
-                    let label_in_force = Label {
+                    let active_label = ActiveLabel {
                         text: text.to_owned(),
                         timestamp: entry.timestamp.clone(),
                         order,
                     };
-                    self.labels.insert(label.target_id.clone(), label_in_force);
+                    self.labels.insert(label.target_id.clone(), active_label);
                 }
             },
             EntryBody::SessionInfo(info) => {

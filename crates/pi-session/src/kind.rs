@@ -1,61 +1,56 @@
-//! What sort of entry a line holds, as far as the index knows without reading its body.
+//! Entry kinds, as far as the index knows them without reading entry bodies.
 
 use pi_ai::AgentMessage;
 
 use crate::entry::EntryBody;
 
-/// The type of an entry; for messages, also whose they are.
+/// The type of an entry; for messages, also the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EntryKind {
-    /// A message of the conversation.
     Message(MessageRole),
-    /// A change of the model.
     ModelChange,
-    /// A change of the thinking level.
     ThinkingLevelChange,
     /// Tokens used outside of assistant messages.
     Usage,
-    /// A summary that stands for what came before.
+    /// A summary that replaces the preceding context.
     Compaction,
-    /// A summary of a branch that was left.
+    /// A summary of an abandoned branch.
     BranchSummary,
-    /// An edit of what the model sees.
+    /// A change to what the model sees of an earlier entry.
     ContextEdit,
-    /// State of an extension.
+    /// Extension state.
     Custom,
-    /// A message of an extension.
+    /// A message from an extension.
     CustomMessage,
     Label,
     SessionInfo,
-    /// A type this version does not know.
+    /// A type that this version does not know.
     Unknown,
 }
 
-/// Whose a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MessageRole {
-    /// Instructions and tool declarations.
+    /// System prompt and tool declarations.
     System,
     User,
     Assistant,
     ToolResult,
-    /// A shell command of the user.
+    /// A shell command that the user ran.
     BashExecution,
-    /// An extension's; only old files store it as a message.
+    /// An extension message; only old files store it as a message entry.
     Custom,
-    /// A role this version does not know.
+    /// A role that this version does not know.
     Unknown,
 }
 
 impl EntryKind {
-    /// The kind of an assistant's message.
     pub(crate) const ASSISTANT: Self = Self::Message(MessageRole::Assistant);
 
-    /// Returns whether an entry of this kind makes a session worth a file: once something has been said to
-    /// a model, listeners hear of it, and a process that dies must not take it along.
-    pub(crate) fn is_said(self) -> bool {
+    /// Returns whether an entry of this kind causes the session to be saved. Messages for a model
+    /// are published to listeners, so they must survive a crash of the process.
+    pub(crate) fn triggers_save(self) -> bool {
         let Self::Message(role) = self else {
             return false;
         };
@@ -101,7 +96,6 @@ impl MessageRole {
 }
 
 impl EntryBody {
-    /// Returns the kind of this body.
     pub fn kind(&self) -> EntryKind {
         match self {
             Self::Message(message) => EntryKind::Message(role_of(message)),
@@ -128,7 +122,7 @@ fn role_of(message: &AgentMessage) -> MessageRole {
         AgentMessage::ToolResult(_) => MessageRole::ToolResult,
         AgentMessage::BashExecution(_) => MessageRole::BashExecution,
         AgentMessage::Custom(_) => MessageRole::Custom,
-        // Summaries are entries of their own, not messages, in every file pi writes.
+        // In every file pi writes, summaries are separate entry types, not messages.
         _ => MessageRole::Unknown,
     }
 }

@@ -1,11 +1,12 @@
-//! The session tree on disk: what a conversation leaves behind and how it is found again.
+//! Session storage: an append-only log of entries that form a tree, plus the logic built on it.
 //!
-//! A session is a file of JSON lines, first a [`SessionHeader`], then one [`Entry`] a line. Entries
-//! point to their parents, so one file holds every branch of a conversation, and nothing written is
-//! ever changed. [`Session`] opens, reads and appends; [`listing`] finds.
+//! A session file contains JSON lines: a [`SessionHeader`], then one [`Entry`] per line. Entries
+//! point to their parents, so one file holds every branch of a conversation, and written records
+//! are never changed. [`Session`] opens, reads and appends; [`listing`] finds sessions.
 //!
-//! What of it the model sees is a [`Projection`]; when that grows too large, a [`CompactionPlan`]
-//! says what is summarized and what stays. Both are data: nothing here asks a model.
+//! A [`Projection`] is the part of a session that the model sees. When it grows too large, a
+//! [`CompactionPlan`] decides what is summarized and what is kept. Both are pure data: this crate
+//! never calls a model.
 //!
 //! ```
 //! use std::path::Path;
@@ -25,6 +26,7 @@
 
 mod branch_summary;
 mod cache;
+mod cache_miss;
 mod check;
 mod compaction;
 mod context;
@@ -41,8 +43,6 @@ mod lock;
 mod log;
 mod migrate;
 mod model_messages;
-mod moment;
-mod prompt_cache;
 mod reader;
 mod removal;
 mod repair;
@@ -54,28 +54,28 @@ mod storage;
 mod store;
 #[cfg(test)]
 mod testing;
+mod timestamp;
 mod tree;
 
-pub use branch_summary::{BranchSummaryPlan, Landing, LeftBranch};
+pub use branch_summary::{AbandonedBranch, BranchSummaryPlan, NavigationTarget};
+pub use cache_miss::{CacheMiss, CacheMissDetector};
 pub use check::SessionCheck;
-pub use check::problem::{Problem, ProblemKind, Severity};
+pub use check::problem::{ProblemKind, SessionProblem, Severity};
 pub use compaction::estimate::{exceeds_threshold, message_tokens};
-pub use compaction::files::{FileLists, FileOperations};
+pub use compaction::files::{FileLists, TouchedFiles};
 pub use compaction::prompt::SummaryInstructions;
-pub use compaction::request::{
-    Summarizer, Summary, SummaryFailure, SummaryPurpose, SummaryRequest,
-};
+pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose, SummaryRequest};
 pub use compaction::serialize::serialize_conversation;
 pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
 pub use compaction::trigger::{
-    AnswerCheck, CheckPoint, CompactionNeed, CompactionReason, Recovery, RecoveryFailure,
-    needs_room,
+    CompactionCheck, CompactionDecision, CompactionPhase, CompactionReason, RecoveryFailure,
+    RecoveryState, needs_compaction,
 };
 pub use compaction::{
-    ChosenMessages, CompactionPlan, CompactionResult, NothingToCompact, SummaryAuthor,
+    CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,
 };
 pub use context::{
-    ContextModel, ContextOutline, EntryOutline, EntrySource, PathSettings, PathStep,
+    ContextModel, ContextOutline, EntryMetadata, EntrySource, PathSettings, PathStep,
     ProjectedEntry, Projection, project, project_path,
 };
 pub use directory::{SessionDirectory, sessions_root};
@@ -85,20 +85,19 @@ pub use entry::{
     ThinkingLevelChangeEntry, UnknownEntry, UsageEntry,
 };
 pub use error::SessionError;
-pub use fork::{ForkPosition, Forked};
+pub use fork::{ForkPosition, ForkedSession};
 pub use header::{CURRENT_VERSION, SessionHeader};
 pub use kind::{EntryKind, MessageRole};
 pub use log::AppendError;
 pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
-pub use prompt_cache::{CacheMiss, PromptCache};
 pub use removal::{Removal, RemovalError, delete_session};
-pub use repair::{Repair, RepairError};
+pub use repair::{RepairError, SessionRepair};
 pub use sections::{
     InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
 };
 pub use session_id::{InvalidSessionId, check_session_id};
 pub use stats::{ContextUsage, ModelUsage, SessionTotals, TokenTotals};
-pub use storage::Access;
-pub use store::append::Adopted;
-pub use store::{NewSession, OpenFindings, OpenSession, Session};
+pub use storage::AccessMode;
+pub use store::append::AppendedEntries;
+pub use store::{NewSession, OpenReport, OpenSession, Session};
 pub use tree::{BranchSummary, NodeLabel, SessionTree, TreeNode};

@@ -1,7 +1,6 @@
-//! Finding sessions: by id, by recency, or all of them with what a list shows.
-//!
-//! Discovery is best effort: a file that cannot be read is no session, and one bad file never hides
-//! the others. Everything here blocks on the disk; asynchronous callers put it on a thread.
+//! Finding and listing sessions. Discovery is best effort: unreadable files are skipped, and one
+//! bad file never hides the others. All functions block on disk access; async callers run them on a
+//! blocking thread.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,70 +9,67 @@ use std::time::SystemTime;
 use crate::directory::{EXTENSION, SessionDirectory};
 use crate::header::SessionHeader;
 use crate::load::parse;
-use crate::reader::{Flow, each_line};
-use crate::scan::{Line, Scanner};
-use crate::storage::{Access, DiskStorage, LogStorage};
+use crate::reader::{LineFlow, each_line};
+use crate::scan::{ScannedLine, Scanner};
+use crate::storage::{AccessMode, DiskStorage, LogStorage};
 
 mod info;
 mod progress;
 
 pub use info::{MessageText, SessionInfo};
-pub use progress::{ListProgress, ListingCancelled, list, list_all};
+pub use progress::{ListProgress, ListingCanceled, list, list_all};
 
-/// How far into a file its header is looked for. A longer one can still be opened by its path.
+/// How far into a file the header is searched. A session with a longer header can still be opened
+/// by path.
 const HEADER_SCAN_LIMIT: u64 = 1024 * 1024;
 
-/// Where to look for the session a user names.
+/// Where to search for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchScope<'path> {
-    /// In the directories of all working directories below this one.
-    Everywhere(&'path Path),
-    /// In this one directory, whatever the working directory.
-    Within(&'path Path),
+    /// All session directories below this root.
+    AllProjects(&'path Path),
+    /// This directory only, for any working directory.
+    Directory(&'path Path),
 }
 
 impl SearchScope<'_> {
     fn files(self) -> Vec<PathBuf> {
         match self {
-            Self::Everywhere(root) => all_session_files(root),
-            Self::Within(directory) => session_files(directory),
+            Self::AllProjects(root) => all_session_files(root),
+            Self::Directory(directory) => session_files(directory),
         }
     }
 }
 
-/// A session found by its id.
+/// A session found by ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundSession {
-    /// It belongs to this working directory.
-    Here(PathBuf),
-    /// It belongs to another one.
-    Elsewhere {
-        path: PathBuf,
-        /// The working directory it belongs to.
-        cwd: String,
-    },
+    /// It belongs to the current working directory.
+    Local(PathBuf),
+    /// It belongs to another working directory.
+    OtherProject { path: PathBuf, cwd: String },
 }
 
-/// Finds every session file, whether it can be read or not.
+/// Returns all session files, readable or not.
 pub fn files(scope: SearchScope<'_>) -> Vec<PathBuf> {
     scope.files()
 }
 
-/// Reads the header of a file, if it is a session and the header is near its beginning.
+/// Reads the header of a session file, if it is near the start of the file.
 pub fn read_header(path: &Path) -> Option<SessionHeader> {
-    let file = DiskStorage.open(path, Access::Read).ok()?;
+    let file = DiskStorage.open(path, AccessMode::Read).ok()?;
     let length = file.length().ok()?;
     let mut scanner = Scanner::default();
     let mut header = None;
     each_line(&*file, 0, length.min(HEADER_SCAN_LIMIT), |line| {
         if !line.terminated && length > HEADER_SCAN_LIMIT {
-            return Flow::Stop;
+            return LineFlow::Stop;
         }
         match scanner.scan(line.bytes) {
-            Line::Blank | Line::Malformed => Flow::Continue,
-            Line::Scalar | Line::Object(_) => {
+            ScannedLine::Blank | ScannedLine::Malformed => LineFlow::Continue,
+            ScannedLine::Scalar | ScannedLine::Object(_) => {
                 header = parse(line.bytes);
-                Flow::Stop
+                LineFlow::Stop
             }
         }
     })
@@ -81,27 +77,28 @@ pub fn read_header(path: &Path) -> Option<SessionHeader> {
     header
 }
 
-/// Finds the session with exactly this id that belongs to a directory.
+/// Finds the session of a directory with exactly this ID.
 pub fn find_by_id(directory: &SessionDirectory, id: &str) -> Option<PathBuf> {
     session_files(directory.path()).into_iter().find(|path| {
-        read_header(path).is_some_and(|header| header.id == id && directory.admits(&header.cwd))
+        read_header(path)
+            .is_some_and(|header| header.id == id && directory.accepts_cwd(&header.cwd))
     })
 }
 
-/// Finds a session by its id or the beginning of it: first among those of this directory, then in
-/// the whole scope. Of several that fit, the one spoken in last is meant.
+/// Finds a session by ID or ID prefix, first in this directory, then in the whole scope. If several
+/// match, returns the most recently active one.
 pub fn find(
     directory: &SessionDirectory,
     scope: SearchScope<'_>,
     prefix: &str,
 ) -> Option<FoundSession> {
     if let Some(path) = find_by_id(directory, prefix) {
-        return Some(FoundSession::Here(path));
+        return Some(FoundSession::Local(path));
     }
     let local = headers(session_files(directory.path()))
-        .filter(|(_, header)| directory.admits(&header.cwd) && header.id.starts_with(prefix));
-    if let Some((path, _)) = spoken_in_last(local.collect()) {
-        return Some(FoundSession::Here(path));
+        .filter(|(_, header)| directory.accepts_cwd(&header.cwd) && header.id.starts_with(prefix));
+    if let Some((path, _)) = most_recently_active(local.collect()) {
+        return Some(FoundSession::Local(path));
     }
     let anywhere: Vec<_> = headers(scope.files())
         .filter(|(_, header)| header.id.starts_with(prefix))
@@ -109,22 +106,22 @@ pub fn find(
     let exact = anywhere.iter().find(|(_, header)| header.id == prefix);
     let (path, header) = match exact {
         Some(found) => found.clone(),
-        None => spoken_in_last(anywhere)?,
+        None => most_recently_active(anywhere)?,
     };
-    Some(FoundSession::Elsewhere {
+    Some(FoundSession::OtherProject {
         path,
         cwd: header.cwd,
     })
 }
 
-/// Finds the session of a directory whose file was written to last.
+/// Returns the most recently written session file of a directory.
 pub fn find_most_recent(directory: &SessionDirectory) -> Option<PathBuf> {
-    let mut files = dated(session_files(directory.path()));
+    let mut files = with_modified_time(session_files(directory.path()));
     files.sort_by(|(_, one), (_, other)| other.cmp(one));
     files
         .into_iter()
         .map(|(path, _)| path)
-        .find(|path| read_header(path).is_some_and(|header| directory.admits(&header.cwd)))
+        .find(|path| read_header(path).is_some_and(|header| directory.accepts_cwd(&header.cwd)))
 }
 
 fn headers(files: Vec<PathBuf>) -> impl Iterator<Item = (PathBuf, SessionHeader)> {
@@ -134,12 +131,14 @@ fn headers(files: Vec<PathBuf>) -> impl Iterator<Item = (PathBuf, SessionHeader)
     })
 }
 
-fn spoken_in_last(mut found: Vec<(PathBuf, SessionHeader)>) -> Option<(PathBuf, SessionHeader)> {
+fn most_recently_active(
+    mut found: Vec<(PathBuf, SessionHeader)>,
+) -> Option<(PathBuf, SessionHeader)> {
     if found.len() < 2 {
         return found.pop();
     }
     found.into_iter().max_by_key(|(path, _)| {
-        SessionInfo::read(path, MessageText::Leave).map(|info| info.modified_ms)
+        SessionInfo::read(path, MessageText::Skip).map(|info| info.modified_ms)
     })
 }
 
@@ -167,7 +166,7 @@ fn all_session_files(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn dated(files: Vec<PathBuf>) -> Vec<(PathBuf, Option<SystemTime>)> {
+fn with_modified_time(files: Vec<PathBuf>) -> Vec<(PathBuf, Option<SystemTime>)> {
     files
         .into_iter()
         .map(|path| {

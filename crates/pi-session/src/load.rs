@@ -1,54 +1,53 @@
-//! Reads the header and indexes the entries of a session file.
-//!
-//! Lines that are not JSON, and lines that are no entry, are counted and left where they are. The
-//! lines after the header are scanned by [`shares`], which may take several threads; the index takes
-//! what they found in the order of the file.
+//! Loads the header and indexes the entries of a session file. Lines that are not entries are
+//! counted and stay in the file. Lines after the header are scanned by [`chunks`], possibly on
+//! several threads; the results are indexed in file order.
 
 use std::io;
 
 use crate::header::SessionHeader;
-use crate::index::{FoundEntry, Index};
-use crate::reader::{Flow, each_line};
-use crate::scan::{Line, Scanner};
+use crate::index::{Index, ScannedEntry};
+use crate::reader::{LineFlow, each_line};
+use crate::scan::{ScannedLine, Scanner};
 use crate::storage::LogFile;
 
-mod shares;
+mod chunks;
 
-/// What was found at the end of a file.
+/// The state of the last line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// A line feed, or nothing at all.
+pub(crate) enum TailState {
+    /// Ends with a line feed, or the file is empty.
     Clean,
-    /// A whole entry without its line feed.
+    /// A complete entry without a line feed.
     Unterminated,
-    /// Part of a record.
+    /// A partial record.
     Torn,
 }
 
-/// What reading a file gave, beside the index.
+/// The result of loading, in addition to the index.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    /// The header; none if the first readable line is something else or there is none.
+pub(crate) struct LoadResult {
+    /// `None` if the first readable line is not a header.
     pub(crate) header: Option<SessionHeader>,
-    /// How many lines were neither blank, header nor entry.
+    /// Lines that are neither blank nor a header nor an entry.
     pub(crate) skipped: usize,
-    pub(crate) ending: Ending,
-    /// Where the next line begins; an unended one at the end may yet grow.
+    pub(crate) tail: TailState,
+    /// Offset of the next line to read; an unterminated last line may still grow.
     pub(crate) scanned_to: u64,
 }
 
-/// Indexes the lines between two offsets. Without a header, the first readable line must be one.
+/// Indexes the lines between two offsets. Without a known header, the first readable line must be
+/// one.
 pub(crate) fn load(
     file: &dyn LogFile,
     start: u64,
     end: u64,
     known_header: Option<SessionHeader>,
     index: &mut Index,
-) -> io::Result<Loaded> {
-    let mut loaded = Loaded {
+) -> io::Result<LoadResult> {
+    let mut loaded = LoadResult {
         header: known_header,
         skipped: 0,
-        ending: Ending::Clean,
+        tail: TailState::Clean,
         scanned_to: end,
     };
     let mut entries_start = start;
@@ -58,51 +57,56 @@ pub(crate) fn load(
     if loaded.header.is_none() {
         return Ok(loaded);
     }
-    for share in shares::scan(file, entries_start, end)? {
-        loaded.skipped += share.skipped;
-        if let Some((ending, offset)) = share.unended {
-            (loaded.ending, loaded.scanned_to) = (ending, offset);
+    for chunk in chunks::scan(file, entries_start, end)? {
+        loaded.skipped += chunk.skipped;
+        if let Some((tail, offset)) = chunk.unterminated_tail {
+            (loaded.tail, loaded.scanned_to) = (tail, offset);
         }
-        take_in(index, &share.entries);
+        index_entries(index, &chunk.entries);
     }
     Ok(loaded)
 }
 
-/// Puts what was found into the index, except what it knows already.
-fn take_in(index: &mut Index, entries: &[FoundEntry]) {
-    let mut before = None;
+/// Adds the scanned entries to the index, except those it already contains.
+fn index_entries(index: &mut Index, entries: &[ScannedEntry]) {
+    let mut previous = None;
     for entry in entries {
-        if !index.knows_line(entry.place.offset) {
-            index.add_found(entry, before);
+        if !index.contains_offset(entry.span.offset) {
+            index.add_scanned(entry, previous);
         }
-        before = Some(&entry.id);
+        previous = Some(&entry.id);
     }
 }
 
-/// Looks for the header and returns where the line after it begins.
-fn find_header(file: &dyn LogFile, start: u64, end: u64, loaded: &mut Loaded) -> io::Result<u64> {
+/// Finds the header and returns the offset of the line after it.
+fn find_header(
+    file: &dyn LogFile,
+    start: u64,
+    end: u64,
+    loaded: &mut LoadResult,
+) -> io::Result<u64> {
     let mut scanner = Scanner::default();
     let mut after = end;
     each_line(file, start, end, |line| match scanner.scan(line.bytes) {
-        Line::Blank => Flow::Continue,
-        Line::Malformed => {
+        ScannedLine::Blank => LineFlow::Continue,
+        ScannedLine::Malformed => {
             loaded.skipped += 1;
-            Flow::Continue
+            LineFlow::Continue
         }
-        Line::Scalar | Line::Object(_) => {
+        ScannedLine::Scalar | ScannedLine::Object(_) => {
             loaded.header = parse(line.bytes);
             if line.terminated {
                 after = line.offset + line.bytes.len() as u64 + 1;
             } else {
-                (loaded.ending, loaded.scanned_to) = (Ending::Unterminated, line.offset);
+                (loaded.tail, loaded.scanned_to) = (TailState::Unterminated, line.offset);
             }
-            Flow::Stop
+            LineFlow::Stop
         }
     })?;
     Ok(after)
 }
 
-/// Reads a line as the given type, with the leniency of [`pi_ai::json::from_str_lenient`].
+/// Parses a line as `T`, with the leniency of [`pi_ai::json::from_str_lenient`].
 pub(crate) fn parse<T: for<'de> serde::Deserialize<'de>>(line: &[u8]) -> Option<T> {
     let text = String::from_utf8_lossy(line);
     pi_ai::json::from_str_lenient(&text).ok()

@@ -1,30 +1,28 @@
-//! The claim of one pi on a session file.
-//!
-//! It is an advisory lock on the file itself: it ends with the process, however that ends, so no
-//! stale lock can keep a user out. The TypeScript pi asks for none; its writes are noticed by the
-//! file's length instead, see [`crate::log`].
+//! Advisory locks on session files. The lock is on the file and ends with the process, so no stale
+//! lock can block a user. The TypeScript pi takes no lock; its writes are detected by the file
+//! length, see [`crate::log`].
 
 use std::fs::File;
 use std::path::Path;
 
-use crate::storage::Claim;
+use crate::storage::LockState;
 
-/// Claims a file without waiting.
+/// Tries to lock a file without blocking.
 #[cfg(unix)]
-pub(crate) fn claim(file: &File, path: &Path) -> Claim {
+pub(crate) fn try_lock(file: &File, path: &Path) -> LockState {
     use std::fs::TryLockError;
     match file.try_lock() {
-        Ok(()) => Claim::Granted,
-        Err(TryLockError::WouldBlock) => Claim::HeldByAnother,
+        Ok(()) => LockState::Acquired,
+        Err(TryLockError::WouldBlock) => LockState::HeldElsewhere,
         Err(TryLockError::Error(error)) => {
-            tracing::debug!(path = %path.display(), %error, "no lock on this file system");
-            Claim::Unsupported
+            tracing::debug!(path = %path.display(), %error, "file locks are not supported here");
+            LockState::Unsupported
         }
     }
 }
 
-/// Windows locks are mandatory: one would keep the TypeScript pi and every reader from the file.
+/// Windows locks are mandatory and would block the TypeScript pi and every reader.
 #[cfg(not(unix))]
-pub(crate) fn claim(_file: &File, _path: &Path) -> Claim {
-    Claim::Unsupported
+pub(crate) fn try_lock(_file: &File, _path: &Path) -> LockState {
+    LockState::Unsupported
 }

@@ -1,9 +1,7 @@
-//! The append-only log and its promise.
-//!
-//! A record goes to the file in one write and counts only when all of it is there. A write that
-//! fails half-way is taken back, so memory and disk stay equal. Before every write the file must be
-//! as this log left it: if it has grown, shrunk, moved or gone, somebody else is at work, and nothing
-//! is written until the caller has decided. What the records mean is of no concern here.
+//! The append-only log. A record is written with one write and counts only if it is complete; a
+//! failed write is rolled back so that memory and disk stay equal. Before every write the file must
+//! be in the state this log left it in: if it grew, shrank, was replaced or deleted, another
+//! process is writing and the append is rejected. The log does not interpret records.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,95 +10,82 @@ use std::time::Duration;
 use memchr::memmem;
 use thiserror::Error;
 
-use crate::storage::{Access, Claim, LogFile, Standing};
+use crate::storage::{AccessMode, LockState, LogFile, PathState};
 
-/// How often a file that is held is asked for when a session is opened.
-const CLAIM_ATTEMPTS: usize = 20;
+/// How often locking is attempted when a session is opened.
+const LOCK_ATTEMPTS: usize = 20;
 
-/// How long to wait before asking again.
-const CLAIM_PAUSE: Duration = Duration::from_millis(10);
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// Why a record was not appended; in every case the file holds what it held before.
+/// Why a record was not appended. The file is unchanged in every case.
 #[derive(Debug, Error)]
 pub enum AppendError {
-    /// The session was opened to be read.
-    #[error("the session was opened for reading only")]
+    #[error("the session was opened read-only")]
     ReadOnly,
-    /// Another pi holds the session.
-    #[error(
-        "another pi has this session open: close it there, or fork the session to go on from here"
-    )]
+    #[error("another pi process has this session open; close it there, or fork the session")]
     InUse,
     /// The file is longer than this process left it.
-    #[error(
-        "another program appended {bytes} bytes to it: reload the session to see them before going on"
-    )]
-    SecondWriter {
-        /// How much was appended.
-        bytes: u64,
-    },
-    /// The file is shorter than this process left it, or another file has taken its place.
-    #[error("another program replaced or cut it: reopen the session to go on with what is there")]
+    #[error("another process appended {bytes} bytes; reload the session first")]
+    ConcurrentWrite { bytes: u64 },
+    /// The file is shorter than this process left it, or the path refers to another file.
+    #[error("another process replaced or truncated the file; reopen the session")]
     Replaced,
-    /// The file has been deleted.
-    #[error("it was deleted while open: fork or export the session to keep what is in memory")]
+    #[error("the file was deleted while open; fork or export the session to save it")]
     Deleted,
-    /// The disk refused the record.
-    #[error(
-        "the disk did not take it, so nothing was stored: check its space and health, then try again"
-    )]
+    #[error("the write failed and nothing was stored; check disk space and health, then try again")]
     Write(#[source] io::Error),
-    /// The disk took part of a record and then refused to give it back.
-    #[error("the disk took half a record and does not let it be removed; nothing more is stored")]
+    /// A partial record was written and could not be removed.
+    #[error("a partial record could not be removed; further writes are disabled")]
     Torn(#[source] io::Error),
 }
 
-/// A file that only grows, by whole records.
+/// A file that only grows by complete records.
 #[derive(Debug)]
 pub(crate) struct AppendLog {
     file: Box<dyn LogFile>,
     path: Option<PathBuf>,
-    access: Access,
-    claimed: bool,
-    /// How long the file is by this log's own account.
+    access: AccessMode,
+    locked: bool,
+    /// The file length according to this log.
     length: u64,
-    /// The last line lacks its line feed.
+    /// The last line has no line feed.
     unterminated: bool,
-    /// The record of which a failed write may have left a part behind.
+    /// A record that a failed write may have left partially in the file.
     torn: Option<Box<[u8]>>,
 }
 
 impl AppendLog {
-    /// Takes over a file and claims it if it is to be written.
+    /// Takes ownership of a file and locks it if it will be written.
     pub(crate) fn new(
         file: Box<dyn LogFile>,
         path: Option<PathBuf>,
-        access: Access,
+        access: AccessMode,
     ) -> io::Result<Self> {
         let length = file.length()?;
         let mut log = Self {
             file,
             path,
             access,
-            claimed: false,
+            locked: false,
             length,
             unterminated: false,
             torn: None,
         };
-        if access == Access::Write {
-            log.claim_patiently();
-            // What the holder before us wrote until it let go belongs to us.
+        if access == AccessMode::Write {
+            log.lock_with_retry();
+            // Whatever the previous lock holder wrote before releasing the lock is part of this
+            // log.
             log.length = log.file.length()?;
         }
         Ok(log)
     }
 
-    /// Returns whether another pi keeps this log from writing.
-    pub(crate) fn is_held_by_another(&self) -> bool {
-        self.access == Access::Write && !self.claimed
+    /// Returns whether another process holds the lock.
+    pub(crate) fn is_locked_elsewhere(&self) -> bool {
+        self.access == AccessMode::Write && !self.locked
     }
 
-    pub(crate) fn access(&self) -> Access {
+    pub(crate) fn access(&self) -> AccessMode {
         self.access
     }
 
@@ -112,9 +97,9 @@ impl AppendLog {
         self.length
     }
 
-    /// Appends a record, line feed included, and returns where it begins.
+    /// Appends a record, including its line feed, and returns its offset.
     pub(crate) fn append(&mut self, record: &[u8]) -> Result<u64, AppendError> {
-        self.make_ready()?;
+        self.check_writable()?;
         if self.unterminated {
             let mut terminated = Vec::with_capacity(record.len() + 1);
             terminated.push(b'\n');
@@ -126,62 +111,62 @@ impl AppendLog {
         self.write(record)
     }
 
-    /// Gives the last line the line feed it lacks. Where that fails, the next record brings it.
+    /// Adds the missing line feed to the last line. If that fails, the next append adds it.
     pub(crate) fn terminate(&mut self) -> Result<(), AppendError> {
         self.unterminated = true;
-        self.make_ready()?;
+        self.check_writable()?;
         self.write(b"\n")?;
         self.unterminated = false;
         Ok(())
     }
 
-    /// Takes note of what another program appended, up to what the file holds now.
-    pub(crate) fn accept_growth(&mut self) -> io::Result<u64> {
+    /// Updates the known length to what the file contains now, including what other processes
+    /// appended.
+    pub(crate) fn refresh_length(&mut self) -> io::Result<u64> {
         self.length = self.file.length()?;
         Ok(self.length)
     }
 
-    /// Waits until the disk has everything.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync()
     }
 
-    fn claim(&mut self) -> bool {
-        self.claimed = self.claimed || self.file.claim() != Claim::HeldByAnother;
-        self.claimed
+    fn try_lock(&mut self) -> bool {
+        self.locked = self.locked || self.file.try_lock() != LockState::HeldElsewhere;
+        self.locked
     }
 
-    /// Claims the file, and asks again for a moment if it is held. A child that a killed pi had forked and
-    /// that had not become another program yet holds its claim that long.
-    fn claim_patiently(&mut self) {
-        for _ in 0..CLAIM_ATTEMPTS {
-            if self.claim() {
+    /// Locks the file, retrying for a short time. A child that a killed pi process forked keeps the
+    /// lock until it calls `exec`.
+    fn lock_with_retry(&mut self) {
+        for _ in 0..LOCK_ATTEMPTS {
+            if self.try_lock() {
                 return;
             }
-            std::thread::sleep(CLAIM_PAUSE);
+            std::thread::sleep(LOCK_RETRY_DELAY);
         }
     }
 
-    /// Checks that this log may write and that the file is as it left it.
-    fn make_ready(&mut self) -> Result<(), AppendError> {
-        if self.access == Access::Read {
+    /// Checks that this log may write and that the file is in the expected state.
+    fn check_writable(&mut self) -> Result<(), AppendError> {
+        if self.access == AccessMode::Read {
             return Err(AppendError::ReadOnly);
         }
-        match self.file.standing().map_err(AppendError::Write)? {
-            Standing::InPlace => {}
-            Standing::Replaced => return Err(AppendError::Replaced),
-            Standing::Removed => return Err(AppendError::Deleted),
+        match self.file.path_state().map_err(AppendError::Write)? {
+            PathState::Unchanged => {}
+            PathState::Replaced => return Err(AppendError::Replaced),
+            PathState::Removed => return Err(AppendError::Deleted),
         }
-        if !self.claim() {
+        if !self.try_lock() {
             return Err(AppendError::InUse);
         }
         if let Some(record) = self.torn.take() {
-            self.take_back(&record)?;
+            self.roll_back(&record)?;
         }
         let found = self.file.length().map_err(AppendError::Write)?;
         if found > self.length {
             let bytes = found - self.length;
-            return Err(AppendError::SecondWriter { bytes });
+            return Err(AppendError::ConcurrentWrite { bytes });
         }
         if found < self.length {
             return Err(AppendError::Replaced);
@@ -195,52 +180,53 @@ impl AppendLog {
             Ok(_) => io::ErrorKind::StorageFull.into(),
             Err(error) => error,
         };
-        self.take_back(record)?;
+        self.roll_back(record)?;
         Err(AppendError::Write(error))
     }
 
-    /// Finds the record just written, which is behind the last one unless another program wrote in
-    /// the same instant. In that case the record stands, and the next one will be refused.
+    /// Returns the offset of the record just written. It directly follows the previous record
+    /// unless another process wrote at the same time; then the record stays and the next append is
+    /// rejected.
     fn locate(&mut self, record: &[u8]) -> Result<u64, AppendError> {
         let start = self.length;
         let end = start + record.len() as u64;
-        // The record is written; that the length cannot be asked for does not undo it.
+        // The record is written even if the length cannot be determined.
         let found = self.file.length().unwrap_or(end);
         if found == end {
             self.length = end;
             return Ok(start);
         }
-        tracing::warn!(path = ?self.path, "another program wrote to the session in the same instant");
-        let behind = read_range(&*self.file, start, found).map_err(AppendError::Write)?;
-        match memmem::rfind(&behind, record) {
+        tracing::warn!(path = ?self.path, "another process wrote to the session at the same time");
+        let tail = read_range(&*self.file, start, found).map_err(AppendError::Write)?;
+        match memmem::rfind(&tail, record) {
             Some(position) => Ok(start + position as u64),
             None => Err(AppendError::Replaced),
         }
     }
 
-    /// Cuts off what a failed write left behind, and only that.
-    fn take_back(&mut self, record: &[u8]) -> Result<(), AppendError> {
-        self.cut_off(record).map_err(|error| {
+    /// Truncates what a failed write left behind, and nothing else.
+    fn roll_back(&mut self, record: &[u8]) -> Result<(), AppendError> {
+        self.truncate_partial_write(record).map_err(|error| {
             self.torn = Some(record.into());
             AppendError::Torn(error)
         })
     }
 
-    fn cut_off(&mut self, record: &[u8]) -> io::Result<()> {
+    fn truncate_partial_write(&mut self, record: &[u8]) -> io::Result<()> {
         let found = self.file.length()?;
         if found <= self.length {
             return Ok(());
         }
-        let left = read_range(&*self.file, self.length, found)?;
-        if !record.starts_with(&left) {
-            // The bytes are another program's: the next record will be refused for them.
+        let remainder = read_range(&*self.file, self.length, found)?;
+        if !record.starts_with(&remainder) {
+            // The bytes were written by another process; the next append will be rejected.
             return Ok(());
         }
         self.file.truncate(self.length)
     }
 }
 
-/// Reads a range of a file; it is an error if the file ends before.
+/// Reads a range of a file; fails if the file ends before `end`.
 pub(crate) fn read_range(file: &dyn LogFile, start: u64, end: u64) -> io::Result<Vec<u8>> {
     let length = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
     let mut bytes = vec![0; length];

@@ -1,8 +1,6 @@
-//! Brings files of older formats up to date.
-//!
-//! The first format had no ids: its entries form one line. The second called messages of extensions
-//! `hookMessage`. The file is replaced in one step, so a crash leaves the old or the new one; lines
-//! that are no JSON keep their place.
+//! Migrates files of older formats. Version 1 had no IDs: its entries form a single chain. Version
+//! 2 stored extension messages with the role `hookMessage`. The file is replaced atomically, so a
+//! crash leaves the old or the new one. Lines that are not JSON are kept in place.
 
 use std::path::Path;
 
@@ -15,21 +13,21 @@ use crate::header::CURRENT_VERSION;
 use crate::load::parse;
 use crate::log::{AppendLog, read_range};
 use crate::session_id::new_entry_id;
-use crate::storage::{Access, LogStorage, MemoryFile};
+use crate::storage::{AccessMode, LogStorage, MemoryFile};
+use crate::store::encode_record;
 use crate::store::open::open_log;
-use crate::store::spell;
 
-/// The fields every entry begins with, in their order.
-const LEADING: [&str; 4] = ["type", "id", "parentId", "timestamp"];
+/// The fields that every entry starts with, in order.
+const LEADING_FIELDS: [&str; 4] = ["type", "id", "parentId", "timestamp"];
 
-/// Returns a log of the current format. Opened for reading, the file stays as it is and the log is a
+/// Returns a log in the current format. With read access, the file is not changed and the log is a
 /// copy in memory.
-pub(crate) fn bring_up_to_date(
+pub(crate) fn migrate_log(
     storage: &dyn LogStorage,
     log: &AppendLog,
     path: &Path,
 ) -> Result<AppendLog, SessionError> {
-    if log.is_held_by_another() {
+    if log.is_locked_elsewhere() {
         return Err(SessionError::InUse {
             path: path.to_owned(),
         });
@@ -39,10 +37,10 @@ pub(crate) fn bring_up_to_date(
         source,
     };
     let content = read_range(log.file(), 0, log.length()).map_err(unreadable)?;
-    let content = migrated(&content)?;
-    if log.access() == Access::Read {
+    let content = migrate_content(&content)?;
+    if log.access() == AccessMode::Read {
         let copy = Box::new(MemoryFile::new(content));
-        return AppendLog::new(copy, Some(path.to_owned()), Access::Read).map_err(unreadable);
+        return AppendLog::new(copy, Some(path.to_owned()), AccessMode::Read).map_err(unreadable);
     }
     storage
         .replace(path, &content)
@@ -50,11 +48,12 @@ pub(crate) fn bring_up_to_date(
             path: path.to_owned(),
             source,
         })?;
-    open_log(storage, path, Access::Write)
+    open_log(storage, path, AccessMode::Write)
 }
 
-/// Rewrites the content of a file in the current format; content of the current format is unchanged.
-pub(crate) fn migrated(content: &[u8]) -> Result<Vec<u8>, SessionError> {
+/// Rewrites file content in the current format; content in the current format is returned
+/// unchanged.
+pub(crate) fn migrate_content(content: &[u8]) -> Result<Vec<u8>, SessionError> {
     let lines: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
     let mut objects: Vec<Option<JsonObject>> = lines.iter().map(|line| parse(line)).collect();
     let version = objects
@@ -68,13 +67,13 @@ pub(crate) fn migrated(content: &[u8]) -> Result<Vec<u8>, SessionError> {
         return Ok(content.to_vec());
     }
     if version < 2 {
-        link(&mut objects);
+        assign_ids(&mut objects);
     }
     rename_hook_messages(&mut objects);
     let mut migrated = Vec::with_capacity(content.len() + content.len() / 8);
     for (line, object) in lines.iter().zip(&objects) {
         match object {
-            Some(object) => migrated.extend(spell(object)?),
+            Some(object) => migrated.extend(encode_record(object)?),
             None if line.is_empty() => {}
             None => {
                 migrated.extend_from_slice(line);
@@ -89,9 +88,9 @@ fn is_header(object: &JsonObject) -> bool {
     object.get("type").and_then(Value::as_str) == Some("session")
 }
 
-/// Gives every entry an id and the one before it as its parent.
-fn link(objects: &mut [Option<JsonObject>]) {
-    // A compaction of the first format counts entries, the header included.
+/// Assigns an ID to every entry and links it to the previous one.
+fn assign_ids(objects: &mut [Option<JsonObject>]) {
+    // `firstKeptEntryIndex` of version 1 counts entries including the header.
     let mut ids: Vec<Option<EntryId>> = Vec::new();
     let mut taken = std::collections::HashSet::new();
     let mut parent = Value::Null;
@@ -104,15 +103,15 @@ fn link(objects: &mut [Option<JsonObject>]) {
         taken.insert(id.clone());
         ids.push(Some(id.clone()));
         let id = Value::from(id.as_str());
-        *object = led_by(std::mem::take(object), id.clone(), parent);
+        *object = with_leading_fields(std::mem::take(object), id.clone(), parent);
         if object.get("type").and_then(Value::as_str) == Some("compaction") {
-            name_first_kept(object, &ids);
+            resolve_first_kept(object, &ids);
         }
         parent = id;
     }
 }
 
-fn name_first_kept(compaction: &mut JsonObject, ids: &[Option<EntryId>]) {
+fn resolve_first_kept(compaction: &mut JsonObject, ids: &[Option<EntryId>]) {
     let Some(Value::Number(index)) = compaction.shift_remove("firstKeptEntryIndex") else {
         return;
     };
@@ -123,12 +122,12 @@ fn name_first_kept(compaction: &mut JsonObject, ids: &[Option<EntryId>]) {
     }
 }
 
-/// Puts the fields every entry has before the others.
-fn led_by(mut object: JsonObject, id: Value, parent: Value) -> JsonObject {
+/// Moves the fields that every entry has before the others.
+fn with_leading_fields(mut object: JsonObject, id: Value, parent: Value) -> JsonObject {
     object.insert("id".to_owned(), id);
     object.insert("parentId".to_owned(), parent);
     let mut ordered = JsonObject::with_capacity(object.len());
-    for name in LEADING {
+    for name in LEADING_FIELDS {
         if let Some(value) = object.shift_remove(name) {
             ordered.insert(name.to_owned(), value);
         }
@@ -137,11 +136,11 @@ fn led_by(mut object: JsonObject, id: Value, parent: Value) -> JsonObject {
     ordered
 }
 
-/// Calls messages of extensions what they are called today, and dates the header.
+/// Renames the role of extension messages and updates the header version.
 fn rename_hook_messages(objects: &mut [Option<JsonObject>]) {
     for object in objects.iter_mut().flatten() {
         if is_header(object) {
-            date(object);
+            set_current_version(object);
             continue;
         }
         let message = object.get_mut("message").and_then(Value::as_object_mut);
@@ -153,8 +152,8 @@ fn rename_hook_messages(objects: &mut [Option<JsonObject>]) {
     }
 }
 
-/// Gives a header the current version, in its place after the type.
-fn date(header: &mut JsonObject) {
+/// Sets the current version in a header; a new field is placed after the type.
+fn set_current_version(header: &mut JsonObject) {
     let version = Value::from(CURRENT_VERSION);
     if header.contains_key("version") {
         header.insert("version".to_owned(), version);

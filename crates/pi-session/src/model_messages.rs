@@ -1,26 +1,25 @@
-//! What the application's own messages say to a model.
-//!
-//! Models know four roles; commands the user ran, messages of extensions and summaries become user
-//! messages here, and nowhere else.
+//! Converts application messages for the model. Models know four roles; shell commands of the user,
+//! extension messages and summaries become user messages here.
 
 use pi_ai::{AgentMessage, BashExecutionMessage, Content, InputBlock, Message, UserMessage};
 
-const COMPACTION_LEAD: &str = "Everything before this point was replaced by this summary of it:";
-const BRANCH_LEAD: &str = "The conversation came back from another branch, summarized here:";
+const COMPACTION_LEAD: &str = "The conversation before this point was compacted into this summary:";
+const BRANCH_LEAD: &str =
+    "The user returned from another branch of the conversation. Summary of that branch:";
 
-/// Converts a transcript for a model; what no model shall see is left out.
+/// Converts a transcript for a model, without the messages that the model must not see.
 pub fn to_model_messages<'transcript>(
     messages: impl IntoIterator<Item = &'transcript AgentMessage>,
 ) -> Vec<Message> {
     messages.into_iter().filter_map(to_model_message).collect()
 }
 
-/// Converts a message for a model; none where the model shall not see it.
+/// Converts a message for a model; `None` if the model must not see it.
 pub fn to_model_message(message: &AgentMessage) -> Option<Message> {
     match message {
         AgentMessage::System(system) => Some(Message::System(system.clone())),
         AgentMessage::User(user) => Some(Message::User(user.clone())),
-        AgentMessage::Assistant(answer) => Some(Message::Assistant(answer.clone())),
+        AgentMessage::Assistant(response) => Some(Message::Assistant(response.clone())),
         AgentMessage::ToolResult(result) => Some(Message::ToolResult(result.clone())),
         AgentMessage::BashExecution(bash) if bash.exclude_from_context == Some(true) => None,
         AgentMessage::BashExecution(bash) => {
@@ -44,7 +43,7 @@ pub fn to_model_message(message: &AgentMessage) -> Option<Message> {
             let text = format!("{BRANCH_LEAD}\n\n<summary>\n{}</summary>", branch.summary);
             Some(user_text(text, branch.timestamp))
         }
-        // Roles of a newer pi are kept in the file and sent to nobody.
+        // Unknown roles of newer versions are kept in the file and not sent.
         _ => None,
     }
 }
@@ -61,32 +60,32 @@ fn user_message(content: Content, timestamp: i64) -> Message {
     })
 }
 
-/// Tells the model about a command the user ran: the command, what it printed, how it ended.
+/// Describes a shell command of the user to the model: the command, its output and its exit status.
 pub fn bash_execution_text(bash: &BashExecutionMessage) -> String {
     let mut text = format!("Ran `{}`\n", bash.command);
     if bash.output.is_empty() {
-        text.push_str("(it printed nothing)");
+        text.push_str("(no output)");
     } else {
         let fence = fence_around(&bash.output);
         text.extend([&fence, "\n", &bash.output, "\n", &fence]);
     }
-    let ending = match bash.exit_code {
-        _ if bash.cancelled => Some("(the user cancelled the command)".to_owned()),
+    let status = match bash.exit_code {
+        _ if bash.cancelled => Some("(command canceled by the user)".to_owned()),
         Some(0) | None => None,
-        Some(code) => Some(format!("The command failed with exit code {code}.")),
+        Some(code) => Some(format!("Command exited with code {code}")),
     };
-    let cut = bash
+    let truncation = bash
         .full_output_path
         .as_ref()
         .filter(|_| bash.truncated)
-        .map(|path| format!("[The beginning of the output is cut off. All of it is in {path}]"));
-    for note in ending.into_iter().chain(cut) {
+        .map(|path| format!("[Output truncated: only the end is shown. Full output: {path}]"));
+    for note in status.into_iter().chain(truncation) {
         text.extend(["\n\n", &note]);
     }
     text
 }
 
-/// Returns a fence that the text cannot close.
+/// Returns a code fence that is longer than any in the text.
 fn fence_around(text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max();
     "`".repeat(longest.map_or(3, |length| (length + 1).max(3)))

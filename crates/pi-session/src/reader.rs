@@ -1,6 +1,5 @@
-//! Reads a session file line by line, in pieces, and hands every line out once.
-//!
-//! It needs as much memory as the longest line and one piece, whatever the size of the file.
+//! Reads a session file line by line in chunks. Memory use is bounded by the longest line plus one
+//! chunk.
 
 use std::io;
 
@@ -9,56 +8,56 @@ use memchr::memchr;
 use crate::log::read_range;
 use crate::storage::LogFile;
 
-/// How much is read first: a header fits, and a listing reads thousands of those.
-const FIRST_PIECE: usize = 8 * 1024;
+/// Size of the first read: large enough for a header, and a listing reads thousands of headers.
+const FIRST_READ_BYTES: usize = 8 * 1024;
 
-/// How much is read at once at most: the calls do not count, and the cache holds it.
-const PIECE: usize = 256 * 1024;
+/// Maximum size of a read: large enough that system calls do not matter, small enough for the CPU
+/// cache.
+const MAX_READ_BYTES: usize = 256 * 1024;
 
-/// A UTF-8 byte order mark, which some editors put before the first line.
+/// UTF-8 byte order mark, which some editors write at the start of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// One line of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawLine<'file> {
     pub(crate) offset: u64,
-    /// Its bytes without the line feed.
+    /// Without the line feed.
     pub(crate) bytes: &'file [u8],
-    /// Whether a line feed follows.
     pub(crate) terminated: bool,
 }
 
-/// Whether a reader of lines wants more of them.
+/// Whether to continue with the next line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum LineFlow {
     Continue,
     Stop,
 }
 
-/// Hands every line between two offsets to `visit`, until it has enough.
+/// Calls `visit` for every line between two offsets until it returns [`LineFlow::Stop`].
 pub(crate) fn each_line(
     file: &dyn LogFile,
     start: u64,
     end: u64,
-    mut visit: impl FnMut(RawLine<'_>) -> Flow,
+    mut visit: impl FnMut(RawLine<'_>) -> LineFlow,
 ) -> io::Result<()> {
     let mut buffer: Vec<u8> = Vec::new();
-    // The buffer holds this much of the file, from this offset on, and no line feed before `searched`.
+    // The buffer holds `filled` bytes of the file starting at `base`, with no line feed before
+    // `searched`.
     let mut filled = 0;
     let mut base = start;
     let mut searched = 0;
-    let mut piece = FIRST_PIECE;
+    let mut read_size = FIRST_READ_BYTES;
     loop {
         let position = base + filled as u64;
-        let wanted = usize::try_from(end.saturating_sub(position))
-            .unwrap_or(piece)
-            .min(piece);
-        piece = PIECE;
-        if buffer.len() < filled + wanted {
-            buffer.resize(filled + wanted, 0);
+        let requested = usize::try_from(end.saturating_sub(position))
+            .unwrap_or(read_size)
+            .min(read_size);
+        read_size = MAX_READ_BYTES;
+        if buffer.len() < filled + requested {
+            buffer.resize(filled + requested, 0);
         }
-        let count = match buffer.get_mut(filled..filled + wanted) {
-            Some(room) if wanted > 0 => file.read_at(room, position)?,
+        let count = match buffer.get_mut(filled..filled + requested) {
+            Some(room) if requested > 0 => file.read_at(room, position)?,
             _ => 0,
         };
         filled += count;
@@ -69,7 +68,7 @@ pub(crate) fn each_line(
             let line_end = searched + found;
             let offset = base + line_start as u64;
             let bytes = content.get(line_start..line_end).unwrap_or_default();
-            if visit(line(offset, bytes, true)) == Flow::Stop {
+            if visit(line(offset, bytes, true)) == LineFlow::Stop {
                 return Ok(());
             }
             line_start = line_end + 1;
@@ -104,7 +103,7 @@ fn line(offset: u64, bytes: &[u8], terminated: bool) -> RawLine<'_> {
     }
 }
 
-/// Reads one line as text. What is no UTF-8 reads as U+FFFD, as in JavaScript.
+/// Reads one line as text. Invalid UTF-8 is replaced with U+FFFD, as in JavaScript.
 pub(crate) fn read_text(file: &dyn LogFile, offset: u64, length: u32) -> io::Result<String> {
     let bytes = read_range(file, offset, offset + u64::from(length))?;
     Ok(String::from_utf8(bytes)
@@ -123,14 +122,14 @@ mod tests {
         let mut lines = Vec::new();
         each_line(&file, start, content.len() as u64, |line| {
             lines.push((line.offset, line.bytes.len(), line.terminated));
-            Flow::Continue
+            LineFlow::Continue
         })
         .unwrap();
         lines
     }
 
     #[test]
-    fn lines_have_their_places() {
+    fn lines_have_correct_offsets() {
         assert_eq!(lines(b"", 0), []);
         assert_eq!(lines(b"\n", 0), [(0, 0, true)]);
         assert_eq!(
@@ -142,18 +141,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_longer_than_a_piece_come_whole() {
-        let long = PIECE * 2 + 17;
+    fn lines_longer_than_a_chunk_are_complete() {
+        let long = MAX_READ_BYTES * 2 + 17;
         let mut content = vec![b'x'; long];
         content.extend(b"\ny\n");
-        content.extend(vec![b'z'; PIECE]);
+        content.extend(vec![b'z'; MAX_READ_BYTES]);
         let end = (long + 3) as u64;
         assert_eq!(
             lines(&content, 0),
             [
                 (0, long, true),
                 (long as u64 + 1, 1, true),
-                (end, PIECE, false)
+                (end, MAX_READ_BYTES, false)
             ]
         );
     }

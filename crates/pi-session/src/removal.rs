@@ -1,4 +1,4 @@
-//! Deleting a session: into the trash where there is one, else for good.
+//! Deletes sessions: moves them to the trash if possible, otherwise removes them permanently.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,58 +8,56 @@ use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
-/// The program that moves files into the trash.
+/// Command that moves files to the trash.
 const TRASH: &str = "trash";
 
-/// How a session file went.
+/// How a session file was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// It is in the trash.
     Trashed,
     Deleted,
 }
 
-/// Why a session file could not be deleted.
 #[derive(Debug, Error)]
-#[error("the session file {} cannot be deleted{}", path.display(), trash_hint(trash.as_deref()))]
+#[error("cannot delete session file {}{}", path.display(), trash_hint(trash.as_deref()))]
 pub struct RemovalError {
     pub path: PathBuf,
-    /// What the trash program said, if there is one.
+    /// Error output of the trash command, if it ran.
     pub trash: Option<String>,
-    /// What the system said.
     #[source]
     pub source: io::Error,
 }
 
-fn trash_hint(said: Option<&str>) -> String {
-    said.map(|said| format!(" (trash: {said})"))
+fn trash_hint(stderr: Option<&str>) -> String {
+    stderr
+        .map(|stderr| format!(" (trash: {stderr})"))
         .unwrap_or_default()
 }
 
-/// Deletes a session file. Blocks until the trash program is done.
+/// Deletes a session file. Blocks until the trash command exits.
 pub fn delete_session(path: &Path) -> Result<Removal, RemovalError> {
     delete_with(OsStr::new(TRASH), path)
 }
 
 fn delete_with(program: &OsStr, path: &Path) -> Result<Removal, RemovalError> {
-    // An absolute path cannot be taken for an option.
+    // An absolute path cannot be mistaken for an option.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let answer = Command::new(program)
+    let output = Command::new(program)
         .arg(&path)
         .stdin(Stdio::null())
         .output();
-    let trash = match answer {
+    let trash = match output {
         Ok(output) if output.status.success() => return Ok(Removal::Trashed),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            said.lines().next().map(str::to_owned)
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            stderr.lines().next().map(str::to_owned)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => Some(error.to_string()),
     };
     match fs::remove_file(&path) {
         Ok(()) => Ok(Removal::Deleted),
-        // The trash took it and complained about something else.
+        // The trash command removed the file but reported some other error.
         Err(error) if error.kind() == io::ErrorKind::NotFound && trash.is_some() => {
             Ok(Removal::Trashed)
         }
@@ -95,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_to_the_trash_or_away() {
+    fn a_file_is_trashed_or_deleted() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("s.jsonl");
         let cases = [
@@ -110,22 +108,17 @@ mod tests {
             assert_eq!((removal, file.exists()), (expected, false), "{script}");
         }
         fs::File::create(&file).unwrap();
-        let nowhere = directory.path().join("no-such-program");
-        let removal = delete_with(nowhere.as_os_str(), &file).unwrap();
+        let missing = directory.path().join("no-such-program");
+        let removal = delete_with(missing.as_os_str(), &file).unwrap();
         assert_eq!((removal, file.exists()), (Removal::Deleted, false));
     }
 
     #[test]
-    fn a_file_that_stays_is_an_error_with_both_reasons() {
+    fn a_failed_deletion_reports_both_errors() {
         let directory = tempfile::tempdir().unwrap();
         let program = program(directory.path(), "echo full >&2; exit 1");
-        // A directory is no file and cannot be unlinked.
+        // A directory cannot be unlinked.
         let error = delete_with(program.as_os_str(), directory.path()).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .ends_with("cannot be deleted (trash: full)"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with(" (trash: full)"), "{error}");
     }
 }

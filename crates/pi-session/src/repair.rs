@@ -1,8 +1,7 @@
-//! Mends a session file that [`crate::check`] found damaged, and loses nothing doing it.
-//!
-//! The repaired file is written beside the old one and takes its place in one step. The old one stays
-//! as `….bak`, what could not be read is set aside in `….lost`; neither is ever taken for a session.
-//! Every record that can be read is kept byte for byte.
+//! Repairs a session file that [`crate::check`] found damaged, without losing data. The repaired
+//! file is written next to the old one and replaces it atomically. The old file is kept as `….bak`
+//! and unreadable data as `….lost`; neither is treated as a session. Every readable record is kept
+//! byte for byte.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,184 +11,185 @@ use std::path::{Path, PathBuf};
 use pi_ai::Env;
 use thiserror::Error;
 
-use crate::check::{Examined, SessionCheck};
+use crate::check::{FileInspection, SessionCheck};
 use crate::directory;
 use crate::error::SessionError;
 use crate::log::AppendLog;
-use crate::storage::disk::{create_private_file, replace_with};
-use crate::storage::{Access, DiskStorage, LogFile, Standing};
+use crate::storage::disk::{create_private_file, replace_file};
+use crate::storage::{AccessMode, DiskStorage, LogFile, PathState};
 use crate::store::open::open_log;
 
 mod header;
 mod plan;
 
-use plan::Plan;
+use plan::RepairPlan;
 
-/// How many copies of one file are kept before a repair gives up.
-const MOST_COPIES: usize = 1000;
+/// How many copies of one file are kept before a repair fails.
+const MAX_COPIES: usize = 1000;
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repair {
-    /// What was found before.
+pub struct SessionRepair {
+    /// The check before the repair.
     pub found: SessionCheck,
-    /// Where the file as it was is kept.
+    /// The copy of the original file.
     pub backup: PathBuf,
-    /// Where what could not be read is kept.
+    /// The file with the unreadable data.
     pub lost: Option<PathBuf>,
-    /// How many pieces that could not be read were set aside.
-    pub set_aside: usize,
-    /// How many entries stand in for lost ones.
-    pub stand_ins: usize,
+    /// Number of unreadable segments moved to the `lost` file.
+    pub quarantined: usize,
+    /// Number of placeholder entries that replace lost ones.
+    pub placeholders: usize,
 }
 
-/// Why a file was not repaired; in every case it is as it was.
+/// Why a file was not repaired. The file is unchanged in every case.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RepairError {
-    /// Another pi has the session open.
-    #[error("the session {} is open in another pi: close it there first", path.display())]
+    #[error("session {} is open in another pi process; close it there first", path.display())]
     InUse { path: PathBuf },
-    /// Nothing in it can be read.
-    #[error("nothing in {} can be read as a session, so it was left as it is", path.display())]
-    NothingLeft { path: PathBuf },
-    /// Another program changed the file at the same time.
-    #[error("another program changed {} during the repair: try again", path.display())]
-    ChangedMeanwhile { path: PathBuf },
-    /// The file cannot be opened.
+    #[error("no readable session data in {}; the file was not changed", path.display())]
+    NoReadableRecords { path: PathBuf },
+    #[error("another process changed {} during the repair; try again", path.display())]
+    ConcurrentChange { path: PathBuf },
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The repaired file, or what is kept beside it, cannot be written.
-    #[error("the repair of {} cannot be written, so it was left as it is", path.display())]
+    /// The repaired file, the backup or the lost data could not be written.
+    #[error("cannot write the repaired session {}; the file was not changed", path.display())]
     Unwritable {
         path: PathBuf,
-        /// What the system said.
         #[source]
         source: io::Error,
     },
 }
 
-/// Why the last step was not taken.
-enum Refusal {
+/// Why the file was not replaced.
+enum ReplaceError {
     Io(io::Error),
     Changed,
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for ReplaceError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl Repair {
-    /// Repairs a file; one that needs no repair is not touched.
-    pub fn perform(path: &Path, env: &Env) -> Result<Option<Self>, RepairError> {
+impl SessionRepair {
+    /// Repairs a file. Returns `None` if it needs no repair; the file is not touched then.
+    pub fn run(path: &Path, env: &Env) -> Result<Option<Self>, RepairError> {
         let path = directory::resolve(path);
-        let log = open_log(&DiskStorage, &path, Access::Write)?;
-        if log.is_held_by_another() {
+        let log = open_log(&DiskStorage, &path, AccessMode::Write)?;
+        if log.is_locked_elsewhere() {
             return Err(RepairError::InUse { path });
         }
-        let examined = Examined::of(log.file()).map_err(|source| SessionError::Unreadable {
-            path: path.clone(),
-            source,
-        })?;
-        if examined.survey.findings.damage == 0 {
+        let inspection =
+            FileInspection::of(log.file()).map_err(|source| SessionError::Unreadable {
+                path: path.clone(),
+                source,
+            })?;
+        if inspection.scan.findings.damage == 0 {
             return Ok(None);
         }
-        if !examined.survey.has_records() {
-            return Err(RepairError::NothingLeft { path });
+        if !inspection.scan.has_records() {
+            return Err(RepairError::NoReadableRecords { path });
         }
-        match write(&path, &log, &examined, env) {
+        match write(&path, &log, &inspection, env) {
             Ok(repair) => Ok(Some(repair)),
-            Err(Refusal::Changed) => Err(RepairError::ChangedMeanwhile { path }),
-            Err(Refusal::Io(source)) => Err(RepairError::Unwritable { path, source }),
+            Err(ReplaceError::Changed) => Err(RepairError::ConcurrentChange { path }),
+            Err(ReplaceError::Io(source)) => Err(RepairError::Unwritable { path, source }),
         }
     }
 }
 
-fn write(path: &Path, log: &AppendLog, examined: &Examined, env: &Env) -> Result<Repair, Refusal> {
-    // Through a link, the file behind it is repaired and not the link.
+fn write(
+    path: &Path,
+    log: &AppendLog,
+    inspection: &FileInspection,
+    env: &Env,
+) -> Result<SessionRepair, ReplaceError> {
+    // Repair the target of a symlink, not the symlink.
     let target = fs::canonicalize(path)?;
     let file = log.file();
-    let plan = Plan::new(examined, file, || {
-        header::rebuilt(path, &examined.survey, env)
+    let plan = RepairPlan::new(inspection, file, || {
+        header::rebuild(path, &inspection.scan, env)
     })?;
-    let mut kept = KeptFiles::default();
-    let lost = if plan.aside.is_empty() {
+    let mut cleanup = RemoveOnDrop::default();
+    let lost = if plan.quarantined.is_empty() {
         None
     } else {
-        let (path, mut lost) = create_beside(&target, "lost")?;
-        kept.0.push(path.clone());
-        plan.write_aside(file, &mut lost)?;
+        let (path, mut lost) = create_sibling(&target, "lost")?;
+        cleanup.0.push(path.clone());
+        plan.write_quarantined(file, &mut lost)?;
         lost.sync_all()?;
         Some(path)
     };
     let mut backup = PathBuf::new();
-    replace_with(
+    replace_file(
         &target,
         |repaired| plan.write(file, repaired),
         |repaired| {
             let is_unchanged =
-                file.standing()? == Standing::InPlace && file.length()? == examined.length;
+                file.path_state()? == PathState::Unchanged && file.length()? == inspection.length;
             if !is_unchanged {
-                return Err(Refusal::Changed);
+                return Err(ReplaceError::Changed);
             }
-            // The session that was spoken in last is found by this time.
+            // Keep the modification time: the most recent session is found by it.
             repaired.set_modified(fs::metadata(&target)?.modified()?)?;
-            backup = keep_old(&target, file, examined.length)?;
-            kept.0.push(backup.clone());
+            backup = create_backup(&target, file, inspection.length)?;
+            cleanup.0.push(backup.clone());
             Ok(())
         },
     )?;
-    kept.0.clear();
-    Ok(Repair {
-        found: examined.report(path.to_owned()),
+    cleanup.0.clear();
+    Ok(SessionRepair {
+        found: inspection.report(path.to_owned()),
         backup,
         lost,
-        set_aside: plan.aside.len(),
-        stand_ins: examined.mending.stand_ins.len(),
+        quarantined: plan.quarantined.len(),
+        placeholders: inspection.link_repairs.placeholders.len(),
     })
 }
 
-/// Files that go away again unless the repair succeeds.
+/// Removes its files on drop, unless they are cleared after a successful repair.
 #[derive(Default)]
-struct KeptFiles(Vec<PathBuf>);
+struct RemoveOnDrop(Vec<PathBuf>);
 
-impl Drop for KeptFiles {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         for path in &self.0 {
             if let Err(error) = fs::remove_file(path) {
-                tracing::warn!(path = %path.display(), %error, "a file of a failed repair stays");
+                tracing::warn!(path = %path.display(), %error, "cannot remove file of a failed repair");
             }
         }
     }
 }
 
-/// Keeps the old file under another name. A link to it takes no space, and what another program may
-/// still append to it is kept as well; where there are no links, it is copied.
-fn keep_old(target: &Path, file: &dyn LogFile, length: u64) -> io::Result<PathBuf> {
-    for beside in names_beside(target, "bak") {
-        match fs::hard_link(target, &beside) {
-            Ok(()) => return Ok(beside),
+/// Keeps the old file under another name. A hard link takes no space and also keeps what another
+/// process may still append; if hard links are not supported, the file is copied.
+fn create_backup(target: &Path, file: &dyn LogFile, length: u64) -> io::Result<PathBuf> {
+    for backup in sibling_paths(target, "bak") {
+        match fs::hard_link(target, &backup) {
+            Ok(()) => return Ok(backup),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => {
-                tracing::debug!(%error, "the file is copied, since it cannot be linked");
+                tracing::debug!(%error, "cannot create a hard link; copying instead");
                 break;
             }
         }
     }
-    let (path, mut copy) = create_beside(target, "bak")?;
+    let (path, mut copy) = create_sibling(target, "bak")?;
     let copied = plan::copy(file, 0, length, &mut copy).and_then(|()| copy.sync_all());
     if let Err(error) = copied {
-        drop(KeptFiles(vec![path]));
+        drop(RemoveOnDrop(vec![path]));
         return Err(error);
     }
     Ok(path)
 }
 
-/// Creates a file beside another, for the user alone, under a name that was free.
-fn create_beside(target: &Path, ending: &str) -> io::Result<(PathBuf, File)> {
-    for path in names_beside(target, ending) {
+/// Creates a file with an unused name next to `target` that only the user can access.
+fn create_sibling(target: &Path, suffix: &str) -> io::Result<(PathBuf, File)> {
+    for path in sibling_paths(target, suffix) {
         match create_private_file(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -199,15 +199,15 @@ fn create_beside(target: &Path, ending: &str) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Names for files beside another: `s.jsonl.bak`, `s.jsonl.bak2` and so on.
-fn names_beside<'target>(
+/// Returns candidate paths next to `target`: `s.jsonl.bak`, `s.jsonl.bak2` and so on.
+fn sibling_paths<'target>(
     target: &'target Path,
-    ending: &'target str,
+    suffix: &'target str,
 ) -> impl Iterator<Item = PathBuf> + 'target {
-    (1..=MOST_COPIES).map(move |number| {
+    (1..=MAX_COPIES).map(move |number| {
         let mut name: OsString = target.as_os_str().to_owned();
         name.push(".");
-        name.push(ending);
+        name.push(suffix);
         if number > 1 {
             name.push(number.to_string());
         }

@@ -1,73 +1,70 @@
-//! Reads the few fields the index needs from a line of JSON without building the rest.
-//!
-//! The whole line is still checked to be JSON, since a line that is not must be skipped as the
-//! TypeScript pi skips it. Two things it accepts beyond the standard, as [`pi_ai::json`] does when it
-//! reads the entry later: control characters in strings, and half a surrogate pair.
+//! Extracts the few fields the index needs from a JSON line without building the rest. The whole
+//! line is validated because the TypeScript pi skips lines that are not JSON. Like [`pi_ai::json`],
+//! it accepts unescaped control characters and lone surrogates in strings.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// What a line of a session file is.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Line<'line> {
-    /// Nothing but white space, or `null`, which means nothing either.
+pub(crate) enum ScannedLine<'line> {
+    /// Only whitespace, or `null`.
     Blank,
     Malformed,
-    /// JSON, but no object.
+    /// JSON, but not an object.
     Scalar,
-    Object(Fields<'line>),
+    Object(LineFields<'line>),
 }
 
-/// The fields of an object that the index reads; those of another JSON type count as absent.
+/// The fields that the index reads; a field of an unexpected JSON type is treated as absent.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Fields<'line> {
+pub(crate) struct LineFields<'line> {
     pub(crate) type_name: Option<Cow<'line, str>>,
     pub(crate) id: Option<Cow<'line, str>>,
     pub(crate) parent_id: Option<Cow<'line, str>>,
     pub(crate) timestamp: Option<Cow<'line, str>>,
-    /// `message.role`
+    /// `message.role`.
     pub(crate) role: Option<Cow<'line, str>>,
-    /// `message.timestamp`
+    /// `message.timestamp`.
     pub(crate) message_timestamp: Option<i64>,
-    /// `message` as it is written, if it is an object
+    /// The bytes of `message`, if it is an object.
     pub(crate) message: Option<&'line [u8]>,
 }
 
-/// Scans lines, keeping its memory from one to the next.
+/// Scans lines, reusing its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Scanner {
-    /// The closing brackets owed by the value being skipped.
+    /// Closing brackets that are still expected.
     open: Vec<u8>,
 }
 
 impl Scanner {
-    /// Reads one line, with or without its line feed.
-    pub(crate) fn scan<'line>(&mut self, line: &'line [u8]) -> Line<'line> {
+    /// Scans one line, with or without its line feed.
+    pub(crate) fn scan<'line>(&mut self, line: &'line [u8]) -> ScannedLine<'line> {
         let mut cursor = Cursor {
             bytes: line,
             position: 0,
         };
         cursor.skip_space();
         match cursor.peek() {
-            None => Line::Blank,
+            None => ScannedLine::Blank,
             Some(b'{') => self
                 .object(&mut cursor)
                 .filter(|_| cursor.is_at_end())
-                .map_or(Line::Malformed, Line::Object),
+                .map_or(ScannedLine::Malformed, ScannedLine::Object),
             Some(first) => match self.skip_value(&mut cursor) {
-                Some(()) if cursor.is_at_end() && first == b'n' => Line::Blank,
-                Some(()) if cursor.is_at_end() => Line::Scalar,
-                _ => Line::Malformed,
+                Some(()) if cursor.is_at_end() && first == b'n' => ScannedLine::Blank,
+                Some(()) if cursor.is_at_end() => ScannedLine::Scalar,
+                _ => ScannedLine::Malformed,
             },
         }
     }
 
-    /// Reads the object that a text begins with, whatever follows it, and returns it with its length.
+    /// Reads the object at the start of `text` and returns it with its length; anything may follow.
     pub(crate) fn leading_object<'text>(
         &mut self,
         text: &'text [u8],
-    ) -> Option<(Fields<'text>, usize)> {
+    ) -> Option<(LineFields<'text>, usize)> {
         let mut cursor = Cursor {
             bytes: text,
             position: 0,
@@ -76,8 +73,8 @@ impl Scanner {
         Some((fields, cursor.position))
     }
 
-    fn object<'line>(&mut self, cursor: &mut Cursor<'line>) -> Option<Fields<'line>> {
-        let mut fields = Fields::default();
+    fn object<'line>(&mut self, cursor: &mut Cursor<'line>) -> Option<LineFields<'line>> {
+        let mut fields = LineFields::default();
         self.each_field(cursor, |scanner, cursor, key| {
             match key {
                 b"type" => scanner.text(cursor, &mut fields.type_name)?,
@@ -95,7 +92,7 @@ impl Scanner {
     fn message<'line>(
         &mut self,
         cursor: &mut Cursor<'line>,
-        fields: &mut Fields<'line>,
+        fields: &mut LineFields<'line>,
     ) -> Option<()> {
         (fields.role, fields.message_timestamp, fields.message) = (None, None, None);
         if cursor.peek() != Some(b'{') {
@@ -114,7 +111,7 @@ impl Scanner {
         Some(())
     }
 
-    /// Walks the fields of the object the cursor stands at; `read` must consume the value.
+    /// Visits the fields of the object at the cursor; `read` must consume the value.
     fn each_field<'line>(
         &mut self,
         cursor: &mut Cursor<'line>,
@@ -138,7 +135,7 @@ impl Scanner {
         }
     }
 
-    /// Reads a string; a value of another type is skipped and absent.
+    /// Reads a string; a value of another type is skipped and treated as absent.
     fn text<'line>(
         &mut self,
         cursor: &mut Cursor<'line>,
@@ -149,9 +146,9 @@ impl Scanner {
             return self.skip_value(cursor);
         }
         let start = cursor.position;
-        let Quoted { raw, has_escapes } = cursor.string()?;
+        let JsonString { raw, has_escapes } = cursor.string()?;
         if !has_escapes {
-            // The check alone is several times faster than the one that also repairs.
+            // Validation alone is several times faster than lossy conversion.
             *target = Some(match std::str::from_utf8(raw) {
                 Ok(text) => Cow::Borrowed(text),
                 Err(_) => String::from_utf8_lossy(raw),
@@ -165,10 +162,10 @@ impl Scanner {
         Some(())
     }
 
-    /// Reads a number as milliseconds; a value of another type is skipped and absent.
+    /// Reads a number as milliseconds; a value of another type is skipped and treated as absent.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "`as` saturates, which is the wanted reading of an out-of-range time"
+        reason = "`as` saturates, which is what an out-of-range time should do"
     )]
     fn number(&mut self, cursor: &mut Cursor<'_>, target: &mut Option<i64>) -> Option<()> {
         let start = cursor.position;
@@ -182,7 +179,7 @@ impl Scanner {
         Some(())
     }
 
-    /// Skips one value of any depth without recursion: a file must not overflow the stack.
+    /// Skips a value of any depth without recursion, so that no file can overflow the stack.
     fn skip_value(&mut self, cursor: &mut Cursor<'_>) -> Option<()> {
         self.open.clear();
         loop {
@@ -235,15 +232,15 @@ impl Scanner {
     }
 }
 
-/// A string of JSON.
-struct Quoted<'line> {
-    /// What stands between the quotes.
+/// A JSON string literal.
+struct JsonString<'line> {
+    /// The bytes between the quotes.
     raw: &'line [u8],
     has_escapes: bool,
 }
 
-impl<'line> Quoted<'line> {
-    /// Returns what it says, as UTF-8.
+impl<'line> JsonString<'line> {
+    /// Returns the decoded string as UTF-8.
     fn unescaped(&self) -> Cow<'line, [u8]> {
         if !self.has_escapes {
             return Cow::Borrowed(self.raw);
@@ -273,14 +270,14 @@ impl<'line> Cursor<'line> {
         Some(byte)
     }
 
-    fn take_if(&mut self, wanted: u8) -> bool {
-        let found = self.peek() == Some(wanted);
+    fn take_if(&mut self, expected: u8) -> bool {
+        let found = self.peek() == Some(expected);
         self.position += usize::from(found);
         found
     }
 
-    fn expect(&mut self, wanted: u8) -> Option<()> {
-        self.take_if(wanted).then_some(())
+    fn expect(&mut self, expected: u8) -> Option<()> {
+        self.take_if(expected).then_some(())
     }
 
     fn skip_space(&mut self) {
@@ -300,16 +297,15 @@ impl<'line> Cursor<'line> {
         rest.starts_with(literal).then_some(())
     }
 
-    /// Reads a key and its colon.
-    fn key(&mut self) -> Option<Quoted<'line>> {
+    /// Reads a key and the colon after it.
+    fn key(&mut self) -> Option<JsonString<'line>> {
         let key = self.string()?;
         self.skip_space();
         self.expect(b':')?;
         Some(key)
     }
 
-    /// Reads a string.
-    fn string(&mut self) -> Option<Quoted<'line>> {
+    fn string(&mut self) -> Option<JsonString<'line>> {
         self.expect(b'"')?;
         let start = self.position;
         let mut has_escapes = false;
@@ -318,7 +314,7 @@ impl<'line> Cursor<'line> {
             self.position += memchr2(b'"', b'\\', rest)?;
             if self.next()? == b'"' {
                 let raw = self.bytes.get(start..self.position - 1)?;
-                return Some(Quoted { raw, has_escapes });
+                return Some(JsonString { raw, has_escapes });
             }
             has_escapes = true;
             match self.next()? {

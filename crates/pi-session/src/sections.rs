@@ -1,8 +1,7 @@
-//! The system prompt in named sections, and how a change of it is told to the model.
-//!
-//! What the sections say is decided elsewhere; here they get their order, their tags and their
-//! difference to what the transcript has told already. Only the difference is stored: a prompt that
-//! is sent again costs money, and one that is rewritten costs the whole cache.
+//! The system prompt in named sections, and the messages that update it. The content of sections is
+//! decided elsewhere; this module orders and tags them and computes the difference to what the
+//! transcript already declares. Only the difference is stored: re-sending the prompt costs tokens,
+//! and rewriting it invalidates the cache.
 
 use pi_ai::json::JsonObject;
 use pi_ai::transcript::ToolChanges;
@@ -10,29 +9,29 @@ use pi_ai::{Content, SystemMessage, Tool};
 use serde_json::Value;
 use thiserror::Error;
 
-/// The section that leads the prompt and has no tag.
+/// The first section; it has no tag.
 const PREAMBLE: &str = "preamble";
 
-/// A section of pi's own prompt.
+/// A built-in section of the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PromptSection {
-    /// Who the model is and what it does.
+    /// Role and task of the model.
     Preamble,
-    /// The tools there are.
+    /// The available tools.
     Tools,
     Rules,
-    /// Where pi's own documentation is.
+    /// Where the documentation of pi is.
     Docs,
-    /// What the user adds to the prompt.
+    /// Text that the user appends to the prompt.
     Addendum,
     ProjectContext,
-    /// The skills there are.
+    /// The available skills.
     Skills,
     Cwd,
 }
 
 impl PromptSection {
-    /// All of them in the order of the prompt; sections of extensions follow.
+    /// Sections in prompt order; sections of extensions follow.
     const ORDER: [Self; 8] = [
         Self::Preamble,
         Self::Tools,
@@ -44,7 +43,7 @@ impl PromptSection {
         Self::Cwd,
     ];
 
-    /// Returns the section's name, which is also its tag.
+    /// Returns the section name, which is also its tag.
     pub fn name(self) -> &'static str {
         match self {
             Self::Preamble => PREAMBLE,
@@ -59,36 +58,34 @@ impl PromptSection {
     }
 }
 
-/// A name that no section may have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "\"{0}\" cannot name a section of the system prompt: use a lower-case letter followed by \
-    lower-case letters, digits, \"_\" and \"-\", and any name but \"preamble\""
+    "invalid system prompt section name \"{0}\": use a lowercase letter followed by \
+    lowercase letters, digits, \"_\" or \"-\"; \"preamble\" is reserved"
 )]
 pub struct InvalidSectionName(pub String);
 
-/// The sections of a system prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PromptSections {
-    /// Names and texts; the order of pi's own sections is settled when they are rendered.
+    /// Names and texts; built-in sections are ordered when they are rendered.
     sections: Vec<(String, String)>,
 }
 
 impl PromptSections {
-    /// Creates a prompt of a preamble alone.
+    /// Creates a prompt that has only a preamble.
     pub fn new(preamble: impl Into<String>) -> Self {
         let mut sections = Self::default();
         sections.put(PREAMBLE, preamble.into());
         sections
     }
 
-    /// Sets one of pi's own sections; an empty text leaves it out.
+    /// Sets a built-in section; an empty text removes it.
     pub fn set(&mut self, section: PromptSection, text: impl Into<String>) {
         self.put(section.name(), text.into());
     }
 
-    /// Sets a section of an extension, which may also take the place of one of pi's own; an empty
-    /// text changes nothing.
+    /// Sets a section for an extension, which may also replace a built-in section. An empty text
+    /// changes nothing.
     pub fn set_extension(
         &mut self,
         name: &str,
@@ -112,17 +109,17 @@ impl PromptSections {
         }
     }
 
-    /// Renders the sections in order: the preamble as it is, the others in tags of their names.
+    /// Renders the sections in order: the preamble as is, the others wrapped in tags.
     pub fn rendered(&self) -> JsonObject {
         let order = PromptSection::ORDER;
-        let place = |name: &str| order.iter().position(|known| known.name() == name);
+        let position = |name: &str| order.iter().position(|known| known.name() == name);
         let mut sections: Vec<&(String, String)> = self
             .sections
             .iter()
             .filter(|(name, text)| name == PREAMBLE || !text.is_empty())
             .collect();
-        // The sort is stable, so sections of extensions stay in the order they came in.
-        sections.sort_by_key(|(name, _)| place(name).unwrap_or(order.len()));
+        // The sort is stable, so extension sections keep their insertion order.
+        sections.sort_by_key(|(name, _)| position(name).unwrap_or(order.len()));
         let render = |(name, text): &(String, String)| {
             let text = match name.as_str() {
                 PREAMBLE => text.clone(),
@@ -143,35 +140,38 @@ fn is_section_name(name: &str) -> bool {
             .all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || matches!(one, '_' | '-'))
 }
 
-/// Returns what changes sections into others: new texts, then `null` for those that go. None where
-/// nothing changes.
+/// Returns the changes between two sets of sections: new texts, then `null` for removed ones.
+/// `None` if nothing changed.
 pub fn section_changes(previous: &JsonObject, current: &JsonObject) -> Option<JsonObject> {
-    let new = current
+    let updated = current
         .iter()
         .filter(|(name, text)| previous.get(name.as_str()) != Some(text))
         .map(|(name, text)| (name.clone(), text.clone()));
-    let gone = previous
+    let removed = previous
         .keys()
         .filter(|name| !current.contains_key(name.as_str()))
         .map(|name| (name.clone(), Value::Null));
-    let changes: JsonObject = new.chain(gone).collect();
+    let changes: JsonObject = updated.chain(removed).collect();
     (!changes.is_empty()).then_some(changes)
 }
 
-/// Makes the system message that brings a transcript up to date; none where it is.
+/// Returns the system message that updates a transcript to the given prompt and tools; `None` if
+/// nothing changed.
 ///
-/// `current` is what the transcript adds up to ([`crate::Projection::system_message`]). The first
-/// message of a session declares everything, later ones what changed; a tool that is defined anew is
-/// removed and added. Without `tools` those of the transcript stay.
+/// `current` is the combined system message of the transcript
+/// ([`crate::Projection::system_message`]). The first message of a session declares everything,
+/// later ones only the changes; a redefined tool is removed and added. If `tools` is `None`, the
+/// tools stay unchanged.
 pub fn system_update(
     current: Option<&SystemMessage>,
     sections: &PromptSections,
     tools: Option<&[Tool]>,
     now_ms: i64,
 ) -> Option<SystemMessage> {
-    let nothing = JsonObject::new();
-    let told = current.and_then(|current| current.sections.as_ref());
-    let changed_sections = section_changes(told.unwrap_or(&nothing), &sections.rendered());
+    let empty = JsonObject::new();
+    let previous_sections = current.and_then(|current| current.sections.as_ref());
+    let changed_sections =
+        section_changes(previous_sections.unwrap_or(&empty), &sections.rendered());
     let declared = current.and_then(|current| current.tools_added.as_deref());
     let changed_tools = tools.map_or_else(ToolChanges::default, |tools| {
         let declared = declared.unwrap_or_default().iter();

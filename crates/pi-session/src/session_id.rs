@@ -1,41 +1,43 @@
-//! The ids of sessions and of their entries.
+//! Session and entry IDs.
 
 use thiserror::Error;
 use uuid::Uuid;
 
 use crate::entry::EntryId;
 
-/// How often a short entry id is drawn again before a long one is taken.
+/// How many short entry IDs are tried before a long one is used.
 const SHORT_ID_ATTEMPTS: usize = 100;
 
-/// A session id the user gave that cannot be one.
+/// A user-supplied session ID that is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{id}` cannot be a session id: use letters, digits, `-`, `_` and `.`, beginning and ending with a letter or digit"
+    "invalid session ID `{id}`: use letters, digits, `-`, `_` and `.`; it must start and end with a letter or digit"
 )]
 pub struct InvalidSessionId {
-    /// What the user gave.
     pub id: String,
 }
 
-/// Draws an id for a new session, one that sorts by time.
+/// Generates a session ID; IDs sort by creation time.
 pub(crate) fn new_session_id() -> String {
     Uuid::now_v7().to_string()
 }
 
-/// Checks an id that becomes part of a file name.
+/// Checks an ID, which becomes part of a file name.
 pub fn check_session_id(id: &str) -> Result<(), InvalidSessionId> {
     let bytes = id.as_bytes();
-    let ends_well = |end: Option<&u8>| end.is_some_and(u8::is_ascii_alphanumeric);
+    let is_alphanumeric = |end: Option<&u8>| end.is_some_and(u8::is_ascii_alphanumeric);
     let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if ends_well(bytes.first()) && ends_well(bytes.last()) && bytes.iter().all(is_allowed) {
+    if is_alphanumeric(bytes.first())
+        && is_alphanumeric(bytes.last())
+        && bytes.iter().all(is_allowed)
+    {
         Ok(())
     } else {
         Err(InvalidSessionId { id: id.to_owned() })
     }
 }
 
-/// Draws an entry id that is not taken.
+/// Generates an unused entry ID.
 pub(crate) fn new_entry_id(is_taken: impl Fn(&str) -> bool) -> EntryId {
     for _ in 0..SHORT_ID_ATTEMPTS {
         let (first, _, _, _) = Uuid::new_v4().as_fields();
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_the_user_may_give() {
+    fn user_supplied_session_ids() {
         for id in ["a", "A1", "my-session_1.2", "0"] {
             assert!(check_session_id(id).is_ok(), "{id}");
         }
@@ -62,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_ids_are_short_until_all_are_taken() {
+    fn entry_ids_are_short_unless_all_are_taken() {
         let short = new_entry_id(|_| false);
         assert_eq!(short.as_str().len(), 8);
         assert!(short.as_str().bytes().all(|byte| byte.is_ascii_hexdigit()));

@@ -1,5 +1,4 @@
-//! What a session has used: messages, tokens and cost over all its branches, and the size of the
-//! context now.
+//! Session statistics: messages, tokens and cost over all branches, and the current context usage.
 
 use std::collections::HashMap;
 
@@ -10,43 +9,39 @@ use crate::compaction::estimate::reported_tokens;
 use crate::context::Projection;
 use crate::entry::Entry;
 use crate::error::SessionError;
-use crate::index::Slot;
+use crate::index::EntrySlot;
 use crate::kind::{EntryKind, MessageRole};
 use crate::store::Session;
 
-mod receipt;
+mod usage_record;
 
-use receipt::{Receipt, Spent};
+use usage_record::{TokenSpend, UsageRecord};
 
-/// How many bytes of a file are counted at once at least, so that many short lines are one read.
-const COUNTED_AT_ONCE: u64 = 256 * 1024;
+/// How much of the file is read at once, so that many short lines need one read.
+const COUNT_CHUNK_BYTES: u64 = 256 * 1024;
 
-/// Whose usage no model is named for.
+/// Name for usage that is not attributed to a model.
 const OTHER_USAGE: &str = "Tools/summaries";
 
-/// Counts over all entries of a session, those that were compacted away and other branches included:
-/// they were paid for.
+/// Totals over all entries of a session, including compacted entries and other branches, since they
+/// were paid for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionTotals {
-    /// Entries of every sort.
     pub entries: usize,
-    /// Messages of the user.
     pub user_messages: u64,
     pub assistant_messages: u64,
-    /// Calls in the answers.
     pub tool_calls: u64,
     pub tool_results: u64,
-    /// Messages of every role.
+    /// Messages of all roles.
     pub total_messages: u64,
     pub tokens: TokenTotals,
-    /// Cost in US dollars.
+    /// In US dollars.
     pub cost: f64,
-    /// The share of the last request's prompt that came from the cache, in percent.
+    /// Share of the last request's prompt that was read from the cache, in percent.
     pub cache_hit_share: Option<f64>,
     by_model: HashMap<String, ModelUsage>,
 }
 
-/// Tokens by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenTotals {
@@ -57,35 +52,33 @@ pub struct TokenTotals {
     pub total: u64,
 }
 
-/// What one model used.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelUsage {
-    /// The model as `provider/id`, or a word for tools and summaries.
+    /// `provider/id`, or a generic name for tools and summaries.
     pub name: String,
-    /// Tokens of every kind.
+    /// Tokens of all kinds.
     pub tokens: u64,
-    /// Cost in US dollars.
+    /// In US dollars.
     pub cost: f64,
-    /// When it was first used, as a position among the models.
+    /// Order of first use.
     order: usize,
 }
 
 impl SessionTotals {
-    /// Counts entries in the order of the file.
+    /// Counts entries in file order.
     pub fn of<'entries>(entries: impl IntoIterator<Item = &'entries Entry>) -> Self {
         let mut totals = Self::default();
         entries.into_iter().for_each(|entry| totals.add(entry));
         totals
     }
 
-    /// Counts one more entry.
     pub fn add(&mut self, entry: &Entry) {
-        self.take(Receipt::of(entry));
+        self.add_record(UsageRecord::of(entry));
     }
 
-    fn take(&mut self, receipt: Receipt<'_>) {
+    fn add_record(&mut self, record: UsageRecord<'_>) {
         self.entries += 1;
-        if let EntryKind::Message(role) = receipt.kind {
+        if let EntryKind::Message(role) = record.kind {
             self.total_messages += 1;
             match role {
                 MessageRole::User => self.user_messages += 1,
@@ -94,21 +87,21 @@ impl SessionTotals {
                 _ => {}
             }
         }
-        self.tool_calls += receipt.tool_calls;
-        let Some(spent) = receipt.spent else {
+        self.tool_calls += record.tool_calls;
+        let Some(spent) = record.spent else {
             return;
         };
-        if receipt.kind == EntryKind::ASSISTANT {
+        if record.kind == EntryKind::ASSISTANT {
             self.cache_hit_share = cache_hit_share(&spent);
         }
-        let name = match receipt.model {
+        let name = match record.model {
             Some((provider, model)) => format!("{provider}/{model}"),
             None => OTHER_USAGE.to_owned(),
         };
         self.add_spent(name, &spent);
     }
 
-    fn add_spent(&mut self, name: String, spent: &Spent) {
+    fn add_spent(&mut self, name: String, spent: &TokenSpend) {
         let sum = spent.prompt_tokens().saturating_add(spent.output);
         self.tokens.input = self.tokens.input.saturating_add(spent.input);
         self.tokens.output = self.tokens.output.saturating_add(spent.output);
@@ -129,30 +122,30 @@ impl SessionTotals {
         model.cost += spent.cost;
     }
 
-    /// Returns what each model used, the most expensive first; those that used nothing are left out.
+    /// Returns the usage by model, most expensive first; models without usage are left out.
     pub fn by_model(&self) -> Vec<&ModelUsage> {
         let used = self.by_model.values();
         let mut used: Vec<_> = used
             .filter(|model| model.cost > 0.0 || model.tokens > 0)
             .collect();
         used.sort_by(|left, right| {
-            let dearer = right.cost.total_cmp(&left.cost);
-            dearer.then(left.order.cmp(&right.order))
+            let by_cost = right.cost.total_cmp(&left.cost);
+            by_cost.then(left.order.cmp(&right.order))
         });
         used
     }
 }
 
 impl Session {
-    /// Counts some more of the entries that totals lack, in the order of the file, reading of their lines
-    /// only what counts. Returns whether all are counted.
+    /// Counts the next batch of entries missing from `totals`, in file order, parsing only the
+    /// relevant fields. Returns whether all entries are counted.
     pub fn count_more(&self, totals: &mut SessionTotals) -> Result<bool, SessionError> {
-        let Ok(first) = Slot::try_from(totals.entries) else {
+        let Ok(first) = EntrySlot::try_from(totals.entries) else {
             return Ok(true);
         };
-        self.each_line_from(first, COUNTED_AT_ONCE, |slot, line| {
-            match Receipt::read(line) {
-                Some(receipt) => totals.take(receipt),
+        self.each_line_from(first, COUNT_CHUNK_BYTES, |slot, line| {
+            match UsageRecord::read(line) {
+                Some(record) => totals.add_record(record),
                 None => totals.add(&*self.entry_at(slot)?),
             }
             Ok(())
@@ -161,36 +154,35 @@ impl Session {
     }
 }
 
-/// Returns the share of a prompt that came from the cache, in percent; none where there was no prompt.
+/// Returns the share of a prompt that was read from the cache, in percent; `None` for an empty
+/// prompt.
 #[expect(
     clippy::cast_precision_loss,
     reason = "token counts stay far below 2^53"
 )]
-fn cache_hit_share(spent: &Spent) -> Option<f64> {
+fn cache_hit_share(spent: &TokenSpend) -> Option<f64> {
     let prompt = spent.prompt_tokens();
     (prompt > 0).then(|| spent.cache_read as f64 / prompt as f64 * 100.0)
 }
 
-/// How full the model's window is.
+/// Usage of the model's context window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
-    /// The size of the context; unknown between a compaction and the next answer.
+    /// Unknown between a compaction and the next response.
     pub tokens: Option<u64>,
-    /// The size of the window.
     pub context_window: u64,
-    /// How much of it the context fills, in percent.
     pub percent: Option<f64>,
 }
 
 impl ContextUsage {
-    /// Measures a context; none where the window is unknown.
+    /// Returns the usage of a context; `None` if the context window is unknown.
     pub fn of(projection: &Projection, context_window: u64) -> Option<Self> {
         let tokens = is_known(projection).then(|| projection.estimate().tokens);
         Self::of_size(tokens, context_window)
     }
 
-    /// Compares the size of a context with the window; none where the window is unknown.
+    /// Returns the usage for a context size; `None` if the context window is unknown.
     pub fn of_size(tokens: Option<u64>, context_window: u64) -> Option<Self> {
         if context_window == 0 {
             return None;
@@ -208,11 +200,11 @@ impl ContextUsage {
     }
 }
 
-/// After a compaction only an answer tells how large the context has become.
+/// After a compaction, the context size is unknown until a response reports it.
 fn is_known(projection: &Projection) -> bool {
     projection.compaction().is_none()
         || projection.since_compaction().any(|message| match message {
-            AgentMessage::Assistant(answer) => reported_tokens(answer).is_some(),
+            AgentMessage::Assistant(response) => reported_tokens(response).is_some(),
             _ => false,
         })
 }

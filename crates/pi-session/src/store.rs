@@ -1,8 +1,7 @@
-//! One session: created, opened, read.
-//!
-//! A session is a log of records and an index over it; entries are read from the log when somebody
-//! asks. A session without a file keeps its log in memory and is otherwise the same. Appending is in
-//! [`append`], opening in [`open`], moving about the tree in [`crate::tree`], copies in [`crate::fork`].
+//! [`Session`]: creation, opening and reading. A session is a log of records plus an index; entries
+//! are read from the log on demand. A session without a file keeps its log in memory. Appending is
+//! in [`append`], opening in [`open`], tree navigation in [`crate::tree`], copies in
+//! [`crate::fork`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,50 +14,49 @@ use crate::directory::{self, SessionDirectory};
 use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
 use crate::header::SessionHeader;
-use crate::index::{Index, Record, Slot};
+use crate::index::{EntrySlot, Index, IndexRecord};
 use crate::kind::EntryKind;
 use crate::listing;
 use crate::load::load;
 use crate::log::{AppendLog, read_range};
-use crate::moment;
 use crate::reader::read_text;
 use crate::session_id::{check_session_id, new_session_id};
-use crate::storage::{Access, DiskStorage, LogStorage, MemoryFile};
+use crate::storage::{AccessMode, DiskStorage, LogStorage, MemoryFile};
+use crate::timestamp;
 
 pub(crate) mod append;
 pub(crate) mod open;
 
-/// A conversation with all its branches.
-///
-/// The leaf is where the conversation stands: what is appended follows it and becomes it.
+/// A conversation with all its branches. New entries are appended after the leaf and become the new
+/// leaf.
 #[derive(Debug)]
 pub struct Session {
     pub(crate) storage: Arc<dyn LogStorage>,
     pub(crate) env: Env,
-    pub(crate) home: Home,
-    /// Where new sessions made from this one go.
+    pub(crate) location: SessionLocation,
+    /// Where forks of this session are created.
     pub(crate) directory: PathBuf,
     pub(crate) cwd: PathBuf,
     pub(crate) header: SessionHeader,
     pub(crate) log: AppendLog,
     pub(crate) index: Index,
-    pub(crate) leaf: Option<Slot>,
+    pub(crate) leaf: Option<EntrySlot>,
     pub(crate) cache: EntryCache,
-    pub(crate) findings: OpenFindings,
-    /// How far the index has read the file.
+    pub(crate) open_report: OpenReport,
+    /// Offset up to which the index has read the file.
     pub(crate) scanned_to: u64,
 }
 
-/// Where a session is kept.
+/// Where a session is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum SessionLocation {
     Memory,
-    /// In memory until the first message to a model; then in this file.
+    /// In memory until the first message for a model is appended; then in this file.
     Deferred(PathBuf),
     File(PathBuf),
 }
 
-impl Home {
+impl SessionLocation {
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Memory => None,
@@ -67,47 +65,47 @@ impl Home {
     }
 }
 
-/// What opening a file brought to light; the user should hear of all of it.
+/// What opening a session file found and repaired. Show all of it to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OpenFindings {
-    /// How many lines could not be read as entries. They stay in the file.
+pub struct OpenReport {
+    /// Lines that could not be read as entries. They stay in the file.
     pub skipped_lines: usize,
-    /// The last record was only half written. It is one of the skipped lines.
+    /// The last record was only partly written. It is one of the skipped lines.
     pub torn_tail: bool,
-    /// The last entry lacked its line feed.
+    /// The last entry had no line feed.
     pub missing_line_feed: bool,
-    /// The format version the file had, if it was brought up to date.
+    /// The format version before migration.
     pub migrated_from: Option<u64>,
-    /// The file was empty and got a header.
+    /// The file was empty and received a header.
     pub was_empty: bool,
-    /// Another pi has the session open: it can be read here, and appending will be refused.
-    pub held_by_another: bool,
+    /// Another process holds the lock: the session can be read, but appends fail.
+    pub locked_elsewhere: bool,
 }
 
-/// How to create a session.
+/// Options for creating a session.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
-    /// The id; drawn if absent.
+    /// Generated if absent.
     pub id: Option<String>,
-    /// The session file it comes from.
+    /// The session file this one was forked from.
     pub parent_session: Option<PathBuf>,
     pub env: Env,
 }
 
-/// How to open a session.
+/// Options for opening a session.
 #[derive(Debug, Clone, Default)]
 pub struct OpenSession {
-    /// Whether it will be appended to.
-    pub access: Access,
-    /// Where new sessions made from it go; beside it if absent.
+    pub access: AccessMode,
+    /// Where forks are created; defaults to the directory of the file.
     pub directory: Option<PathBuf>,
-    /// The working directory, instead of the one in the header.
+    /// Overrides the working directory in the header.
     pub cwd: Option<PathBuf>,
     pub env: Env,
 }
 
 impl Session {
-    /// Creates a session; its file appears with the first message to a model, the directory at once.
+    /// Creates a session. The directory is created immediately, the file with the first message for
+    /// a model.
     pub fn create(directory: &SessionDirectory, options: NewSession) -> Result<Self, SessionError> {
         if let Some(id) = &options.id {
             check_session_id(id)?;
@@ -117,13 +115,13 @@ impl Session {
             }
         }
         create_directory(directory.path())?;
-        Self::begin(directory.cwd(), options, |header| {
+        Self::create_with(directory.cwd(), options, |header| {
             let name = directory::file_name(&header.timestamp, &header.id);
-            Home::Deferred(directory.path().join(name))
+            SessionLocation::Deferred(directory.path().join(name))
         })
     }
 
-    /// Creates a session whose file will be at a given path.
+    /// Creates a session that will be saved at the given path.
     pub fn create_at(path: &Path, cwd: &Path, options: NewSession) -> Result<Self, SessionError> {
         let path = directory::resolve(path);
         if path.exists() {
@@ -132,15 +130,15 @@ impl Session {
         if let Some(directory) = path.parent() {
             create_directory(directory)?;
         }
-        Self::begin(cwd, options, |_| Home::Deferred(path))
+        Self::create_with(cwd, options, |_| SessionLocation::Deferred(path))
     }
 
-    /// Creates a session that has no file.
+    /// Creates a session without a file.
     pub fn in_memory(cwd: &Path, options: NewSession) -> Result<Self, SessionError> {
-        Self::begin(cwd, options, |_| Home::Memory)
+        Self::create_with(cwd, options, |_| SessionLocation::Memory)
     }
 
-    /// Creates a session without a file from entries kept elsewhere; the last one is the leaf.
+    /// Creates a session without a file from existing entries; the last one becomes the leaf.
     pub fn in_memory_from(
         cwd: &Path,
         options: NewSession,
@@ -153,15 +151,15 @@ impl Session {
         Ok(session)
     }
 
-    /// Opens a session file.
+    /// Opens a session file and reads its index; entries are read on demand.
     ///
-    /// Only the index is read. With [`Access::Write`] an empty file gets a header, a damaged end is
-    /// repaired and an old format brought up to date; [`Session::findings`] tells.
+    /// With [`AccessMode::Write`], an empty file receives a header, a torn tail is repaired and an
+    /// old format is migrated; [`Session::open_report`] describes what was done.
     pub fn open(path: &Path, options: OpenSession) -> Result<Self, SessionError> {
         Self::open_in(Arc::new(DiskStorage), path, options)
     }
 
-    /// Opens the session of a working directory that was written to last, or creates one.
+    /// Opens the most recently written session of a working directory, or creates one.
     pub fn continue_recent(directory: &SessionDirectory, env: &Env) -> Result<Self, SessionError> {
         match listing::find_most_recent(directory) {
             Some(path) => Self::open(
@@ -170,7 +168,7 @@ impl Session {
                     directory: Some(directory.path().to_owned()),
                     cwd: Some(directory.cwd().to_owned()),
                     env: env.clone(),
-                    access: Access::Write,
+                    access: AccessMode::Write,
                 },
             ),
             None => Self::create(
@@ -183,10 +181,10 @@ impl Session {
         }
     }
 
-    fn begin(
+    fn create_with(
         cwd: &Path,
         options: NewSession,
-        home: impl FnOnce(&SessionHeader) -> Home,
+        location: impl FnOnce(&SessionHeader) -> SessionLocation,
     ) -> Result<Self, SessionError> {
         if let Some(id) = &options.id {
             check_session_id(id)?;
@@ -194,51 +192,51 @@ impl Session {
         let cwd = directory::resolve(cwd);
         let mut header = SessionHeader::new(
             options.id.unwrap_or_else(new_session_id),
-            moment::to_iso(options.env.now_ms()),
+            timestamp::to_iso(options.env.now_ms()),
             cwd.to_string_lossy(),
         );
         header.parent_session = options
             .parent_session
             .map(|path| path.to_string_lossy().into_owned());
-        let home = home(&header);
-        let content = spell(&header)?;
+        let location = location(&header);
+        let content = encode_record(&header)?;
         Self::from_content(
             Arc::new(DiskStorage),
             options.env,
-            home,
+            location,
             cwd,
             header,
             content,
         )
     }
 
-    /// Builds a session over content in memory, which begins with the header given.
+    /// Builds a session over in-memory content that starts with the given header.
     pub(crate) fn from_content(
         storage: Arc<dyn LogStorage>,
         env: Env,
-        home: Home,
+        location: SessionLocation,
         cwd: PathBuf,
         header: SessionHeader,
         content: Vec<u8>,
     ) -> Result<Self, SessionError> {
-        let directory = home
+        let directory = location
             .path()
             .and_then(Path::parent)
             .map(Path::to_owned)
             .unwrap_or_default();
-        let path = home.path().map(Path::to_owned).unwrap_or_default();
+        let path = location.path().map(Path::to_owned).unwrap_or_default();
         let unreadable = |source| SessionError::Unreadable {
             path: path.clone(),
             source,
         };
         let file = Box::new(MemoryFile::new(content));
-        let log = AppendLog::new(file, None, Access::Write).map_err(unreadable)?;
+        let log = AppendLog::new(file, None, AccessMode::Write).map_err(unreadable)?;
         let mut index = Index::default();
         load(log.file(), 0, log.length(), None, &mut index).map_err(unreadable)?;
         Ok(Self {
             storage,
             env,
-            home,
+            location,
             directory,
             cwd,
             header,
@@ -247,87 +245,82 @@ impl Session {
             leaf: index.last(),
             index,
             cache: EntryCache::default(),
-            findings: OpenFindings::default(),
+            open_report: OpenReport::default(),
         })
     }
 
-    /// Returns the header.
     pub fn header(&self) -> &SessionHeader {
         &self.header
     }
 
-    /// Returns the session's id.
     pub fn id(&self) -> &str {
         &self.header.id
     }
 
-    /// Returns the directory the session works in.
+    /// Returns the working directory of the session.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// Returns where new sessions made from this one go.
+    /// Returns the directory where forks of this session are created.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Returns where the file is or will be; none for a session in memory.
+    /// Returns the path of the file, which may not exist yet; `None` for a session in memory.
     pub fn path(&self) -> Option<&Path> {
-        self.home.path()
+        self.location.path()
     }
 
-    /// Returns whether the file exists yet.
+    /// Returns whether the file exists.
     pub fn is_saved(&self) -> bool {
-        matches!(self.home, Home::File(_))
+        matches!(self.location, SessionLocation::File(_))
     }
 
-    /// Returns what opening the file brought to light.
-    pub fn findings(&self) -> &OpenFindings {
-        &self.findings
+    pub fn open_report(&self) -> &OpenReport {
+        &self.open_report
     }
 
-    /// Returns the session's name: the last one given on any branch.
+    /// Returns the session name: the last one set, on any branch.
     pub fn name(&self) -> Option<&str> {
         self.index.name()
     }
 
-    /// Returns how many entries there are, on all branches.
+    /// Returns the number of entries on all branches.
     pub fn len(&self) -> usize {
         self.index.records().len()
     }
 
-    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.index.records().is_empty()
     }
 
-    /// Returns whether an entry is there.
     pub fn contains(&self, id: &str) -> bool {
         self.index.find(id).is_some()
     }
 
-    /// Returns the kind of an entry without reading it.
+    /// Returns the kind of an entry without reading its body.
     pub fn kind(&self, id: &str) -> Option<EntryKind> {
         let slot = self.index.find(id)?;
         Some(self.index.record(slot)?.kind)
     }
 
-    /// Reads an entry, or shares it if somebody holds it already.
+    /// Reads an entry, or returns the shared copy if one is still in use.
     pub fn entry(&self, id: &str) -> Result<Arc<Entry>, SessionError> {
         self.entry_at(self.slot(id)?)
     }
 
-    /// Reads the JSON of an entry as it stands in the file.
+    /// Returns the JSON of an entry exactly as stored in the file.
     pub fn entry_json(&self, id: &str) -> Result<String, SessionError> {
         self.line_at(self.slot(id)?)
     }
 
-    /// Reads all entries in the order of the file, one at a time.
+    /// Reads all entries in file order, one at a time.
     pub fn entries(&self) -> impl Iterator<Item = Result<Arc<Entry>, SessionError>> + '_ {
         (0..).take(self.len()).map(|slot| self.entry_at(slot))
     }
 
-    /// Fails if the directory the session works in does not exist.
+    /// Fails if the working directory of the session does not exist.
     pub fn check_cwd(&self) -> Result<(), SessionError> {
         if self.header.cwd.is_empty() || self.cwd.exists() {
             return Ok(());
@@ -338,7 +331,7 @@ impl Session {
         })
     }
 
-    /// Waits until the disk has everything; appending alone leaves that to the system.
+    /// Flushes the file to disk. Appending alone leaves that to the operating system.
     pub fn sync(&self) -> Result<(), SessionError> {
         self.log.sync().map_err(|source| SessionError::Unwritable {
             path: self.path().map(Path::to_owned).unwrap_or_default(),
@@ -346,21 +339,21 @@ impl Session {
         })
     }
 
-    pub(crate) fn slot(&self, id: &str) -> Result<Slot, SessionError> {
+    pub(crate) fn slot(&self, id: &str) -> Result<EntrySlot, SessionError> {
         let unknown = || SessionError::UnknownEntry {
             id: EntryId::from(id),
         };
         self.index.find(id).ok_or_else(unknown)
     }
 
-    pub(crate) fn record(&self, slot: Slot) -> Result<&Record, SessionError> {
+    pub(crate) fn record(&self, slot: EntrySlot) -> Result<&IndexRecord, SessionError> {
         let unknown = || SessionError::UnknownEntry {
             id: EntryId::from(slot.to_string()),
         };
         self.index.record(slot).ok_or_else(unknown)
     }
 
-    pub(crate) fn entry_at(&self, slot: Slot) -> Result<Arc<Entry>, SessionError> {
+    pub(crate) fn entry_at(&self, slot: EntrySlot) -> Result<Arc<Entry>, SessionError> {
         if let Some(entry) = self.cache.get(slot) {
             return Ok(entry);
         }
@@ -369,7 +362,7 @@ impl Session {
         let entry = Entry::read(&text, record.kind)
             .map_err(|error| unreadable_entry(record, io::Error::other(error)))?;
         if entry.id != record.id {
-            let changed = io::Error::other("another program changed the file in place");
+            let changed = io::Error::other("another process modified the file in place");
             return Err(unreadable_entry(record, changed));
         }
         let entry = Arc::new(entry);
@@ -377,13 +370,13 @@ impl Session {
         Ok(entry)
     }
 
-    /// Reads the lines of entries from a slot on with one look at the file: as many as `most` bytes hold,
-    /// and one at least.
+    /// Visits the lines of consecutive entries starting at a slot with a single read: as many as
+    /// fit in `max_bytes`, but at least one.
     pub(crate) fn each_line_from(
         &self,
-        first: Slot,
-        most: u64,
-        mut visit: impl FnMut(Slot, &[u8]) -> Result<(), SessionError>,
+        first: EntrySlot,
+        max_bytes: u64,
+        mut visit: impl FnMut(EntrySlot, &[u8]) -> Result<(), SessionError>,
     ) -> Result<(), SessionError> {
         let records = self.index.records().get(first as usize..);
         let records = records.unwrap_or_default();
@@ -391,19 +384,19 @@ impl Session {
             return Ok(());
         };
         let mut end = start.offset;
-        let together = records.iter().take_while(|record| {
+        let batch = records.iter().take_while(|record| {
             let line_end = record.offset + u64::from(record.length);
-            let fits = end == start.offset || line_end - start.offset <= most;
+            let fits = end == start.offset || line_end - start.offset <= max_bytes;
             let follows = record.offset >= end;
             if fits && follows {
                 end = line_end;
             }
             fits && follows
         });
-        let together: Vec<_> = together.collect();
+        let batch: Vec<_> = batch.collect();
         let bytes = read_range(self.log.file(), start.offset, end)
             .map_err(|source| unreadable_entry(start, source))?;
-        for (slot, record) in (first..).zip(together) {
+        for (slot, record) in (first..).zip(batch) {
             let begin = usize::try_from(record.offset - start.offset).unwrap_or(usize::MAX);
             let line = bytes.get(begin..).unwrap_or_default();
             let line = line.get(..record.length as usize).unwrap_or_default();
@@ -412,24 +405,24 @@ impl Session {
         Ok(())
     }
 
-    /// Reads the line of an entry as it stands in the file.
-    pub(crate) fn line_at(&self, slot: Slot) -> Result<String, SessionError> {
+    /// Reads the line of an entry exactly as stored.
+    pub(crate) fn line_at(&self, slot: EntrySlot) -> Result<String, SessionError> {
         let record = self.record(slot)?;
         read_text(self.log.file(), record.offset, record.length)
             .map_err(|source| unreadable_entry(record, source))
     }
 }
 
-fn unreadable_entry(record: &Record, source: io::Error) -> SessionError {
+fn unreadable_entry(record: &IndexRecord, source: io::Error) -> SessionError {
     SessionError::UnreadableEntry {
         id: record.id.clone(),
         source,
     }
 }
 
-/// Spells a header or an entry as a record: its JSON and a line feed.
-pub(crate) fn spell<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, SessionError> {
-    let mut record = pi_ai::json::to_vec(value).map_err(SessionError::Unspellable)?;
+/// Encodes a header or an entry as a log record: its JSON and a line feed.
+pub(crate) fn encode_record<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, SessionError> {
+    let mut record = pi_ai::json::to_vec(value).map_err(SessionError::Serialize)?;
     record.push(b'\n');
     Ok(record)
 }

@@ -1,4 +1,4 @@
-//! Paths for tests: entries one after the other, written as JSON like the files they stand for.
+//! Test paths: chains of entries written as JSON, like in session files.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 use crate::context::{Projection, project_path};
 use crate::entry::{Entry, EntryId};
-use crate::moment::to_iso;
+use crate::timestamp::to_iso;
 
-/// When the first entry was appended; each later one is a second younger.
+/// Timestamp of the first entry; each following one is a second later.
 pub(crate) const START_MS: i64 = 1_767_225_600_000;
 
-/// A path that grows at its leaf. The entries are called `e0`, `e1` and so on.
+/// A path that grows at its leaf. Entry IDs are `e0`, `e1` and so on.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Path {
+pub(crate) struct TestPath {
     pub(crate) entries: Vec<Arc<Entry>>,
 }
 
-impl Path {
+impl TestPath {
     pub(crate) fn of(entries: impl IntoIterator<Item = Value>) -> Self {
         let mut path = Self::default();
         for entry in entries {
@@ -27,7 +27,7 @@ impl Path {
         path
     }
 
-    /// Appends an entry: the fields of its type, or a message by its role.
+    /// Appends an entry given its type-specific fields, or a message given its role.
     pub(crate) fn push(&mut self, mut fields: Value) -> EntryId {
         let position = self.entries.len();
         let now = START_MS + i64::try_from(position).unwrap() * 1000;
@@ -54,27 +54,27 @@ pub(crate) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-pub(crate) fn answer(text: &str) -> Value {
+pub(crate) fn response(text: &str) -> Value {
     json!({"role": "assistant", "content": [{"type": "text", "text": text}], "api": "a",
         "provider": "mock", "model": "alpha", "stopReason": "stop"})
 }
 
-/// An answer that reports so many tokens.
-pub(crate) fn answer_of(text: &str, tokens: u64) -> Value {
-    let mut answer = answer(text);
-    answer["usage"] = json!({"totalTokens": tokens});
-    answer
+/// A response that reports this many tokens.
+pub(crate) fn response_with_tokens(text: &str, tokens: u64) -> Value {
+    let mut response = response(text);
+    response["usage"] = json!({"totalTokens": tokens});
+    response
 }
 
-/// An answer that calls a tool once for every id.
-pub(crate) fn calling(ids: &[&str]) -> Value {
-    let mut answer = answer("call");
+/// A response that calls a tool once per ID.
+pub(crate) fn tool_calls(ids: &[&str]) -> Value {
+    let mut response = response("call");
     let calls = ids
         .iter()
         .map(|id| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {"path": id}}));
-    answer["content"].as_array_mut().unwrap().extend(calls);
-    answer["stopReason"] = json!("toolUse");
-    answer
+    response["content"].as_array_mut().unwrap().extend(calls);
+    response["stopReason"] = json!("toolUse");
+    response
 }
 
 pub(crate) fn result(call: &str, text: &str) -> Value {
@@ -103,7 +103,7 @@ pub(crate) fn replacement(target: &str, content: &Value) -> Value {
     json!({"type": "context_edit", "targetId": target, "replacement": {"content": content}})
 }
 
-/// A model with a window of 1000 tokens and answers of 100.
+/// A model with a context window of 1000 tokens and an output limit of 100.
 pub(crate) fn model() -> Model {
     serde_json::from_value(json!({
         "id": "alpha", "name": "Alpha", "api": "a", "provider": "mock", "baseUrl": "",
@@ -113,7 +113,7 @@ pub(crate) fn model() -> Model {
     .unwrap()
 }
 
-/// Describes messages in a word each: the role and the text.
+/// Describes each message by its role and text.
 pub(crate) fn described<'messages>(
     messages: impl IntoIterator<Item = &'messages AgentMessage>,
 ) -> Vec<String> {

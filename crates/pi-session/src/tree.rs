@@ -1,4 +1,4 @@
-//! The tree of a session: where the conversation stands, how it got there, where else it went.
+//! The entry tree of a session: leaf, branches, labels.
 
 use std::sync::Arc;
 
@@ -7,37 +7,34 @@ use serde_json::Value;
 
 use crate::entry::{BranchSummaryEntry, Entry, EntryId};
 use crate::error::SessionError;
-use crate::index::{Parent, Record, Slot};
+use crate::index::{EntrySlot, IndexRecord, Parent};
 use crate::kind::EntryKind;
 use crate::store::Session;
 
-/// A session's entries as a tree.
-///
-/// The nodes are in the order of the file and name each other by their position in it, so that a
-/// conversation of any length can be walked and dropped without recursion.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The entries of a session as a tree.
+///
+/// Nodes are in file order and refer to each other by position, so that a conversation of any
+/// length can be traversed and dropped without recursion.
 pub struct SessionTree {
     pub nodes: Vec<TreeNode>,
-    /// The positions of those that follow no entry, or one that is not there.
+    /// Positions of entries without a parent in the file.
     pub roots: Vec<usize>,
 }
 
-/// An entry's place in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeNode {
     pub id: EntryId,
     pub kind: EntryKind,
-    /// When it was appended, in milliseconds since the epoch; 0 if the file does not say.
+    /// When it was appended, in milliseconds since the epoch; 0 if unknown.
     pub timestamp_ms: i64,
-    /// The position of the entry it follows.
+    /// Position of the parent.
     pub parent: Option<usize>,
-    /// The positions of the entries that follow it, oldest first.
+    /// Positions of the children, oldest first.
     pub children: Vec<usize>,
-    /// The label in force.
     pub label: Option<NodeLabel>,
 }
 
-/// A label in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeLabel {
     pub text: String,
@@ -45,43 +42,42 @@ pub struct NodeLabel {
     pub timestamp: String,
 }
 
-/// The summary of a branch that is being left.
+/// The summary of a branch that is being abandoned.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BranchSummary {
     pub summary: String,
-    /// Data of whoever wrote it.
+    /// Data from the author of the summary.
     pub details: Option<Value>,
-    /// Tokens spent on it.
+    /// Tokens spent on the summary.
     pub usage: Option<Usage>,
-    /// Whether an extension wrote it.
+    /// Whether an extension wrote the summary.
     pub from_hook: Option<bool>,
 }
 
 impl Session {
-    /// Returns the entry the conversation stands at; none before the first.
+    /// Returns the ID of the leaf; `None` before the first entry.
     pub fn leaf_id(&self) -> Option<&EntryId> {
         let record = self.index.record(self.leaf?)?;
         Some(&record.id)
     }
 
-    /// Reads the entry the conversation stands at.
     pub fn leaf(&self) -> Result<Option<Arc<Entry>>, SessionError> {
         self.leaf.map(|slot| self.entry_at(slot)).transpose()
     }
 
-    /// Moves the leaf to an entry; what is appended next begins a branch there.
+    /// Moves the leaf to an entry; the next append starts a branch there.
     pub fn branch(&mut self, id: &EntryId) -> Result<(), SessionError> {
         self.leaf = Some(self.slot(id.as_str())?);
         Ok(())
     }
 
-    /// Moves the leaf before all entries; what is appended next becomes another root.
+    /// Moves the leaf before all entries; the next append creates a new root.
     pub fn reset_leaf(&mut self) {
         self.leaf = None;
     }
 
-    /// Moves the leaf and appends a summary of the branch that is left; `None` moves before all
-    /// entries. If the summary cannot be stored, the leaf stays.
+    /// Moves the leaf and appends a summary of the abandoned branch. A `target` of `None` moves the
+    /// leaf before all entries. If the summary cannot be stored, the leaf does not move.
     pub fn branch_with_summary(
         &mut self,
         target: Option<&EntryId>,
@@ -103,36 +99,35 @@ impl Session {
         .inspect_err(|_| self.leaf = before)
     }
 
-    /// Returns the ids from the root to the leaf.
+    /// Returns the IDs from the root to the leaf.
     pub fn branch_ids(&self) -> Vec<EntryId> {
         self.ids(self.leaf)
     }
 
-    /// Returns the ids from the root to an entry.
+    /// Returns the IDs from the root to an entry.
     pub fn path_ids(&self, to: &EntryId) -> Result<Vec<EntryId>, SessionError> {
         Ok(self.ids(Some(self.slot(to.as_str())?)))
     }
 
     /// Reads the entries from the root to the leaf.
     pub fn branch_entries(&self) -> Result<Vec<Arc<Entry>>, SessionError> {
-        let slots = self.slots_to(self.leaf);
+        let slots = self.path_slots(self.leaf);
         slots.into_iter().map(|slot| self.entry_at(slot)).collect()
     }
 
     /// Reads the entries from the root to an entry.
     pub fn path_entries(&self, to: &EntryId) -> Result<Vec<Arc<Entry>>, SessionError> {
-        let slots = self.slots_to(Some(self.slot(to.as_str())?));
+        let slots = self.path_slots(Some(self.slot(to.as_str())?));
         slots.into_iter().map(|slot| self.entry_at(slot)).collect()
     }
 
-    /// Returns the entry that another follows.
     pub fn parent_id(&self, id: &EntryId) -> Result<Option<&EntryId>, SessionError> {
         let record = self.record(self.slot(id.as_str())?)?;
         let parent = record.parent.slot();
         Ok(parent.and_then(|slot| Some(&self.index.record(slot)?.id)))
     }
 
-    /// Returns the entries that follow another, in the order of the file; `None` asks for the roots.
+    /// Returns the children of an entry in file order; `None` returns the roots.
     pub fn children(&self, of: Option<&EntryId>) -> Result<Vec<EntryId>, SessionError> {
         let parent = match of {
             None => Parent::Root,
@@ -143,12 +138,11 @@ impl Session {
         Ok(children.map(|record| record.id.clone()).collect())
     }
 
-    /// Returns the label of an entry.
     pub fn label(&self, id: &EntryId) -> Option<&str> {
         Some(self.index.label(id.as_str())?.text.as_str())
     }
 
-    /// Lays out the whole tree without reading any entry.
+    /// Returns the tree of all entries without reading their bodies.
     pub fn tree(&self) -> SessionTree {
         let records = self.index.records();
         let mut nodes: Vec<TreeNode> = records.iter().map(|record| self.node(record)).collect();
@@ -161,14 +155,14 @@ impl Session {
             }
         }
         for node in &mut nodes {
-            // The sort is stable: entries of the same moment stay in the order of the file.
+            // The sort is stable: entries with equal timestamps stay in file order.
             node.children
                 .sort_by_key(|child| records.get(*child).map_or(0, |record| record.timestamp_ms));
         }
         SessionTree { nodes, roots }
     }
 
-    fn node(&self, record: &Record) -> TreeNode {
+    fn node(&self, record: &IndexRecord) -> TreeNode {
         TreeNode {
             id: record.id.clone(),
             kind: record.kind,
@@ -182,14 +176,14 @@ impl Session {
         }
     }
 
-    pub(crate) fn is_on_branch(&self, slot: Slot) -> bool {
+    pub(crate) fn is_on_branch(&self, slot: EntrySlot) -> bool {
         self.leaf
             .is_some_and(|leaf| self.index.path(leaf).any(|on_path| on_path == slot))
     }
 
-    /// Returns the way from the root to a slot.
-    pub(crate) fn slots_to(&self, slot: Option<Slot>) -> Vec<Slot> {
-        let mut slots: Vec<Slot> = slot
+    /// Returns the slots from the root to `slot`.
+    pub(crate) fn path_slots(&self, slot: Option<EntrySlot>) -> Vec<EntrySlot> {
+        let mut slots: Vec<EntrySlot> = slot
             .into_iter()
             .flat_map(|slot| self.index.path(slot))
             .collect();
@@ -197,8 +191,8 @@ impl Session {
         slots
     }
 
-    fn ids(&self, slot: Option<Slot>) -> Vec<EntryId> {
-        self.slots_to(slot)
+    fn ids(&self, slot: Option<EntrySlot>) -> Vec<EntryId> {
+        self.path_slots(slot)
             .into_iter()
             .filter_map(|slot| Some(self.index.record(slot)?.id.clone()))
             .collect()

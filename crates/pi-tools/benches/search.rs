@@ -1,11 +1,10 @@
-//! grep and find over a repository of 30,000 files, beside `rg` and `fd` as they would be called.
-//!
-//! The programs are taken from the PATH, or from where `PI_BENCH_RG` and `PI_BENCH_FD` say; without
-//! them only ours are measured. `PI_BENCH_TREE` names a tree to use instead of a made one.
+//! grep and find over a tree of 30,000 files, compared with `rg` and `fd`. The programs are taken
+//! from PATH, or from `PI_BENCH_RG` and `PI_BENCH_FD`; without them only our tools are measured.
+//! `PI_BENCH_TREE` is a tree to use instead of the generated one.
 
 #![expect(
     clippy::expect_used,
-    reason = "a bench without its files has nothing to measure"
+    reason = "a benchmark cannot run without its files"
 )]
 
 use std::fs;
@@ -25,11 +24,11 @@ const FILES_PER_PACKAGE: usize = 150;
 const NEEDLE: &str = "needle_7f3a";
 const ABSENT: &str = "no_such_needle_7f3a";
 
-/// Written last: the tree is made once.
+/// Written last, to mark a complete tree.
 const COMPLETE: &str = ".git/HEAD";
 
 fn main() {
-    // Made before anything is measured.
+    // Generate the tree before anything is measured.
     LazyLock::force(&TREE);
     divan::main();
 }
@@ -48,11 +47,11 @@ static TREE: LazyLock<PathBuf> = LazyLock::new(|| match std::env::var_os("PI_BEN
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime"));
 
 fn make_tree(root: &Path) {
-    put(
+    write_file(
         &root.join(".gitignore"),
         "build/\n*.log\n*.tmp\n!keep.log\n",
     );
-    let folders = [
+    let directories = [
         "src",
         "src/core",
         "src/ui",
@@ -64,22 +63,24 @@ fn make_tree(root: &Path) {
     ];
     let suffixes = ["rs", "ts", "py", "md", "json"];
     for package in 0..PACKAGES {
-        let folder = root.join(format!("group{}/package{package:03}", package % 10));
-        put(&folder.join(".gitignore"), "/generated/\n");
-        put(&folder.join("package.toml"), "version = 1\n");
+        let directory = root.join(format!("group{}/package{package:03}", package % 10));
+        write_file(&directory.join(".gitignore"), "/generated/\n");
+        write_file(&directory.join("package.toml"), "version = 1\n");
         let needle = if package < 60 { NEEDLE } else { "nothing" };
-        put(
-            &folder.join("src/marked.rs"),
+        write_file(
+            &directory.join("src/marked.rs"),
             &format!("{}{needle}\n", words(package)),
         );
         for file in 0..FILES_PER_PACKAGE - 3 {
-            let place = folders.iter().cycle().nth(file).expect("a folder");
+            let subdirectory = directories.iter().cycle().nth(file).expect("a directory");
             let suffix = suffixes.iter().cycle().nth(file / 7).expect("a suffix");
-            let path = folder.join(place).join(format!("file_{file}.{suffix}"));
-            put(&path, &words(package + file));
+            let path = directory
+                .join(subdirectory)
+                .join(format!("file_{file}.{suffix}"));
+            write_file(&path, &words(package + file));
         }
     }
-    put(&root.join(COMPLETE), "ref: refs/heads/main\n");
+    write_file(&root.join(COMPLETE), "ref: refs/heads/main\n");
 }
 
 fn words(seed: usize) -> String {
@@ -87,9 +88,12 @@ fn words(seed: usize) -> String {
     line.repeat(5 + seed % 25)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a file nobody else reads yet")]
-fn put(path: &Path, contents: &str) {
-    fs::create_dir_all(path.parent().expect("a folder")).expect("a writable folder");
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no other process reads the file yet"
+)]
+fn write_file(path: &Path, contents: &str) {
+    fs::create_dir_all(path.parent().expect("a directory")).expect("a writable directory");
     fs::write(path, contents).expect("a writable file");
 }
 
@@ -145,7 +149,7 @@ fn find(bencher: Bencher<'_, '_>, pattern: &str) {
 
 #[divan::bench(args = ["*.toml", "src/**/*.rs", "*.absent"])]
 fn find_by_fd(bencher: Bencher<'_, '_>, pattern: &str) {
-    let whole_path = format!("**/{pattern}");
+    let full_path = format!("**/{pattern}");
     let mut arguments = vec![
         "--glob",
         "--color=never",
@@ -154,7 +158,7 @@ fn find_by_fd(bencher: Bencher<'_, '_>, pattern: &str) {
         "1000",
     ];
     if pattern.contains('/') {
-        arguments.extend(["--full-path", "--", &whole_path]);
+        arguments.extend(["--full-path", "--", &full_path]);
     } else {
         arguments.extend(["--", pattern]);
     }

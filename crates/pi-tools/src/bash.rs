@@ -1,7 +1,5 @@
-//! Runs shell commands for the model.
-//!
-//! The model reads the end of the output and how the command ended; the whole output is in a file
-//! when it is long. How commands run and how their output is kept is left to `shell` and
+//! The `bash` and `powershell` tools. The model receives the end of the output and the exit status;
+//! long output is saved to a file. Running commands and buffering their output is in `shell` and
 //! `output_spool`.
 
 use std::path::PathBuf;
@@ -18,40 +16,38 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{ToolPrompt, declare_strict, parse_arguments};
 use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
-use crate::output_spool::{OutputForm, OutputSpool, Snapshot, SpillPlace};
+use crate::output_spool::{OutputForm, OutputSnapshot, OutputSpool, SpillTarget};
 use crate::shell::{LocalShell, SharedSessionVariables, ShellEnvironment};
-use crate::shell_run::{self, Progress, with_prefix};
-use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, size_text};
+use crate::shell_run::{self, OutputProgress, with_prefix};
+use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
 
-/// The longest timeout, in seconds: what fits a 32-bit number of milliseconds.
+/// Maximum timeout in seconds: the largest 32-bit number of milliseconds.
 const MAX_TIMEOUT_SECONDS: f64 = 2_147_483.647;
 
-/// Changes a command before it starts: another folder, more variables, a wrapper around it.
+/// Changes a command before it starts, such as its directory, variables or a wrapper.
 pub trait SpawnHook: Send + Sync {
-    /// Returns the command to run instead. An error is told to the model.
+    /// Returns the command to run. An error is returned to the model.
     fn adjust(&self, command: ShellCommand) -> BoxFuture<'_, Result<ShellCommand, ToolError>>;
 }
 
-/// How a shell tool runs its commands.
 #[derive(Clone)]
 pub struct ShellToolOptions {
-    /// The folder commands start in.
+    /// Working directory of commands.
     pub cwd: PathBuf,
     pub processes: Arc<dyn ProcessOperations>,
-    /// The environment they start from.
+    /// Base environment of commands.
     pub environment: ShellEnvironment,
-    /// What commands learn of the session; `None` keeps it from them.
+    /// Session variables for commands; `None` sets none.
     pub session: Option<SharedSessionVariables>,
-    /// A line run before each command.
+    /// Commands to run before each command.
     pub command_prefix: Option<String>,
-    /// Changes commands before they start.
     pub spawn_hook: Option<Arc<dyn SpawnHook>>,
     /// Where long output is saved.
     pub spill_directory: PathBuf,
 }
 
 impl ShellToolOptions {
-    /// Runs commands in a shell of this machine, with the environment of this process.
+    /// Runs commands in a local shell with the environment of this process.
     pub fn local(cwd: impl Into<PathBuf>, shell: LocalShell) -> Self {
         Self {
             cwd: cwd.into(),
@@ -65,17 +61,17 @@ impl ShellToolOptions {
     }
 }
 
-/// What tells one shell tool from another.
-struct Dialect {
+/// Properties that differ between shell tools.
+struct ShellToolKind {
     name: &'static str,
     shell: &'static str,
     snippet: &'static str,
     spill_prefix: &'static str,
-    /// What stands before every command, unseen.
+    /// Prepended to every command.
     preamble: &'static str,
 }
 
-const BASH: Dialect = Dialect {
+const BASH: ShellToolKind = ShellToolKind {
     name: "bash",
     shell: "bash",
     snippet: "Run a shell command",
@@ -83,9 +79,9 @@ const BASH: Dialect = Dialect {
     preamble: "",
 };
 
-/// The preamble makes PowerShell write UTF-8 whatever the code page.
+/// The preamble makes PowerShell write UTF-8 regardless of the code page.
 #[cfg(any(windows, test))]
-const POWERSHELL: Dialect = Dialect {
+const POWERSHELL: ShellToolKind = ShellToolKind {
     name: "powershell",
     shell: "PowerShell",
     snippet: "Run a PowerShell command",
@@ -93,75 +89,72 @@ const POWERSHELL: Dialect = Dialect {
     preamble: "try { [Console]::OutputEncoding = [System.Text.Encoding]::UTF8 } catch {}\n",
 };
 
-/// Runs commands in a shell.
 pub struct ShellTool {
     declaration: ToolDeclaration,
-    dialect: Dialect,
+    kind: ShellToolKind,
     options: ShellToolOptions,
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct ShellArguments {
     command: String,
     timeout: Option<f64>,
 }
 
 impl ShellTool {
-    /// Creates the tool `bash`.
     pub fn bash(options: ShellToolOptions) -> Self {
         Self::new(BASH, options)
     }
 
-    /// Creates the tool `powershell`; its options name [`LocalShell::power_shell`].
+    /// Creates the `powershell` tool; use it with [`LocalShell::power_shell`].
     #[cfg(windows)]
     pub fn power_shell(options: ShellToolOptions) -> Self {
         Self::new(POWERSHELL, options)
     }
 
-    fn new(dialect: Dialect, options: ShellToolOptions) -> Self {
+    fn new(kind: ShellToolKind, options: ShellToolOptions) -> Self {
         let declaration = declare_strict(
-            dialect.name,
+            kind.name,
             &format!(
-                "Runs a {} command in the working directory and returns what it writes to stdout \
-                 and stderr, in order. Of long output the last {MAX_LINES} lines or {} are shown, \
-                 whichever is less, and all of it is saved to a file that the result names. A \
-                 command may be given a time limit in seconds.",
-                dialect.shell,
-                size_text(MAX_BYTES),
+                "Run a {} command in the working directory. Returns stdout and stderr in order. Output \
+                 is truncated to the last {MAX_LINES} lines or {} (whichever is reached first); if \
+                 truncated, the full output is saved to a file named in the result. Optionally set a \
+                 timeout in seconds.",
+                kind.shell,
+                format_size(MAX_BYTES),
             ),
             json!({
                 "type": "object",
                 "required": ["command"],
                 "properties": {
-                    "command": {"type": "string", "description": "The command to run"},
+                    "command": {"type": "string", "description": "Command to execute"},
                     "timeout": {
                         "type": "number",
-                        "description": "Time limit in seconds; without it there is none",
+                        "description": "Timeout in seconds (optional, no default timeout)",
                     },
                 },
             }),
         );
         Self {
             declaration,
-            dialect,
+            kind,
             options,
         }
     }
 
-    /// Returns what the tool adds to the system prompt.
     pub fn prompt(&self) -> ToolPrompt {
         ToolPrompt {
-            snippet: self.dialect.snippet,
+            snippet: self.kind.snippet,
             guidelines: match self.options.session {
                 Some(_) => {
-                    &["The current session and model are in the PI_* environment variables."]
+                    &["The PI_* environment variables describe the current session and model."]
                 }
                 None => &[],
             },
         }
     }
 
-    async fn command(&self, arguments: Arguments) -> Result<ShellCommand, ToolError> {
+    async fn command(&self, arguments: ShellArguments) -> Result<ShellCommand, ToolError> {
         let options = &self.options;
         let session = options
             .session
@@ -177,7 +170,7 @@ impl ShellTool {
             Some(hook) => hook.adjust(command).await?,
             None => command,
         };
-        command.command.insert_str(0, self.dialect.preamble);
+        command.command.insert_str(0, self.kind.preamble);
         Ok(command)
     }
 
@@ -190,18 +183,18 @@ impl ShellTool {
         let arguments = parse_arguments(arguments)?;
         updates.send(ToolOutput::default());
         let command = self.command(arguments).await?;
-        let place = SpillPlace {
+        let target = SpillTarget {
             directory: self.options.spill_directory.clone(),
-            prefix: self.dialect.spill_prefix,
+            prefix: self.kind.spill_prefix,
         };
-        let mut spool = OutputSpool::new(OutputForm::Raw, place);
-        let show = |progress: Progress<'_>| match progress {
-            Progress::Text(_) => {}
-            Progress::Due(spool) => updates.send(partial_output(spool.snapshot())),
+        let mut spool = OutputSpool::new(OutputForm::Raw, target);
+        let show = |progress: OutputProgress<'_>| match progress {
+            OutputProgress::Text(_) => {}
+            OutputProgress::UpdateDue(spool) => updates.send(partial_output(spool.snapshot())),
         };
         let processes = &*self.options.processes;
         let result = shell_run::run(processes, command, &mut spool, show, cancel).await;
-        finish(&spool, result, self.dialect.shell)
+        finish(&spool, result, self.kind.shell)
     }
 }
 
@@ -224,16 +217,16 @@ impl Tool for ShellTool {
 fn time_limit(seconds: f64) -> Result<Duration, ToolError> {
     if seconds > MAX_TIMEOUT_SECONDS {
         return Err(ToolError::new(format!(
-            "The timeout is too long: the most is {MAX_TIMEOUT_SECONDS} seconds."
+            "Invalid timeout: the maximum is {MAX_TIMEOUT_SECONDS} seconds."
         )));
     }
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|timeout| !timeout.is_zero())
-        .ok_or_else(|| ToolError::new("The timeout must be a number of seconds greater than zero."))
+        .ok_or_else(|| ToolError::new("Invalid timeout: must be greater than zero."))
 }
 
-fn partial_output(snapshot: Snapshot) -> ToolOutput {
+fn partial_output(snapshot: OutputSnapshot) -> ToolOutput {
     let mut details = JsonObject::new();
     if snapshot.truncation.truncated {
         details.insert("truncation".to_owned(), json!(snapshot.truncation));
@@ -247,14 +240,14 @@ fn partial_output(snapshot: Snapshot) -> ToolOutput {
     }
 }
 
-/// Tells the model how a command ended.
+/// Builds the result of a finished command.
 fn finish(
     spool: &OutputSpool,
     result: Result<ExitCode, ProcessError>,
     shell: &str,
 ) -> Result<ToolOutput, ToolError> {
     let snapshot = spool.snapshot();
-    let shown = shown_text(spool, &snapshot);
+    let shown = output_text(spool, &snapshot);
     let status = match result {
         Ok(ExitCode(Some(0))) => {
             return Ok(ToolOutput {
@@ -269,25 +262,22 @@ fn finish(
         Ok(ExitCode(code)) => {
             let shown = shown.unwrap_or_else(|| NO_OUTPUT.to_owned());
             let status = match code {
-                Some(code) => format!("The command ended with exit code {code}."),
-                None => "The command ended without an exit code.".to_owned(),
+                Some(code) => format!("Command exited with code {code}"),
+                None => "Command exited without an exit code".to_owned(),
             };
             return Err(ToolError::new(format!("{shown}\n\n{status}")));
         }
-        Err(ProcessError::Aborted) => "The command was aborted.".to_owned(),
+        Err(ProcessError::Aborted) => "Command aborted".to_owned(),
         Err(ProcessError::TimedOut(limit)) => {
-            format!(
-                "The command was stopped after {} seconds.",
-                limit.as_secs_f64()
-            )
+            format!("Command timed out after {} seconds", limit.as_secs_f64())
         }
         Err(ProcessError::MissingDirectory(path)) => format!(
-            "The working directory {} does not exist, so no {shell} command can run. Create it again, \
-             or continue in another directory.",
+            "Working directory does not exist: {}. Cannot run {shell} commands; create the directory \
+             or continue in another one.",
             path.display()
         ),
         Err(error @ (ProcessError::Start(_) | ProcessError::Other(_))) => {
-            format!("{shell} failed: {error}")
+            format!("Cannot run {shell}: {error}")
         }
     };
     Err(ToolError::new(match shown {
@@ -298,33 +288,33 @@ fn finish(
 
 const NO_OUTPUT: &str = "(no output)";
 
-/// The output with a notice of what is missing; `None` when there is none.
-fn shown_text(spool: &OutputSpool, snapshot: &Snapshot) -> Option<String> {
+/// Returns the output with a truncation notice; `None` if there is no output.
+fn output_text(spool: &OutputSpool, snapshot: &OutputSnapshot) -> Option<String> {
     let cut = &snapshot.truncation;
     if !cut.truncated {
         return Some(cut.content.clone()).filter(|text| !text.is_empty());
     }
-    let whole = match (&snapshot.full_output_path, spool.failure()) {
-        (Some(path), _) => format!("All of it: {}", path.display()),
-        (None, Some(error)) => format!("The rest could not be saved: {error}"),
-        (None, None) => "The rest was not saved".to_owned(),
+    let full_output = match (&snapshot.full_output_path, spool.failure()) {
+        (Some(path), _) => format!("Full output: {}", path.display()),
+        (None, Some(error)) => format!("Full output could not be saved: {error}"),
+        (None, None) => "Full output was not saved".to_owned(),
     };
     let last = cut.total_lines;
     let first = last + 1 - cut.output_lines.min(last);
     let part = if cut.last_line_partial {
         format!(
-            "The last {} of line {last} ({}) are shown",
-            size_text(cut.output_bytes),
-            size_text(spool.last_line_bytes())
+            "Showing last {} of line {last} ({})",
+            format_size(cut.output_bytes),
+            format_size(spool.last_line_bytes())
         )
     } else {
         let limit = match cut.truncated_by {
-            Some(TruncatedBy::Bytes) => format!(" ({} limit)", size_text(MAX_BYTES)),
+            Some(TruncatedBy::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES)),
             Some(TruncatedBy::Lines) | None => String::new(),
         };
-        format!("Lines {first}-{last} of {last} are shown{limit}")
+        format!("Showing lines {first}-{last} of {last}{limit}")
     };
-    Some(format!("{}\n\n[{part}. {whole}]", cut.content))
+    Some(format!("{}\n\n[{part}. {full_output}]", cut.content))
 }
 
 #[cfg(test)]

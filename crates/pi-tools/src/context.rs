@@ -1,4 +1,4 @@
-//! What every tool is made with, and the small things all of them say and do.
+//! Shared state and helpers of all tools.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,29 +13,27 @@ use tokio_util::sync::CancellationToken;
 use crate::images::ImagePolicy;
 use crate::mutation_queue::{MutationError, MutationQueue};
 use crate::operations::{FileOperations, LocalFiles};
-use crate::paths::{PathBase, PathError};
+use crate::paths::{PathError, PathResolver};
 
-/// What a tool works on. Clones share the queue and the image policy.
+/// What tools operate on. Clones share the mutation queue and the image policy.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// Where relative paths start.
-    pub paths: PathBase,
-    /// How files are reached.
+    pub paths: PathResolver,
     pub files: Arc<dyn FileOperations>,
-    /// Where mutations of the same file wait for each other.
+    /// Serializes mutations of the same file.
     pub mutations: MutationQueue,
-    /// How images are shown to the model of the moment.
+    /// How images are prepared for the current model.
     pub images: SharedImagePolicy,
 }
 
 impl ToolContext {
-    /// Works on this machine's files, from the given directory.
+    /// Uses local files and the given working directory.
     pub fn local(cwd: impl Into<PathBuf>) -> Self {
-        Self::new(PathBase::new(cwd), Arc::new(LocalFiles))
+        Self::new(PathResolver::new(cwd), Arc::new(LocalFiles))
     }
 
-    /// Works on the given files.
-    pub fn new(paths: PathBase, files: Arc<dyn FileOperations>) -> Self {
+    /// Uses the given files.
+    pub fn new(paths: PathResolver, files: Arc<dyn FileOperations>) -> Self {
         Self {
             paths,
             files,
@@ -45,38 +43,36 @@ impl ToolContext {
     }
 }
 
-/// The image policy that holds now; the application changes it along with the model.
+/// The current image policy, updated by the application.
 #[derive(Debug, Clone, Default)]
 pub struct SharedImagePolicy(Arc<Mutex<ImagePolicy>>);
 
 impl SharedImagePolicy {
-    /// Returns the policy that holds now.
     pub fn get(&self) -> ImagePolicy {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets another policy hold from here on.
     pub fn set(&self, policy: ImagePolicy) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = policy;
     }
 }
 
-/// What a tool adds to the system prompt when it is active.
+/// Text that a tool adds to the system prompt while it is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolPrompt {
-    /// One line for the list of tools.
+    /// One line for the tool list.
     pub snippet: &'static str,
-    /// Advice on its use.
+    /// Usage guidelines.
     pub guidelines: &'static [&'static str],
 }
 
-/// Reads checked arguments into a tool's own form.
+/// Parses validated arguments.
 pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| ToolError::new(format!("The arguments do not fit the tool: {error}")))
+        .map_err(|error| ToolError::new(format!("Invalid arguments: {error}")))
 }
 
-/// Declares a tool whose arguments are best sampled under its schema.
+/// Declares a tool that prefers strict schema sampling for its arguments.
 pub(crate) fn declare_strict(name: &str, description: &str, parameters: Value) -> ToolDeclaration {
     ToolDeclaration {
         constrained_sampling: Some(ConstrainedSampling::JsonSchema(Strictness::Prefer)),
@@ -84,7 +80,6 @@ pub(crate) fn declare_strict(name: &str, description: &str, parameters: Value) -
     }
 }
 
-/// Declares a tool.
 pub(crate) fn declare(name: &str, description: &str, parameters: Value) -> ToolDeclaration {
     ToolDeclaration {
         name: name.to_owned(),
@@ -97,26 +92,26 @@ pub(crate) fn declare(name: &str, description: &str, parameters: Value) -> ToolD
 
 impl From<PathError> for ToolError {
     fn from(error: PathError) -> Self {
-        Self::new(format!("The path {error}"))
+        Self::new(format!("Invalid path: {error}"))
     }
 }
 
-/// Returns the failure of a mutation that did not get its turn or broke down.
+/// Returns the error of a mutation that did not run or panicked.
 pub(crate) fn mutation_failure(verb: &str, path: &str, error: MutationError) -> ToolError {
     match error {
-        MutationError::Cancelled => aborted(),
+        MutationError::Canceled => aborted(),
         MutationError::Path(error) => ToolError::new(format!("Cannot {verb} {path}: {error}")),
-        MutationError::Broken(reason) => ToolError::new(format!("Cannot {verb} {path}: {reason}")),
+        MutationError::Failed(reason) => ToolError::new(format!("Cannot {verb} {path}: {reason}")),
     }
 }
 
-/// Returns the failure of a cancelled call.
+/// Returns the error of a canceled call.
 pub(crate) fn aborted() -> ToolError {
     ToolError::new("Operation aborted")
 }
 
-/// Fails when the call was cancelled.
-pub(crate) fn check_cancelled(cancel: &CancellationToken) -> Result<(), ToolError> {
+/// Fails if the call was canceled.
+pub(crate) fn check_canceled(cancel: &CancellationToken) -> Result<(), ToolError> {
     if cancel.is_cancelled() {
         return Err(aborted());
     }

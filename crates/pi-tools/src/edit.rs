@@ -1,7 +1,6 @@
-//! `edit`: replaces parts of a file, all of them or none.
-//!
-//! What the edits mean is found by `matcher`; `diff` describes the outcome. Lines that are not
-//! touched keep every byte: byte order mark, line ends and bytes that are no UTF-8 stay.
+//! The `edit` tool: replaces parts of a file, all or nothing. `matcher` finds the text to replace
+//! and `diff` describes the result. Untouched lines keep every byte, including byte order mark,
+//! line endings and invalid UTF-8.
 
 mod diff;
 mod fuzzy;
@@ -21,32 +20,32 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{
-    ToolContext, ToolPrompt, check_cancelled, declare_strict, mutation_failure, parse_arguments,
+    ToolContext, ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
 };
 use crate::line_endings::{PlainText, replace_ranges};
 use crate::operations::{FileError, FileOperations};
 use diff::LineDiff;
 use matcher::{Edit, find_replacements};
 
-/// What the edit tool adds to the system prompt.
+/// System prompt text of the edit tool.
 pub const EDIT_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Change parts of a file by replacing exact text, several places at once",
+    snippet: "Edit a file by replacing exact text, with several replacements per call",
     guidelines: &[
-        "Change files with edit; copy each oldText letter by letter from the file.",
-        "Put all changes of one file into one edit call, one entry of edits for each place.",
-        "Every oldText is looked up in the file as it is before the call, so entries must not overlap: join changes that touch the same lines.",
-        "Keep each oldText as short as it can be while it still occurs only once.",
+        "Use edit to change files; oldText must match the file exactly.",
+        "To change several locations in one file, use one edit call with several entries in edits.",
+        "Each oldText is matched against the original file, not incrementally, so entries must not overlap. Merge changes that touch the same lines.",
+        "Keep oldText as short as possible while still unique in the file.",
     ],
 };
 
-/// How a text became another, as people and models are shown it.
+/// The difference between two texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextChange {
-    /// The lines with numbers and signs.
+    /// Lines with numbers and `+`/`-` signs.
     pub display: String,
-    /// A patch in the unified format.
+    /// A unified diff.
     pub patch: String,
-    /// The first line that differs, in the new text.
+    /// Number of the first line that differs in the new text.
     pub first_changed_line: Option<usize>,
 }
 
@@ -62,7 +61,6 @@ impl TextChange {
     }
 }
 
-/// Replaces parts of a file.
 pub struct EditTool {
     declaration: ToolDeclaration,
     context: ToolContext,
@@ -91,37 +89,36 @@ struct EditDetails {
 }
 
 impl EditTool {
-    /// Creates the tool.
     pub fn new(context: ToolContext) -> Self {
         let declaration = declare_strict(
             "edit",
-            "Replaces parts of one file. Each oldText must occur exactly once in the file, and no two \
-             may overlap; changes to the same or neighboring lines belong in one entry. Either all \
-             edits are made or none.",
+            "Edit a single file by exact text replacement. Each oldText must occur exactly once in the \
+             file, and replacements must not overlap; merge changes to the same or adjacent lines into \
+             one entry. Either all edits are applied or none.",
             json!({
                 "type": "object",
                 "required": ["path", "edits"],
                 "properties": {
                     "path": {
                         "type": "string",
-                        "description": "The file to change, relative or absolute",
+                        "description": "Path of the file to edit (relative or absolute)",
                     },
                     "edits": {
                         "type": "array",
-                        "description": "The replacements, each looked up in the file as it is before \
-                                        the call; they must not overlap",
+                        "description": "Replacements, each matched against the original file; \
+                                        they must not overlap",
                         "items": {
                             "type": "object",
                             "required": ["oldText", "newText"],
                             "properties": {
                                 "oldText": {
                                     "type": "string",
-                                    "description": "The text to replace, exactly as in the file, \
-                                                    where it occurs once",
+                                    "description": "Exact text to replace; must be unique in the \
+                                                    file",
                                 },
                                 "newText": {
                                     "type": "string",
-                                    "description": "The text to put in its place",
+                                    "description": "Replacement text",
                                 },
                             },
                         },
@@ -143,7 +140,7 @@ impl EditTool {
         let EditArguments { path, edits } = parse_arguments(arguments)?;
         if edits.is_empty() {
             return Err(ToolError::new(
-                "edits is empty; give at least one replacement",
+                "edits is empty; provide at least one replacement",
             ));
         }
         let edits: Vec<Edit> = edits
@@ -198,11 +195,11 @@ async fn edit_file(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let failure = |error: FileError| ToolError::new(format!("Cannot edit {path}: {error}"));
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     files.check_editable(&real_path).await.map_err(failure)?;
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     let original = files.read(&real_path).await.map_err(failure)?;
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
 
     let count = edits.len();
     let shown_path = path.clone();
@@ -210,14 +207,18 @@ async fn edit_file(
         .await
         .map_err(|error| ToolError::new(format!("Cannot edit {path}: {error}")))?;
     let (contents, details) =
-        planned.map_err(|error| ToolError::new(format!("{path} was not changed: {error}.")))?;
-    check_cancelled(&cancel)?;
-    // From here on the file changes, so that the outcome is told whatever the token says.
+        planned.map_err(|error| ToolError::new(format!("File not changed: {path}: {error}")))?;
+    check_canceled(&cancel)?;
+    // From here on the file changes, so the result is returned even if the call is canceled.
     files.replace(&real_path, contents).await.map_err(failure)?;
-    let places = if count == 1 { "place" } else { "places" };
+    let replacements = if count == 1 {
+        "replacement"
+    } else {
+        "replacements"
+    };
     Ok(ToolOutput {
         details: Some(details),
-        ..ToolOutput::text(format!("Changed {count} {places} in {path}."))
+        ..ToolOutput::text(format!("Applied {count} {replacements} to {path}."))
     })
 }
 

@@ -1,8 +1,6 @@
-//! Finds files by name.
-//!
-//! The rules are those of `fd`: a glob without a slash is held against names, one with a slash
-//! against whole paths, case counts only when the glob has an upper-case letter, and what ignore
-//! files name is left out.
+//! The `find` tool: finds files by name with the rules of `fd`. A glob without a slash matches file
+//! names, one with a slash matches full paths. Matching is case-insensitive unless the glob
+//! contains an uppercase letter, and ignored files are skipped.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,44 +16,41 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare, parse_arguments};
+use crate::context::{ToolContext, ToolPrompt, aborted, check_canceled, declare, parse_arguments};
 use crate::operations::{FileKind, FileOperations};
-use crate::search_report::{SearchReport, count, relative};
-use crate::truncate::{MAX_BYTES, size_text};
-use crate::walk::{OperationsWalk, Problems, Visitor, local_walk, search_root, walk_in_parallel};
+use crate::search_report::{SearchReport, parse_count, relative_path};
+use crate::truncate::{MAX_BYTES, format_size};
+use crate::walk::{OperationsWalk, Visitor, WalkErrors, local_walk, search_root, walk_in_parallel};
 
-/// What the find tool adds to the system prompt.
+/// System prompt text of the find tool.
 pub const FIND_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Find files by glob pattern, leaving out what .gitignore names",
+    snippet: "Find files by glob pattern (respects .gitignore)",
     guidelines: &[],
 };
 
-/// Results shown unless the model asks for another number.
 const DEFAULT_LIMIT: usize = 1000;
 
-/// Finds files by glob.
 pub struct FindTool {
     declaration: ToolDeclaration,
     context: ToolContext,
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct FindArguments {
     pattern: String,
     path: Option<String>,
     limit: Option<f64>,
 }
 
 impl FindTool {
-    /// Creates the tool.
     pub fn new(context: ToolContext) -> Self {
         let declaration = declare(
             "find",
             &format!(
-                "Finds files and directories by glob pattern and returns their paths relative to the \
-                 directory searched. What .gitignore names is left out. At most {DEFAULT_LIMIT} \
-                 results or {} are returned, whichever is less.",
-                size_text(MAX_BYTES),
+                "Find files and directories by glob pattern. Returns paths relative to the search \
+                 directory. Respects .gitignore. Output is truncated to {DEFAULT_LIMIT} results or {} \
+                 (whichever is reached first).",
+                format_size(MAX_BYTES),
             ),
             json!({
                 "type": "object",
@@ -63,15 +58,15 @@ impl FindTool {
                 "properties": {
                     "pattern": {
                         "type": "string",
-                        "description": "A glob such as '*.ts', '**/*.json' or 'src/**/*.spec.ts'",
+                        "description": "Glob pattern, for example '*.ts', '**/*.json' or 'src/**/*.spec.ts'",
                     },
                     "path": {
                         "type": "string",
-                        "description": "The directory to search; the working directory without it",
+                        "description": "Directory to search (default: working directory)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": "The most results to return (default: 1000)",
+                        "description": "Maximum number of results (default: 1000)",
                     },
                 },
             }),
@@ -87,22 +82,22 @@ impl FindTool {
         arguments: JsonObject,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        check_cancelled(&cancel)?;
-        let arguments: Arguments = parse_arguments(arguments)?;
+        check_canceled(&cancel)?;
+        let arguments: FindArguments = parse_arguments(arguments)?;
         let (root, kind) = search_root(&self.context, arguments.path.as_deref()).await?;
         if kind != FileKind::Directory {
             return Err(ToolError::new(format!(
-                "Cannot search {}: it is {kind}, not a directory",
+                "Cannot search {}: {kind}, not a directory",
                 root.display()
             )));
         }
-        let search = Arc::new(Search {
-            wanted: Wanted::new(&arguments.pattern)?,
+        let search = Arc::new(FindSearch {
+            pattern: FindPattern::new(&arguments.pattern)?,
             root,
             cwd: self.context.paths.cwd.clone(),
-            // More cannot be shown, however short the names are.
-            limit: count(arguments.limit, DEFAULT_LIMIT).min(MAX_BYTES),
-            problems: Problems::default(),
+            // More results could not be shown, even with the shortest names.
+            limit: parse_count(arguments.limit, DEFAULT_LIMIT).min(MAX_BYTES),
+            errors: WalkErrors::default(),
         });
         let found = self.search(&search, &cancel).await?;
         Ok(report(&search, &found))
@@ -110,23 +105,23 @@ impl FindTool {
 
     async fn search(
         &self,
-        search: &Arc<Search>,
+        search: &Arc<FindSearch>,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Found>, ToolError> {
-        // Stops the threads when nobody waits for them any more.
+    ) -> Result<Vec<FindResult>, ToolError> {
+        // Stops the search threads if this future is dropped.
         let stop = cancel.child_token();
         let _stop_on_drop = stop.clone().drop_guard();
         let mut found = if self.context.files.is_local() {
             let search = Arc::clone(search);
-            tokio::task::spawn_blocking(move || search.on_disk(&stop))
+            tokio::task::spawn_blocking(move || search.search_local(&stop))
                 .await
-                .map_err(|error| ToolError::new(format!("The search broke down: {error}")))?
+                .map_err(|error| ToolError::new(format!("Search failed: {error}")))?
         } else {
-            stop.run_until_cancelled(search.through(&*self.context.files))
+            stop.run_until_cancelled(search.search_operations(&*self.context.files))
                 .await
                 .ok_or_else(aborted)?
         };
-        check_cancelled(cancel)?;
+        check_canceled(cancel)?;
         found.sort();
         Ok(found)
     }
@@ -148,38 +143,37 @@ impl Tool for FindTool {
     }
 }
 
-/// A result.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct FindResult {
     path: PathBuf,
     is_directory: bool,
 }
 
-struct Search {
-    wanted: Wanted,
+struct FindSearch {
+    pattern: FindPattern,
     root: PathBuf,
     cwd: PathBuf,
     limit: usize,
-    problems: Problems,
+    errors: WalkErrors,
 }
 
-impl Search {
-    /// Searches this machine.
-    fn on_disk(&self, cancel: &CancellationToken) -> Vec<Found> {
+impl FindSearch {
+    /// Searches the local file system.
+    fn search_local(&self, cancel: &CancellationToken) -> Vec<FindResult> {
         let count = AtomicUsize::new(0);
         let found = Mutex::new(Vec::new());
         let mut walk = local_walk(&self.root, &self.cwd, ".fdignore");
-        // Outside of repositories .gitignore counts as well; inside, rules end where a nested
-        // repository begins.
+        // Outside of repositories .gitignore applies as well; inside, rules end at nested
+        // repositories.
         walk.require_git(
             self.root
                 .ancestors()
-                .any(|folder| folder.join(".git").exists()),
+                .any(|directory| directory.join(".git").exists()),
         );
         let visitor = || {
             let (count, found) = (&count, &found);
             Box::new(move |entry: ignore::DirEntry| {
-                if entry.depth() == 0 || !self.wanted.fits(entry.path()) {
+                if entry.depth() == 0 || !self.pattern.matches(entry.path()) {
                     return WalkState::Continue;
                 }
                 let before = count.fetch_add(1, Ordering::Relaxed);
@@ -190,7 +184,7 @@ impl Search {
                 found
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .push(Found {
+                    .push(FindResult {
                         path: entry.into_path(),
                         is_directory,
                     });
@@ -200,19 +194,19 @@ impl Search {
                 WalkState::Continue
             }) as Visitor<'_>
         };
-        walk_in_parallel(&walk, &self.problems, visitor, cancel);
+        walk_in_parallel(&walk, &self.errors, visitor, cancel);
         found.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Searches files that are reached through operations.
-    async fn through(&self, files: &dyn FileOperations) -> Vec<Found> {
+    /// Searches files through file operations.
+    async fn search_operations(&self, files: &dyn FileOperations) -> Vec<FindResult> {
         let mut found = Vec::new();
-        let mut walk = OperationsWalk::new(files, &self.root, &self.problems);
+        let mut walk = OperationsWalk::new(files, &self.root, &self.errors);
         while found.len() < self.limit
             && let Some((path, kind)) = walk.next().await
         {
-            if self.wanted.fits(&path) {
-                found.push(Found {
+            if self.pattern.matches(&path) {
+                found.push(FindResult {
                     path,
                     is_directory: kind == FileKind::Directory,
                 });
@@ -222,17 +216,17 @@ impl Search {
     }
 }
 
-/// A glob and what it is held against.
-struct Wanted {
+/// A glob and what it is matched against.
+struct FindPattern {
     glob: GlobMatcher,
-    whole_path: bool,
+    match_full_path: bool,
 }
 
-impl Wanted {
+impl FindPattern {
     fn new(pattern: &str) -> Result<Self, ToolError> {
-        let whole_path = pattern.contains('/');
+        let match_full_path = pattern.contains('/');
         let anchored = pattern.starts_with('/') || pattern.starts_with("**/");
-        let glob = if whole_path && !anchored {
+        let glob = if match_full_path && !anchored {
             format!("**/{pattern}")
         } else {
             pattern.to_owned()
@@ -241,15 +235,15 @@ impl Wanted {
             .literal_separator(true)
             .case_insensitive(!pattern.chars().any(char::is_uppercase))
             .build()
-            .map_err(|error| ToolError::new(format!("The pattern cannot be used: {error}")))?;
+            .map_err(|error| ToolError::new(format!("Invalid glob pattern: {error}")))?;
         Ok(Self {
             glob: glob.compile_matcher(),
-            whole_path,
+            match_full_path,
         })
     }
 
-    fn fits(&self, path: &Path) -> bool {
-        if self.whole_path {
+    fn matches(&self, path: &Path) -> bool {
+        if self.match_full_path {
             return self.glob.is_match(path);
         }
         path.file_name()
@@ -257,10 +251,10 @@ impl Wanted {
     }
 }
 
-fn report(search: &Search, found: &[Found]) -> ToolOutput {
+fn report(search: &FindSearch, found: &[FindResult]) -> ToolOutput {
     let mut report = SearchReport::default();
-    for Found { path, is_directory } in found {
-        let mut line = relative(path, &search.root);
+    for FindResult { path, is_directory } in found {
+        let mut line = relative_path(path, &search.root);
         if *is_directory {
             line.push('/');
         }
@@ -269,8 +263,8 @@ fn report(search: &Search, found: &[Found]) -> ToolOutput {
     if found.len() >= search.limit {
         report.limit_reached("resultLimitReached", "results", search.limit);
     }
-    if let Some(problems) = search.problems.notice() {
-        report.notice(problems, None);
+    if let Some(notice) = search.errors.notice() {
+        report.notice(notice, None);
     }
     report.into_output("(no files found)")
 }

@@ -1,7 +1,6 @@
-//! Searches file contents.
-//!
-//! ripgrep's crates do the searching, in process: its ignore rules, its idea of a binary file, its
-//! regular expressions. Lines come back as `path:number: text`, context as `path-number- text`.
+//! The `grep` tool: searches file contents in process with the crates of ripgrep, including its
+//! ignore rules, binary detection and regular expressions. Matches are returned as
+//! `path:number: text`, context lines as `path-number- text`.
 
 mod search;
 
@@ -18,26 +17,24 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{ToolContext, ToolPrompt, aborted, check_cancelled, declare, parse_arguments};
+use crate::context::{ToolContext, ToolPrompt, aborted, check_canceled, declare, parse_arguments};
 use crate::operations::FileKind;
-use crate::search_report::{SearchReport, count, relative};
-use crate::truncate::{MAX_BYTES, size_text};
-use crate::walk::{Problems, search_root};
-use search::{FileMatches, MOST_KEPT, Search, Tally};
+use crate::search_report::{SearchReport, parse_count, relative_path};
+use crate::truncate::{MAX_BYTES, format_size};
+use crate::walk::{WalkErrors, search_root};
+use search::{FileMatches, GrepSearch, MAX_KEPT_BYTES, MatchTotals};
 
-/// What the grep tool adds to the system prompt.
+/// System prompt text of the grep tool.
 pub const GREP_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Search file contents by pattern, leaving out what .gitignore names",
+    snippet: "Search file contents by pattern (respects .gitignore)",
     guidelines: &[],
 };
 
-/// Matches shown unless the model asks for another number.
 const DEFAULT_LIMIT: usize = 100;
 
-/// Characters of a line that are shown.
+/// Maximum number of characters shown per line.
 const MAX_LINE_CHARACTERS: usize = 500;
 
-/// Searches file contents for a pattern.
 pub struct GrepTool {
     declaration: ToolDeclaration,
     context: ToolContext,
@@ -45,7 +42,7 @@ pub struct GrepTool {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Arguments {
+struct GrepArguments {
     pattern: String,
     path: Option<String>,
     glob: Option<String>,
@@ -58,16 +55,15 @@ struct Arguments {
 }
 
 impl GrepTool {
-    /// Creates the tool.
     pub fn new(context: ToolContext) -> Self {
         let declaration = declare(
             "grep",
             &format!(
-                "Searches file contents for a pattern and returns the matching lines with file and \
-                 line number. Files named by .gitignore are left out. At most {DEFAULT_LIMIT} matches \
-                 or {} are returned, whichever is less, and long lines are cut at \
+                "Search file contents for a pattern. Returns matching lines with file paths and line \
+                 numbers. Respects .gitignore. Output is truncated to {DEFAULT_LIMIT} matches or {} \
+                 (whichever is reached first). Long lines are truncated to \
                  {MAX_LINE_CHARACTERS} characters.",
-                size_text(MAX_BYTES),
+                format_size(MAX_BYTES),
             ),
             json!({
                 "type": "object",
@@ -75,31 +71,31 @@ impl GrepTool {
                 "properties": {
                     "pattern": {
                         "type": "string",
-                        "description": "A regular expression, or plain text with literal",
+                        "description": "Regular expression, or literal text if literal is true",
                     },
                     "path": {
                         "type": "string",
-                        "description": "The directory or file to search; the working directory without it",
+                        "description": "Directory or file to search (default: working directory)",
                     },
                     "glob": {
                         "type": "string",
-                        "description": "Only files whose name fits, such as '*.ts' or '**/*.spec.ts'",
+                        "description": "Only search files that match this glob, for example '*.ts' or '**/*.spec.ts'",
                     },
                     "ignoreCase": {
                         "type": "boolean",
-                        "description": "Let upper and lower case be the same (default: false)",
+                        "description": "Case-insensitive search (default: false)",
                     },
                     "literal": {
                         "type": "boolean",
-                        "description": "Take the pattern as plain text (default: false)",
+                        "description": "Treat the pattern as literal text (default: false)",
                     },
                     "context": {
                         "type": "number",
-                        "description": "Lines to show before and after each match (default: 0)",
+                        "description": "Number of lines to show before and after each match (default: 0)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": "The most matches to return (default: 100)",
+                        "description": "Maximum number of matches (default: 100)",
                     },
                 },
             }),
@@ -115,23 +111,23 @@ impl GrepTool {
         arguments: JsonObject,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        check_cancelled(&cancel)?;
-        let arguments: Arguments = parse_arguments(arguments)?;
+        check_canceled(&cancel)?;
+        let arguments: GrepArguments = parse_arguments(arguments)?;
         let (root, kind) = search_root(&self.context, arguments.path.as_deref()).await?;
         if !matches!(kind, FileKind::File | FileKind::Directory) {
             return Err(ToolError::new(format!(
-                "Cannot search {}: it is {kind}",
+                "Cannot search {}: {kind}, not a file or directory",
                 root.display()
             )));
         }
-        let search = Arc::new(Search {
+        let search = Arc::new(GrepSearch {
             matcher: matcher(&arguments)?,
             globs: globs(arguments.glob.as_deref(), &self.context.paths.cwd)?,
             cwd: self.context.paths.cwd.clone(),
             context: context_lines(arguments.context),
-            limit: count(arguments.limit, DEFAULT_LIMIT),
-            problems: Problems::default(),
-            tally: Tally::default(),
+            limit: parse_count(arguments.limit, DEFAULT_LIMIT),
+            errors: WalkErrors::default(),
+            totals: MatchTotals::default(),
         });
         let found = self.search(&search, root.clone(), kind, &cancel).await?;
         Ok(report(&search, found, &root, kind))
@@ -139,29 +135,29 @@ impl GrepTool {
 
     async fn search(
         &self,
-        search: &Arc<Search>,
+        search: &Arc<GrepSearch>,
         root: PathBuf,
         kind: FileKind,
         cancel: &CancellationToken,
     ) -> Result<Vec<FileMatches>, ToolError> {
-        // Stops the threads when nobody waits for them any more.
+        // Stops the search threads if this future is dropped.
         let stop = cancel.child_token();
         let _stop_on_drop = stop.clone().drop_guard();
         let mut found = if self.context.files.is_local() {
             let search = Arc::clone(search);
             tokio::task::spawn_blocking(move || match kind {
-                FileKind::Directory => search.directory(&root, &stop),
-                _ => search.named_file(&root, &stop),
+                FileKind::Directory => search.search_directory(&root, &stop),
+                _ => search.search_named_file(&root, &stop),
             })
             .await
-            .map_err(|error| ToolError::new(format!("The search broke down: {error}")))?
+            .map_err(|error| ToolError::new(format!("Search failed: {error}")))?
         } else {
             let files = &*self.context.files;
-            stop.run_until_cancelled(search.through(files, &root, kind, &stop))
+            stop.run_until_cancelled(search.search_operations(files, &root, kind, &stop))
                 .await
                 .ok_or_else(aborted)?
         };
-        check_cancelled(cancel)?;
+        check_canceled(cancel)?;
         found.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(found)
     }
@@ -183,7 +179,7 @@ impl Tool for GrepTool {
     }
 }
 
-fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
+fn matcher(arguments: &GrepArguments) -> Result<RegexMatcher, ToolError> {
     RegexMatcherBuilder::new()
         .multi_line(true)
         .unicode(true)
@@ -194,49 +190,48 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
         .fixed_strings(arguments.literal)
         .build(&arguments.pattern)
         .map_err(|error| {
-            let advice = if arguments.literal {
-                "A search finds single lines only."
+            let hint = if arguments.literal {
+                "Patterns cannot match across lines."
             } else {
-                "Mend it, or set literal to search for the text as it is."
+                "Fix the pattern, or set literal=true to search for it literally."
             };
-            ToolError::new(format!("The pattern cannot be used: {error}\n{advice}"))
+            ToolError::new(format!("Invalid pattern: {error}\n{hint}"))
         })
 }
 
-/// Globs with a slash start at the working directory, wherever the search does.
+/// Globs with a slash are relative to the working directory, wherever the search starts.
 fn globs(glob: Option<&str>, cwd: &Path) -> Result<Override, ToolError> {
-    let unusable =
-        |error: ignore::Error| ToolError::new(format!("The glob cannot be used: {error}"));
+    let invalid_glob = |error: ignore::Error| ToolError::new(format!("Invalid glob: {error}"));
     let mut builder = OverrideBuilder::new(cwd);
     if let Some(glob) = glob.filter(|glob| !glob.is_empty()) {
-        builder.add(glob).map_err(unusable)?;
+        builder.add(glob).map_err(invalid_glob)?;
     }
-    builder.build().map_err(unusable)
+    builder.build().map_err(invalid_glob)
 }
 
 fn context_lines(given: Option<f64>) -> usize {
     match given {
-        Some(lines) if lines > 0.0 => count(Some(lines), 0).min(MOST_CONTEXT),
+        Some(lines) if lines > 0.0 => parse_count(Some(lines), 0).min(MAX_CONTEXT_LINES),
         Some(_) | None => 0,
     }
 }
 
-/// More lines than this cannot be shown, however short they are.
-const MOST_CONTEXT: usize = MAX_BYTES;
+/// More lines could not be shown, even if they were empty.
+const MAX_CONTEXT_LINES: usize = MAX_BYTES;
 
-fn report(search: &Search, found: Vec<FileMatches>, root: &Path, kind: FileKind) -> ToolOutput {
+fn report(search: &GrepSearch, found: Vec<FileMatches>, root: &Path, kind: FileKind) -> ToolOutput {
     let mut report = SearchReport::default();
     let mut matches = 0;
-    let mut lines_cut = false;
+    let mut lines_truncated = false;
     for file in found {
         let name = match (kind, file.path.file_name()) {
             (FileKind::File, Some(name)) => name.to_string_lossy().into_owned(),
-            _ => relative(&file.path, root),
+            _ => relative_path(&file.path, root),
         };
         matches += file.matches.len();
-        lines_cut |= file.lines.iter().any(|line| line.cut);
+        lines_truncated |= file.lines.iter().any(|line| line.truncated);
         for matched in &file.matches {
-            for line in file.around(*matched, search.context) {
+            for line in file.with_context(*matched, search.context) {
                 let number = line.number;
                 let sign = if number == *matched { ':' } else { '-' };
                 report.push_line(&format!("{name}{sign}{number}{sign} {}", line.text));
@@ -246,23 +241,23 @@ fn report(search: &Search, found: Vec<FileMatches>, root: &Path, kind: FileKind)
     if matches >= search.limit {
         report.limit_reached("matchLimitReached", "matches", search.limit);
     }
-    if search.tally.is_full() {
+    if search.totals.is_full() {
         report.notice(
             format!(
-                "Stopped after {} of lines: use less context or a narrower pattern",
-                size_text(MOST_KEPT)
+                "Stopped after {} of context lines; use less context or a narrower pattern",
+                format_size(MAX_KEPT_BYTES)
             ),
             None,
         );
     }
-    if lines_cut {
+    if lines_truncated {
         report.notice(
-            format!("Some lines are cut at {MAX_LINE_CHARACTERS} characters: read the file to see them whole"),
+            format!("Some lines are truncated to {MAX_LINE_CHARACTERS} characters; use read to see full lines"),
             Some(("linesTruncated", Value::Bool(true))),
         );
     }
-    if let Some(problems) = search.problems.notice() {
-        report.notice(problems, None);
+    if let Some(notice) = search.errors.notice() {
+        report.notice(notice, None);
     }
     report.into_output("(no matches)")
 }

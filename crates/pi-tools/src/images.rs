@@ -1,8 +1,7 @@
-//! Makes images fit for a model: known format, upright, small enough.
-//!
-//! Serves files that are read, images of prompts and images other tools return. An image that fits
-//! keeps its bytes. One that does not is shrunk and encoded anew; what was done to it is told in notes
-//! for the model, which may have to map coordinates back.
+//! Prepares images for models: converts formats, applies the orientation, and limits the size. Used
+//! for files that are read, prompt images and images returned by other tools. An image within the
+//! limits keeps its bytes; otherwise it is resized and re-encoded. Notes describe the changes,
+//! because the model may need to map coordinates back.
 
 mod sniff;
 
@@ -21,91 +20,86 @@ use tokio_util::sync::CancellationToken;
 
 pub use sniff::sniff_image;
 
-/// How images are treated on their way to the model.
+/// How images are prepared for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImagePolicy {
-    /// The largest image to send; `None` sends images in the size they have.
-    pub limits: Option<ImageLimits>,
-    /// The model of the moment sees images.
-    pub model_sees_images: bool,
+    /// Maximum image size; `None` keeps the original size.
+    pub limits: Option<ImageResizeLimits>,
+    /// Whether the current model supports images.
+    pub model_supports_images: bool,
 }
 
 impl Default for ImagePolicy {
     fn default() -> Self {
         Self {
-            limits: Some(ImageLimits::default()),
-            model_sees_images: true,
+            limits: Some(ImageResizeLimits::default()),
+            model_supports_images: true,
         }
     }
 }
 
-/// The largest image to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImageLimits {
+pub struct ImageResizeLimits {
     pub max_width: u32,
     pub max_height: u32,
-    /// Bytes of the base64 text must stay below this.
+    /// Exclusive limit for the base64-encoded size.
     pub max_bytes: u64,
-    /// The JPEG quality tried first, 1 to 100.
+    /// The JPEG quality tried first, from 1 to 100.
     pub jpeg_quality: u8,
 }
 
-impl Default for ImageLimits {
+impl Default for ImageResizeLimits {
     fn default() -> Self {
         Self {
             max_width: 2000,
             max_height: 2000,
-            // Half a mebibyte below the lowest limit of a provider.
+            // Half a mebibyte below the lowest provider limit.
             max_bytes: 4 * 1024 * 1024 + 512 * 1024,
             jpeg_quality: 80,
         }
     }
 }
 
-impl From<&ImageResize> for ImageLimits {
+impl From<&ImageResize> for ImageResizeLimits {
     fn from(resize: &ImageResize) -> Self {
-        let usual = Self::default();
+        let defaults = Self::default();
         Self {
-            max_width: resize.max_width.unwrap_or(usual.max_width),
-            max_height: resize.max_height.unwrap_or(usual.max_height),
-            max_bytes: resize.max_bytes.unwrap_or(usual.max_bytes),
-            jpeg_quality: resize.jpeg_quality.unwrap_or(usual.jpeg_quality),
+            max_width: resize.max_width.unwrap_or(defaults.max_width),
+            max_height: resize.max_height.unwrap_or(defaults.max_height),
+            max_bytes: resize.max_bytes.unwrap_or(defaults.max_bytes),
+            jpeg_quality: resize.jpeg_quality.unwrap_or(defaults.jpeg_quality),
         }
     }
 }
 
-/// An image a model can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FittedImage {
-    /// The image file, base64-encoded.
+pub struct PreparedImage {
+    /// The base64-encoded image file.
     pub data: String,
-    /// Its media type.
     pub media_type: &'static str,
-    /// What was done to it, each a line in square brackets for the model.
+    /// Changes made to the image, each as a line in square brackets for the model.
     pub notes: Vec<String>,
 }
 
-/// Why an image cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum ImageFailure {
-    /// It is damaged, too large to decode, or of a format we cannot decode.
-    #[error("Image left out: it could not be decoded")]
+pub enum ImageError {
+    /// It is corrupt, too large to decode, or has an unsupported format.
+    #[error("Image omitted: it could not be decoded")]
     Unreadable,
-    /// It stays too large however small it is made.
-    #[error("Image left out: it could not be made small enough")]
+    /// It exceeds the byte limit even at the smallest size.
+    #[error("Image omitted: it could not be resized to fit the size limit")]
     TooLarge,
-    /// The call was cancelled.
-    #[error("Image left out: cancelled")]
-    Cancelled,
+    #[error("Image omitted: canceled")]
+    Canceled,
 }
 
-/// Makes an image fit for a model. This takes a while: call it on a blocking thread.
-pub fn fit_image(
+/// Prepares an image for a model. This is CPU-intensive; call it on a blocking thread.
+pub fn prepare_image(
     bytes: &[u8],
     media_type: &str,
-    limits: Option<ImageLimits>,
+    limits: Option<ImageResizeLimits>,
     cancel: &CancellationToken,
-) -> Result<FittedImage, ImageFailure> {
+) -> Result<PreparedImage, ImageError> {
     let given = media_type
         .split(';')
         .next()
@@ -114,13 +108,13 @@ pub fn fit_image(
         .to_lowercase();
     let accepted = accepted_media_type(&given);
     if let (Some(media_type), None) = (accepted, limits) {
-        return Ok(FittedImage {
+        return Ok(PreparedImage {
             data: STANDARD.encode(bytes),
             media_type,
             notes: Vec::new(),
         });
     }
-    let upright = decode(bytes).ok_or(ImageFailure::Unreadable)?;
+    let decoded_image = decode(bytes).ok_or(ImageError::Unreadable)?;
     let (converted, source_type);
     let source = match accepted {
         Some(media_type) => {
@@ -129,45 +123,42 @@ pub fn fit_image(
         }
         None => {
             source_type = PNG;
-            converted = encode_png(&upright).ok_or(ImageFailure::Unreadable)?;
+            converted = encode_png(&decoded_image).ok_or(ImageError::Unreadable)?;
             &converted
         }
     };
     let fits = limits.is_none_or(|limits| {
-        upright.width() <= limits.max_width
-            && upright.height() <= limits.max_height
+        decoded_image.width() <= limits.max_width
+            && decoded_image.height() <= limits.max_height
             && base64_length(source) < limits.max_bytes
     });
-    let mut fitted = match limits {
-        Some(limits) if !fits => shrink(&upright, limits, cancel)?,
-        _ => FittedImage {
+    let mut prepared = match limits {
+        Some(limits) if !fits => shrink(&decoded_image, limits, cancel)?,
+        _ => PreparedImage {
             data: STANDARD.encode(source),
             media_type: source_type,
             notes: Vec::new(),
         },
     };
     if accepted.is_none() {
-        let note = format!(
-            "[The image was converted from {given} to {}]",
-            fitted.media_type
-        );
-        fitted.notes.insert(0, note);
+        let note = format!("[Image converted from {given} to {}]", prepared.media_type);
+        prepared.notes.insert(0, note);
     }
-    Ok(fitted)
+    Ok(prepared)
 }
 
-/// Makes the images of a tool's result fit for a model, on a blocking thread. One that cannot be made
-/// to fit stays: the tool that returned it may know better.
-pub fn fit_result_images(
+/// Prepares the images of a tool result, on a blocking thread. An image that cannot be prepared is
+/// kept unchanged.
+pub fn prepare_result_images(
     content: Vec<InputBlock>,
-    limits: Option<ImageLimits>,
+    limits: Option<ImageResizeLimits>,
     cancel: &CancellationToken,
 ) -> Vec<InputBlock> {
-    let fit = |image: &ImageContent| {
+    let prepare = |image: &ImageContent| {
         let bytes = STANDARD.decode(&image.data).ok()?;
-        let fitted = fit_image(&bytes, &image.mime_type, limits, cancel).ok()?;
-        let notes = fitted.notes.join("\n");
-        let image = ImageContent::new(fitted.data, fitted.media_type);
+        let prepared = prepare_image(&bytes, &image.mime_type, limits, cancel).ok()?;
+        let notes = prepared.notes.join("\n");
+        let image = ImageContent::new(prepared.data, prepared.media_type);
         let note = (!notes.is_empty()).then(|| InputBlock::text(notes));
         Some(
             std::iter::once(InputBlock::Image(image))
@@ -178,7 +169,7 @@ pub fn fit_result_images(
     content
         .into_iter()
         .flat_map(|block| match &block {
-            InputBlock::Image(image) => fit(image).unwrap_or_else(|| vec![block]),
+            InputBlock::Image(image) => prepare(image).unwrap_or_else(|| vec![block]),
             InputBlock::Text(_) | InputBlock::Unknown(_) => vec![block],
         })
         .collect()
@@ -187,7 +178,7 @@ pub fn fit_result_images(
 const PNG: &str = "image/png";
 const JPEG: &str = "image/jpeg";
 
-/// The media types every provider takes.
+/// The media types that every provider accepts.
 fn accepted_media_type(media_type: &str) -> Option<&'static str> {
     match media_type {
         "image/png" => Some(PNG),
@@ -198,9 +189,9 @@ fn accepted_media_type(media_type: &str) -> Option<&'static str> {
     }
 }
 
-/// Decodes an image (the first frame of an animation) and turns it the way its camera says.
+/// Decodes an image, or the first frame of an animation, and applies its EXIF orientation.
 fn decode(bytes: &[u8]) -> Option<DynamicImage> {
-    // The decoders' own limits keep a small file from asking for more memory than there is.
+    // The limits of the decoders prevent a small file from allocating too much memory.
     let reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .ok()?;
@@ -213,46 +204,46 @@ fn decode(bytes: &[u8]) -> Option<DynamicImage> {
     Some(image)
 }
 
-/// Tries smaller and coarser forms until one fits.
+/// Tries smaller sizes and lower quality until the image fits.
 fn shrink(
     image: &DynamicImage,
-    limits: ImageLimits,
+    limits: ImageResizeLimits,
     cancel: &CancellationToken,
-) -> Result<FittedImage, ImageFailure> {
-    let mut pixels = Pixels::of(image);
-    let (mut width, mut height) = fitting_size(image.width(), image.height(), limits);
+) -> Result<PreparedImage, ImageError> {
+    let mut resizable = ResizableImage::of(image);
+    let (mut width, mut height) = scaled_dimensions(image.width(), image.height(), limits);
     loop {
         if cancel.is_cancelled() {
-            return Err(ImageFailure::Cancelled);
+            return Err(ImageError::Canceled);
         }
-        let resized = pixels
+        let resized = resizable
             .resized(width, height)
-            .ok_or(ImageFailure::Unreadable)?;
-        if let Some((bytes, media_type)) = smallest_loss(&resized, limits, cancel) {
-            return Ok(FittedImage {
+            .ok_or(ImageError::Unreadable)?;
+        if let Some((bytes, media_type)) = encode_within_limits(&resized, limits, cancel) {
+            return Ok(PreparedImage {
                 data: STANDARD.encode(bytes),
                 media_type,
                 notes: vec![scale_note(image, width, height)],
             });
         }
         if (width, height) == (1, 1) {
-            return Err(ImageFailure::TooLarge);
+            return Err(ImageError::TooLarge);
         }
         (width, height) = (three_quarters(width), three_quarters(height));
     }
 }
 
-/// Returns the first encoding that is small enough, the most faithful first.
-fn smallest_loss(
+/// Returns the first encoding that is small enough, in order of decreasing quality.
+fn encode_within_limits(
     image: &DynamicImage,
-    limits: ImageLimits,
+    limits: ImageResizeLimits,
     cancel: &CancellationToken,
 ) -> Option<(Vec<u8>, &'static str)> {
     let small = |bytes: &Vec<u8>| base64_length(bytes) < limits.max_bytes;
     if let Some(bytes) = encode_png(image).filter(small) {
         return Some((bytes, PNG));
     }
-    let opaque = on_white(image);
+    let opaque = flatten_onto_white(image);
     [limits.jpeg_quality, 85, 70, 55, 40]
         .into_iter()
         .take_while(|_| !cancel.is_cancelled())
@@ -274,8 +265,8 @@ fn encode_jpeg(image: &RgbImage, quality: u8) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// JPEG has no transparency; what shines through is white, as on a page.
-fn on_white(image: &DynamicImage) -> RgbImage {
+/// JPEG has no transparency, so transparent areas become white.
+fn flatten_onto_white(image: &DynamicImage) -> RgbImage {
     if !image.color().has_alpha() {
         return image.to_rgb8();
     }
@@ -291,14 +282,13 @@ fn on_white(image: &DynamicImage) -> RgbImage {
     flat
 }
 
-/// An image in a form that can be resized: four channels of eight bits, the one form the resizer is
-/// built for.
-struct Pixels {
+/// An image in RGBA with 8 bits per channel, the only pixel format the resizer is compiled for.
+struct ResizableImage {
     image: RgbaImage,
     is_opaque: bool,
 }
 
-impl Pixels {
+impl ResizableImage {
     fn of(image: &DynamicImage) -> Self {
         Self {
             image: image.to_rgba8(),
@@ -306,8 +296,8 @@ impl Pixels {
         }
     }
 
-    /// The resizer only reads the image. It is lent as one that may be written since that is what the resizer's own
-    /// steps between are, and its machine code, of which there is much, exists once for every kind of source.
+    /// The resizer only reads the source. It is passed as a mutable view because the intermediate
+    /// images of the resizer have that type, so its code is instantiated only once.
     fn resized(&mut self, width: u32, height: u32) -> Option<DynamicImage> {
         let (from_width, from_height) = self.image.dimensions();
         let source = &mut self.image;
@@ -329,8 +319,8 @@ impl Pixels {
     }
 }
 
-/// The largest size within the limits that keeps the proportions.
-fn fitting_size(width: u32, height: u32, limits: ImageLimits) -> (u32, u32) {
+/// Returns the largest size within the limits that keeps the aspect ratio.
+fn scaled_dimensions(width: u32, height: u32, limits: ImageResizeLimits) -> (u32, u32) {
     let (max_width, max_height) = (limits.max_width.max(1), limits.max_height.max(1));
     let (mut fit_width, mut fit_height) = (width, height);
     if fit_width > max_width {
@@ -344,7 +334,7 @@ fn fitting_size(width: u32, height: u32, limits: ImageLimits) -> (u32, u32) {
     (fit_width, fit_height)
 }
 
-/// `value * numerator / denominator`, rounded, at least 1.
+/// Returns `value * numerator / denominator`, rounded, at least 1.
 fn scaled(value: u32, numerator: u32, denominator: u32) -> u32 {
     let (value, numerator, denominator) = (
         u64::from(value),
@@ -366,8 +356,8 @@ fn base64_length(bytes: &[u8]) -> u64 {
 
 fn scale_note(original: &DynamicImage, width: u32, height: u32) -> String {
     format!(
-        "[The image of {}x{} pixels is shown at {width}x{height}; multiply coordinates by {:.2} to find \
-         them in the original]",
+        "[Image resized from {}x{} to {width}x{height}; multiply coordinates by {:.2} to map them to \
+         the original]",
         original.width(),
         original.height(),
         f64::from(original.width()) / f64::from(width)

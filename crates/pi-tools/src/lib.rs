@@ -1,8 +1,7 @@
-//! The built-in tools: read, write, edit, bash, grep, find and ls.
-//!
-//! A tool is made from a [`ToolContext`]: the directory it works in and the operations it reaches
-//! files through. What a tool may touch is behind [`FileOperations`] and [`ProcessOperations`], so
-//! that an application can point it at another machine.
+//! The built-in tools: read, write, edit, bash, grep, find and ls. A tool is created from a
+//! [`ToolContext`], which holds the working directory and the operations for accessing files. All
+//! access goes through [`FileOperations`] and [`ProcessOperations`], so an application can redirect
+//! tools to another machine.
 //!
 //! ```
 //! use pi_agent::{Tool, UpdateSink};
@@ -22,8 +21,6 @@
 //! ```
 
 mod bash;
-#[cfg(test)]
-mod calling;
 mod context;
 mod edit;
 mod find;
@@ -41,6 +38,8 @@ mod read;
 mod search_report;
 mod shell;
 mod shell_run;
+#[cfg(test)]
+mod testing;
 mod truncate;
 mod user_shell;
 mod utf8_stream;
@@ -53,7 +52,8 @@ pub use edit::{EDIT_PROMPT, EditTool, TextChange};
 pub use find::{FIND_PROMPT, FindTool};
 pub use grep::{GREP_PROMPT, GrepTool};
 pub use images::{
-    FittedImage, ImageFailure, ImageLimits, ImagePolicy, fit_image, fit_result_images, sniff_image,
+    ImageError, ImagePolicy, ImageResizeLimits, PreparedImage, prepare_image,
+    prepare_result_images, sniff_image,
 };
 pub use ls::{LS_PROMPT, LsTool};
 pub use mutation_queue::{MutationError, MutationQueue};
@@ -62,12 +62,12 @@ pub use operations::{
     LocalFiles, MemoryFiles, MemoryProcesses, OpenFile, ProcessError, ProcessOperations,
     ShellCommand,
 };
-pub use paths::{PathBase, PathError};
+pub use paths::{PathError, PathResolver};
 pub use read::{READ_PROMPT, ReadTool};
 pub use shell::{LocalShell, SessionVariables, SharedSessionVariables, ShellEnvironment};
 pub use truncate::{
     MAX_BYTES, MAX_LINES, TextSize, TruncatedBy, Truncation, TruncationLimits, UNLIMITED_LINES,
-    size_text, truncate_head, truncate_head_of, truncate_tail, truncate_tail_of,
+    format_size, truncate_head, truncate_head_prefix, truncate_tail, truncate_tail_suffix,
 };
 pub use user_shell::{ShellResult, UserShell};
 pub use write::{WRITE_PROMPT, WriteTool};

@@ -1,15 +1,13 @@
-//! A file's text with plain newlines, and the way back to its bytes.
-//!
-//! Models write `\n`; files hold CRLF, lone CR, mixtures, and sometimes bytes that are no UTF-8. A
-//! [`PlainText`] is the text a model would write, and remembers where every part of it stands in the
-//! file, so that a replacement changes the bytes it means and no others.
+//! Text with normalized newlines, mapped back to the bytes of a file. Models write `\n`; files
+//! contain CRLF, CR, mixtures, and sometimes invalid UTF-8. A [`PlainText`] has only `\n` and
+//! records the position of every part in the file, so that a replacement changes only the bytes it
+//! covers.
 
 use std::ops::Range;
 
-/// The mark some editors put before UTF-8 text.
+/// UTF-8 byte order mark.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// A line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineBreak {
     Lf,
@@ -27,30 +25,28 @@ impl LineBreak {
     }
 }
 
-/// A replacement in a [`PlainText`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Replacement {
-    /// Bytes of the plain text; on character boundaries.
+    /// Byte range in the plain text, on character boundaries.
     pub(crate) range: Range<usize>,
-    /// What takes their place, with plain newlines.
+    /// Replacement text, with `\n` newlines.
     pub(crate) text: String,
 }
 
-/// A file's text with plain newlines and without byte order mark.
+/// The text of a file with `\n` newlines and without byte order mark.
 #[derive(Debug)]
 pub(crate) struct PlainText<'a> {
     bytes: &'a [u8],
     text: String,
-    /// Offsets from which text and bytes run side by side, ascending: (in the text, in the bytes).
+    /// Offsets where text and bytes run in parallel, ascending: (in the text, in the bytes).
     anchors: Vec<(usize, usize)>,
-    /// Every line break, with its place in the text.
+    /// Every line break, with its offset in the text.
     breaks: Vec<(usize, LineBreak)>,
-    /// Places in the text that stand for bytes that are no UTF-8.
+    /// Offsets in the text of replacement characters for invalid UTF-8.
     undecodable: Vec<usize>,
 }
 
 impl<'a> PlainText<'a> {
-    /// Reads a file's bytes.
     pub(crate) fn read(bytes: &'a [u8]) -> Self {
         let start = if bytes.starts_with(BYTE_ORDER_MARK) {
             BYTE_ORDER_MARK.len()
@@ -83,7 +79,7 @@ impl<'a> PlainText<'a> {
         let mut copied = 0;
         for at in memchr::memchr2_iter(b'\r', b'\n', bytes) {
             if at < copied {
-                // The newline of a CRLF that was just taken.
+                // The newline of a CRLF that was already handled.
                 continue;
             }
             self.text
@@ -103,25 +99,25 @@ impl<'a> PlainText<'a> {
         self.text.push_str(valid.get(copied..).unwrap_or_default());
     }
 
-    /// Returns the text with plain newlines.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether a part of the text stands for bytes that are no UTF-8.
+    /// Returns whether a range of the text contains invalid UTF-8.
     pub(crate) fn is_undecodable(&self, range: &Range<usize>) -> bool {
         let first = self
             .undecodable
-            .partition_point(|place| *place < range.start);
+            .partition_point(|offset| *offset < range.start);
         self.undecodable
             .get(first)
-            .is_some_and(|place| *place < range.end)
+            .is_some_and(|offset| *offset < range.end)
     }
 
-    /// Returns the file's bytes with the replacements made, which are ascending and do not overlap.
+    /// Returns the bytes of the file with the replacements applied, which must be sorted and not
+    /// overlap.
     ///
-    /// A newline of the new text is written like the one it takes the place of, or else like the
-    /// last one replaced, or else as the file does.
+    /// A newline in the new text is written like the line break it replaces, otherwise like the
+    /// last one replaced, otherwise like the dominant line break of the file.
     pub(crate) fn splice(&self, replacements: &[Replacement]) -> Vec<u8> {
         let added: usize = replacements.iter().map(|edit| edit.text.len()).sum();
         let mut spliced = Vec::with_capacity(self.bytes.len() + added);
@@ -129,35 +125,35 @@ impl<'a> PlainText<'a> {
         for Replacement { range, text } in replacements {
             let kept = copied..self.byte_offset(range.start);
             spliced.extend_from_slice(self.bytes.get(kept).unwrap_or_default());
-            self.write_styled(text, range, &mut spliced);
+            self.write_with_breaks(text, range, &mut spliced);
             copied = self.byte_offset(range.end);
         }
         spliced.extend_from_slice(self.bytes.get(copied..).unwrap_or_default());
         spliced
     }
 
-    fn write_styled(&self, text: &str, replaced: &Range<usize>, output: &mut Vec<u8>) {
+    fn write_with_breaks(&self, text: &str, replaced: &Range<usize>, output: &mut Vec<u8>) {
         let first = self
             .breaks
-            .partition_point(|(place, _)| *place < replaced.start);
-        let mut models = self
+            .partition_point(|(offset, _)| *offset < replaced.start);
+        let mut replaced_breaks = self
             .breaks
             .iter()
             .skip(first)
-            .take_while(|(place, _)| *place < replaced.end)
+            .take_while(|(offset, _)| *offset < replaced.end)
             .map(|(_, line_break)| *line_break);
-        let mut style = self.usual_break();
+        let mut current = self.dominant_break();
         let mut lines = text.split('\n');
         output.extend_from_slice(lines.next().unwrap_or_default().as_bytes());
         for line in lines {
-            style = models.next().unwrap_or(style);
-            output.extend_from_slice(style.text().as_bytes());
+            current = replaced_breaks.next().unwrap_or(current);
+            output.extend_from_slice(current.text().as_bytes());
             output.extend_from_slice(line.as_bytes());
         }
     }
 
-    /// How the file ends its lines: as its first newline does; lone CRs count where there is none.
-    fn usual_break(&self) -> LineBreak {
+    /// The line break of the file: its first LF or CRLF, otherwise CR.
+    fn dominant_break(&self) -> LineBreak {
         let breaks = || self.breaks.iter().map(|(_, line_break)| *line_break);
         breaks()
             .find(|line_break| *line_break != LineBreak::Cr)
@@ -178,12 +174,12 @@ impl<'a> PlainText<'a> {
     }
 }
 
-/// Writes every line break as `\n`.
+/// Converts every line break to `\n`.
 pub(crate) fn with_plain_newlines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// Makes replacements in a text; they are ascending and do not overlap.
+/// Applies replacements to a text; they must be sorted and not overlap.
 pub(crate) fn replace_ranges(text: &str, replacements: &[Replacement]) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut copied = 0;
@@ -206,7 +202,10 @@ mod tests {
 
     fn edit(bytes: &[u8], old: &str, new: &str) -> Vec<u8> {
         let plain = PlainText::read(bytes);
-        let start = plain.text().find(old).expect("the text holds the old part");
+        let start = plain
+            .text()
+            .find(old)
+            .expect("the text contains the old text");
         plain.splice(&[Replacement {
             range: start..start + old.len(),
             text: new.to_owned(),
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn breaks_and_marks_stay_as_they_are() {
+    fn line_breaks_and_byte_order_marks_are_preserved() {
         for (bytes, old, new, expected) in [
             ("a\nb\n", "b", "B", "a\nB\n"),
             ("a\r\nb\r\n", "b", "B\nC", "a\r\nB\r\nC\r\n"),
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_stay_as_they_are() {
+    fn invalid_utf8_is_preserved() {
         assert_eq!(
             edit(b"caf\xe9\r\nb\xff\xfec\r\nd", "d", "D"),
             b"caf\xe9\r\nb\xff\xfec\r\nD"
@@ -248,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_the_named_bytes_change(
+        fn only_the_replaced_bytes_change(
             before in proptest::collection::vec(prop_oneof!["[a日\r\n]{0,4}".prop_map(String::into_bytes), Just(vec![0xff]), Just(vec![0xe6, 0x97])], 0..6),
             after in proptest::collection::vec(prop_oneof!["[a日\r\n]{0,4}".prop_map(String::into_bytes), Just(vec![0xff])], 0..6),
         ) {

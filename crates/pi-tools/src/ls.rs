@@ -1,4 +1,4 @@
-//! `ls`: lists a directory.
+//! The `ls` tool: lists a directory.
 
 mod order;
 
@@ -12,19 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{ToolContext, ToolPrompt, aborted, declare, parse_arguments};
 use crate::operations::{DirectoryEntry, FileError, FileKind};
-use crate::truncate::{MAX_BYTES, TruncationLimits, size_text, truncate_head};
+use crate::truncate::{MAX_BYTES, TruncationLimits, format_size, truncate_head};
 use order::NameOrder;
 
-/// What the ls tool adds to the system prompt.
+/// System prompt text of the ls tool.
 pub const LS_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "List the entries of a directory",
+    snippet: "List directory contents",
     guidelines: &[],
 };
 
-/// Entries shown when no limit is given.
 const DEFAULT_LIMIT: f64 = 500.0;
 
-/// Lists directories.
 pub struct LsTool {
     declaration: ToolDeclaration,
     context: ToolContext,
@@ -37,25 +35,24 @@ struct LsArguments {
 }
 
 impl LsTool {
-    /// Creates the tool.
     pub fn new(context: ToolContext) -> Self {
         let declaration = declare(
             "ls",
             &format!(
-                "Lists a directory in alphabetical order, hidden entries included; directories end \
-                 with '/'. At most {DEFAULT_LIMIT} entries or {} are shown.",
-                size_text(MAX_BYTES)
+                "List directory contents, sorted alphabetically, with '/' after directories. Includes \
+                 dotfiles. Output is truncated to {DEFAULT_LIMIT} entries or {} (whichever is reached first).",
+                format_size(MAX_BYTES)
             ),
             json!({
                 "type": "object",
                 "properties": {
                     "path": {
                         "type": "string",
-                        "description": "The directory to list; the working directory if left out",
+                        "description": "Directory to list (default: working directory)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": format!("How many entries to show at most ({DEFAULT_LIMIT} if left out)"),
+                        "description": format!("Maximum number of entries (default: {DEFAULT_LIMIT})"),
                     },
                 },
             }),
@@ -79,17 +76,17 @@ impl LsTool {
     }
 
     async fn list(&self, arguments: LsArguments) -> Result<ToolOutput, ToolError> {
-        let written = arguments.path.filter(|path| !path.is_empty());
-        let written = written.as_deref().unwrap_or(".");
+        let raw_path = arguments.path.filter(|path| !path.is_empty());
+        let raw_path = raw_path.as_deref().unwrap_or(".");
         let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1.0);
-        let path = self.context.paths.resolve(written)?;
+        let path = self.context.paths.resolve(raw_path)?;
         let failure =
             |error: FileError| ToolError::new(format!("Cannot list {}: {error}", path.display()));
         let files = &self.context.files;
         let status = files.status(&path).await.map_err(failure)?;
         if status.kind != FileKind::Directory {
             return Err(ToolError::new(format!(
-                "Cannot list {}: it is {}; read shows files",
+                "Cannot list {}: {}, not a directory; use read for files",
                 path.display(),
                 status.kind
             )));
@@ -115,7 +112,7 @@ impl Tool for LsTool {
     }
 }
 
-/// The names to show; what cannot be looked at is left out.
+/// Returns the names to show; entries with unknown kind are left out.
 fn sorted_names(entries: &[DirectoryEntry]) -> Vec<String> {
     let mut names: Vec<(NameOrder, &str)> = entries
         .iter()
@@ -136,12 +133,12 @@ fn sorted_names(entries: &[DirectoryEntry]) -> Vec<String> {
 
 fn output(names: &[String], limit: f64) -> ToolOutput {
     if names.is_empty() {
-        return ToolOutput::text("(the directory is empty)");
+        return ToolOutput::text("(empty directory)");
     }
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "the cast saturates, which is what a number out of range means"
+        reason = "the cast saturates, which is correct for out-of-range numbers"
     )]
     let shown = names.get(..limit.ceil() as usize).unwrap_or(names);
     let truncation = truncate_head(&shown.join("\n"), TruncationLimits::bytes_only());
@@ -149,18 +146,18 @@ fn output(names: &[String], limit: f64) -> ToolOutput {
     let mut notices = Vec::new();
     if shown.len() < names.len() {
         notices.push(format!(
-            "{limit} entries are shown; use limit={} for more",
+            "Limited to {limit} entries. Use limit={} for more",
             limit * 2.0
         ));
         details.insert("entryLimitReached".to_owned(), number(limit));
     }
     let mut text = truncation.content.clone();
     if truncation.truncated {
-        notices.push(format!("cut at {}", size_text(MAX_BYTES)));
+        notices.push(format!("Truncated at {}", format_size(MAX_BYTES)));
         details.insert("truncation".to_owned(), json!(truncation));
     }
     if !notices.is_empty() {
-        text = format!("{text}\n\n[{}]", notices.join("; "));
+        text = format!("{text}\n\n[{}]", notices.join(". "));
     }
     ToolOutput {
         details: (!details.is_empty()).then_some(Value::Object(details)),
@@ -168,10 +165,10 @@ fn output(names: &[String], limit: f64) -> ToolOutput {
     }
 }
 
-/// Writes whole numbers without a fraction, as JavaScript does.
+/// Serializes integers without a fraction, as JavaScript does.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "only whole numbers in range are cast"
+    reason = "only integers in range are cast"
 )]
 fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 {

@@ -1,8 +1,6 @@
-//! Mutations of one file, one after the other.
-//!
-//! Two edits of the same file in one answer must not overwrite each other. They queue by the file's
-//! real path in the order they were asked for; different files do not wait. A mutation that has
-//! begun is carried through and keeps its place until it settles, even when the caller is gone.
+//! Serializes mutations of the same file, so that two edits in one response do not overwrite each
+//! other. Mutations are queued by real path in request order; different files do not wait for each
+//! other. A started mutation runs to completion and keeps its permit even if the caller is gone.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,35 +14,31 @@ use crate::operations::{FileError, FileOperations};
 
 /// Queues mutations by file; clones share the queue.
 #[derive(Debug, Clone)]
-pub struct MutationQueue(Arc<Shared>);
+pub struct MutationQueue(Arc<QueueState>);
 
 #[derive(Debug)]
-struct Shared {
-    /// One caller at a time finds out its real path, so that places are given in order of asking
-    /// however long the disk takes.
+struct QueueState {
+    /// Callers resolve their real paths one at a time, so that permits are granted in request order
+    /// regardless of disk latency.
     registration: Semaphore,
-    /// Files with a mutation under way, and who waits for them.
-    busy: Mutex<HashMap<PathBuf, VecDeque<oneshot::Sender<Turn>>>>,
+    /// Files with a running mutation, and the callers waiting for them.
+    busy: Mutex<HashMap<PathBuf, VecDeque<oneshot::Sender<MutationPermit>>>>,
     running: TaskTracker,
 }
 
-/// Why a mutation has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum MutationError {
-    /// Cancelled before it began.
-    #[error("cancelled before it began")]
-    Cancelled,
-    /// The path could not be followed.
+    #[error("canceled before it started")]
+    Canceled,
     #[error(transparent)]
     Path(#[from] FileError),
-    /// The mutation itself broke down.
-    #[error("the operation broke down: {0}")]
-    Broken(String),
+    #[error("the operation failed: {0}")]
+    Failed(String),
 }
 
 impl Default for MutationQueue {
     fn default() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(QueueState {
             registration: Semaphore::new(1),
             busy: Mutex::default(),
             running: TaskTracker::new(),
@@ -53,9 +47,9 @@ impl Default for MutationQueue {
 }
 
 impl MutationQueue {
-    /// Runs a mutation of the file at `path` when its turn has come; it is given the real path.
+    /// Runs a mutation of the file at `path` when it is its turn; it receives the real path.
     ///
-    /// Cancelling ends the waiting. A mutation that has begun looks at the token itself.
+    /// Cancellation only ends the waiting. A started mutation must check the token itself.
     pub async fn run<T, F>(
         &self,
         files: &dyn FileOperations,
@@ -67,35 +61,35 @@ impl MutationQueue {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let (turn, real_path) = cancel
-            .run_until_cancelled(self.take_turn(files, path))
+        let (permit, real_path) = cancel
+            .run_until_cancelled(self.acquire(files, path))
             .await
-            .ok_or(MutationError::Cancelled)??;
+            .ok_or(MutationError::Canceled)??;
         let mutation = mutation(real_path);
         self.0
             .running
             .spawn(async move {
                 let result = mutation.await;
-                drop(turn);
+                drop(permit);
                 result
             })
             .await
-            .map_err(|error| MutationError::Broken(error.to_string()))
+            .map_err(|error| MutationError::Failed(error.to_string()))
     }
 
-    /// Waits until no mutation is under way, so that a program can end without tearing one.
-    pub async fn idle(&self) {
+    /// Waits until no mutation is running, so that a program can exit without interrupting one.
+    pub async fn wait_idle(&self) {
         self.0.running.close();
         self.0.running.wait().await;
         self.0.running.reopen();
     }
 
-    async fn take_turn(
+    async fn acquire(
         &self,
         files: &dyn FileOperations,
         path: &Path,
-    ) -> Result<(Turn, PathBuf), FileError> {
-        // The semaphore is never closed; without a permit only the order would suffer.
+    ) -> Result<(MutationPermit, PathBuf), FileError> {
+        // The semaphore is never closed; without a permit only the order would be affected.
         let registration = self.0.registration.acquire().await.ok();
         let real_path = files.real_path(path).await?;
         let waiting = {
@@ -113,36 +107,37 @@ impl MutationQueue {
             }
         };
         drop(registration);
-        let fresh = || Turn {
+        let new_permit = || MutationPermit {
             queue: Arc::clone(&self.0),
             path: real_path.clone(),
         };
-        let turn = match waiting {
-            None => fresh(),
-            // A turn is handed on or its entry removed, so the sender is never just dropped.
-            Some(receiver) => receiver.await.unwrap_or_else(|_| fresh()),
+        let permit = match waiting {
+            None => new_permit(),
+            // A permit is passed on or its entry removed, so the sender is never dropped without
+            // sending.
+            Some(receiver) => receiver.await.unwrap_or_else(|_| new_permit()),
         };
-        Ok((turn, real_path))
+        Ok((permit, real_path))
     }
 }
 
-impl Shared {
-    fn busy(&self) -> MutexGuard<'_, HashMap<PathBuf, VecDeque<oneshot::Sender<Turn>>>> {
+impl QueueState {
+    fn busy(&self) -> MutexGuard<'_, HashMap<PathBuf, VecDeque<oneshot::Sender<MutationPermit>>>> {
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right to mutate a file; handed to the next in line when dropped.
+/// The right to mutate a file; passed to the next waiter on drop.
 #[derive(Debug)]
-struct Turn {
-    queue: Arc<Shared>,
+struct MutationPermit {
+    queue: Arc<QueueState>,
     path: PathBuf,
 }
 
-impl Drop for Turn {
+impl Drop for MutationPermit {
     fn drop(&mut self) {
-        // A waiter that has gone away drops the turn it is sent, which would lock the map again:
-        // it is looked for here, and sent its turn with the map unlocked.
+        // A waiter that is gone drops the permit it is sent, which would lock the map again. So the
+        // next waiter is selected here and sent its permit after the map is unlocked.
         let next = {
             let mut busy = self.queue.busy();
             let next = busy.get_mut(&self.path).and_then(|waiters| {
@@ -154,12 +149,12 @@ impl Drop for Turn {
             next
         };
         if let Some(next) = next {
-            let turn = Self {
+            let permit = Self {
                 queue: Arc::clone(&self.queue),
                 path: self.path.clone(),
             };
-            // One that went away just now gives the turn back by dropping it.
-            drop(next.send(turn));
+            // A waiter that has just gone away returns the permit by dropping it.
+            drop(next.send(permit));
         }
     }
 }

@@ -1,7 +1,5 @@
-//! Keeps the output of a command in bounded memory.
-//!
-//! The end of it, which a model or a person reads, stays at hand; once the output is over the limits
-//! all of it goes to a file as well. What is said about either is left to others.
+//! Buffers command output in bounded memory. The end of the output stays in memory; if the output
+//! exceeds the limits, all of it is also written to a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,36 +8,34 @@ use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
 use crate::plain_text::TextFilter;
-use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_tail_of};
+use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_tail_suffix};
 use crate::utf8_stream::Utf8Stream;
 
-/// What is kept of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputForm {
-    /// Every character; the file holds the bytes as they came.
+    /// All characters; the file contains the raw bytes.
     Raw,
-    /// Text alone, in the file too.
+    /// Plain text, also in the file.
     Plain,
 }
 
-/// Where the whole output goes when it is too long to be shown.
+/// Where the full output is written if it is too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SpillPlace {
+pub(crate) struct SpillTarget {
     pub(crate) directory: PathBuf,
-    /// What the file's name begins with.
+    /// File name prefix.
     pub(crate) prefix: &'static str,
 }
 
-/// The output so far.
 #[derive(Debug)]
 pub(crate) struct OutputSpool {
     limits: TruncationLimits,
-    place: SpillPlace,
+    target: SpillTarget,
     decoder: Utf8Stream,
     filter: Option<TextFilter>,
-    /// The text's end: more than the limits allow, or all of it.
+    /// The end of the text: everything, or more than the limits allow.
     tail: String,
-    lines: LineCount,
+    lines: LineCounter,
     text_bytes: usize,
     raw_bytes: usize,
     spill: Spill,
@@ -47,7 +43,7 @@ pub(crate) struct OutputSpool {
 
 #[derive(Debug)]
 enum Spill {
-    /// Not needed yet: what the file would hold.
+    /// What the file would contain, until it is needed.
     Memory(Vec<u8>),
     File {
         path: PathBuf,
@@ -56,23 +52,23 @@ enum Spill {
     Failed(io::Error),
 }
 
-/// The lines of a text that arrives in pieces.
+/// Counts the lines of a text that arrives in chunks.
 #[derive(Debug, Default)]
-struct LineCount {
+struct LineCounter {
     newlines: usize,
-    /// Bytes of the last line that was begun, its newline not counted.
+    /// Bytes of the last line, without its newline.
     last_line_bytes: usize,
     line_is_open: bool,
 }
 
-impl LineCount {
-    fn push(&mut self, piece: &[u8]) {
-        if piece.is_empty() {
+impl LineCounter {
+    fn push(&mut self, chunk: &[u8]) {
+        if chunk.is_empty() {
             return;
         }
-        self.newlines += memchr::memchr_iter(b'\n', piece).count();
-        let closed = piece.strip_suffix(b"\n");
-        let body = closed.unwrap_or(piece);
+        self.newlines += memchr::memchr_iter(b'\n', chunk).count();
+        let closed = chunk.strip_suffix(b"\n");
+        let body = closed.unwrap_or(chunk);
         match memchr::memrchr(b'\n', body) {
             Some(newline) => self.last_line_bytes = body.len() - newline - 1,
             None if self.line_is_open => self.last_line_bytes += body.len(),
@@ -82,44 +78,43 @@ impl LineCount {
     }
 }
 
-/// What can be shown of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Snapshot {
+pub(crate) struct OutputSnapshot {
     pub(crate) truncation: Truncation,
     pub(crate) full_output_path: Option<PathBuf>,
 }
 
 impl OutputSpool {
-    pub(crate) fn new(form: OutputForm, place: SpillPlace) -> Self {
+    pub(crate) fn new(form: OutputForm, target: SpillTarget) -> Self {
         Self {
             limits: TruncationLimits::default(),
-            place,
+            target,
             decoder: Utf8Stream::default(),
             filter: match form {
                 OutputForm::Raw => None,
                 OutputForm::Plain => Some(TextFilter::default()),
             },
             tail: String::new(),
-            lines: LineCount::default(),
+            lines: LineCounter::default(),
             text_bytes: 0,
             raw_bytes: 0,
             spill: Spill::Memory(Vec::new()),
         }
     }
 
-    /// Takes a piece of output and returns the text it adds.
-    pub(crate) async fn push(&mut self, piece: &[u8]) -> &str {
+    /// Appends a chunk of output and returns the text it adds.
+    pub(crate) async fn push(&mut self, chunk: &[u8]) -> &str {
         let start = self.tail.len();
-        self.raw_bytes += piece.len();
-        self.decoder.push(piece, &mut self.tail);
-        self.take_text(start, piece).await
+        self.raw_bytes += chunk.len();
+        self.decoder.push(chunk, &mut self.tail);
+        self.append_text(start, chunk).await
     }
 
-    /// Takes the end of the output, returns the text it adds and completes the file.
+    /// Ends the output, returns the remaining text and flushes the file.
     pub(crate) async fn finish(&mut self) -> &str {
         let start = self.tail.len();
         self.decoder.finish(&mut self.tail);
-        let added = self.take_text(start, &[]).await.len();
+        let added = self.append_text(start, &[]).await.len();
         if let Spill::File { file, .. } = &mut self.spill
             && let Err(error) = file.flush().await
         {
@@ -129,10 +124,9 @@ impl OutputSpool {
         self.tail.get(start..).unwrap_or_default()
     }
 
-    /// Returns what can be shown now.
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            truncation: truncate_tail_of(&self.tail, self.size(), self.limits),
+    pub(crate) fn snapshot(&self) -> OutputSnapshot {
+        OutputSnapshot {
+            truncation: truncate_tail_suffix(&self.tail, self.size(), self.limits),
             full_output_path: match &self.spill {
                 Spill::File { path, .. } => Some(path.clone()),
                 Spill::Memory(_) | Spill::Failed(_) => None,
@@ -140,12 +134,12 @@ impl OutputSpool {
         }
     }
 
-    /// Returns the size of the last line, its newline not counted.
+    /// Returns the size of the last line, without its newline.
     pub(crate) fn last_line_bytes(&self) -> usize {
         self.lines.last_line_bytes
     }
 
-    /// Returns why the whole output could not be saved.
+    /// Returns why the full output could not be saved.
     pub(crate) fn failure(&self) -> Option<&io::Error> {
         match &self.spill {
             Spill::Failed(error) => Some(error),
@@ -154,7 +148,7 @@ impl OutputSpool {
     }
 
     /// Counts and saves the text that was appended at `start`.
-    async fn take_text(&mut self, start: usize, piece: &[u8]) -> &str {
+    async fn append_text(&mut self, start: usize, chunk: &[u8]) -> &str {
         if let Some(filter) = &mut self.filter {
             let decoded = self.tail.split_off(start);
             filter.push(&decoded, &mut self.tail);
@@ -164,19 +158,21 @@ impl OutputSpool {
         self.lines.push(new.as_bytes());
         let saved = match self.filter {
             Some(_) => new.as_bytes(),
-            None => piece,
+            None => chunk,
         };
         let over_limits = self.raw_bytes > self.limits.bytes
             || self.text_bytes > self.limits.bytes
             || self.size().lines > self.limits.lines;
-        if let Err(error) = save(&mut self.spill, saved, over_limits.then_some(&self.place)).await {
+        if let Err(error) = save(&mut self.spill, saved, over_limits.then_some(&self.target)).await
+        {
             self.fail(error);
         }
         let start = start - self.trim(start);
         self.tail.get(start..).unwrap_or_default()
     }
 
-    /// Drops the front of what is kept, at most up to `limit`, and returns how much that was.
+    /// Drops old text from the front, at most up to `limit`, and returns how many bytes were
+    /// dropped.
     fn trim(&mut self, limit: usize) -> usize {
         let enough = 2 * self.limits.bytes;
         if self.tail.len() <= 2 * enough {
@@ -197,32 +193,32 @@ impl OutputSpool {
     }
 
     fn fail(&mut self, error: io::Error) {
-        tracing::warn!(%error, "the output of a command could not be saved");
+        tracing::warn!(%error, "cannot save command output");
         self.spill = Spill::Failed(error);
     }
 }
 
-/// Saves a piece: in memory until there is a place for it.
-async fn save(spill: &mut Spill, piece: &[u8], place: Option<&SpillPlace>) -> io::Result<()> {
-    match (&mut *spill, place) {
+/// Saves a chunk: to a file if `target` is given, otherwise in memory.
+async fn save(spill: &mut Spill, chunk: &[u8], target: Option<&SpillTarget>) -> io::Result<()> {
+    match (&mut *spill, target) {
         (Spill::Failed(_), _) => Ok(()),
-        (Spill::File { file, .. }, _) => file.write_all(piece).await,
-        (Spill::Memory(held), None) => {
-            held.extend_from_slice(piece);
+        (Spill::File { file, .. }, _) => file.write_all(chunk).await,
+        (Spill::Memory(buffered), None) => {
+            buffered.extend_from_slice(chunk);
             Ok(())
         }
-        (Spill::Memory(held), Some(place)) => {
-            let (path, mut file) = place.create().await?;
-            file.write_all(held).await?;
-            file.write_all(piece).await?;
+        (Spill::Memory(buffered), Some(target)) => {
+            let (path, mut file) = target.create().await?;
+            file.write_all(buffered).await?;
+            file.write_all(chunk).await?;
             *spill = Spill::File { path, file };
             Ok(())
         }
     }
 }
 
-impl SpillPlace {
-    /// Creates a file that only the user may read.
+impl SpillTarget {
+    /// Creates a file that only the user can access.
     async fn create(&self) -> io::Result<(PathBuf, File)> {
         let name = format!("{}-{:016x}.log", self.prefix, rand::random::<u64>());
         let path = self.directory.join(name);

@@ -1,38 +1,32 @@
-//! Turns the path a model wrote into a path of the file system.
-//!
-//! Models write `~`, copy an `@` from the user's mention, paste `file:` URLs and blanks that are not
-//! spaces. Names on macOS differ in ways nobody can see; a file to read is looked for under those
-//! spellings too ([`spellings`]). Links are not followed here.
+//! Resolves paths written by models. Models write `~`, copy an `@` from the user's mention, and
+//! paste `file:` URLs and Unicode spaces. File names on macOS may differ in invisible ways, so
+//! a file to read is also searched under [`name_variants`]. Symlinks are not followed here.
 
 use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 use url::Url;
 
-/// A path that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PathError {
-    /// A `file:` URL of another machine, or one that is malformed.
-    #[error("\"{0}\" is not the URL of a file on this machine; give a plain path instead")]
+    /// A malformed `file:` URL, or one with another host.
+    #[error("\"{0}\" is not a valid local file URL; use a plain path")]
     Url(String),
-    /// `~` where the home directory is not known.
-    #[error(
-        "\"{0}\" starts at the home directory, which is not known; give an absolute path instead"
-    )]
+    #[error("cannot resolve \"{0}\": the home directory is unknown; use an absolute path")]
     Home(String),
 }
 
-/// Where relative paths and `~` start.
+/// Resolves relative paths and `~`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathBase {
-    /// The directory relative paths start at; absolute.
+pub struct PathResolver {
+    /// Base of relative paths; absolute.
     pub cwd: PathBuf,
-    /// What `~` stands for.
+    /// What `~` expands to.
     pub home: Option<PathBuf>,
 }
 
-impl PathBase {
-    /// Starts at a directory, with the home directory of this user.
+impl PathResolver {
+    /// Uses the given working directory and the current user's home directory.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
             cwd: cwd.into(),
@@ -40,21 +34,21 @@ impl PathBase {
         }
     }
 
-    /// Returns the absolute path a model meant, without `.` and `..`.
-    pub fn resolve(&self, written: &str) -> Result<PathBuf, PathError> {
-        let spaced = with_plain_spaces(written);
-        self.resolve_spelled(spaced.strip_prefix('@').unwrap_or(&spaced))
+    /// Returns the absolute path that the model meant, without `.` and `..`.
+    pub fn resolve(&self, raw: &str) -> Result<PathBuf, PathError> {
+        let spaced = with_plain_spaces(raw);
+        self.resolve_literal(spaced.strip_prefix('@').unwrap_or(&spaced))
     }
 
-    /// Returns the paths a file to read may stand at, the likeliest first.
-    pub fn candidates(&self, written: &str) -> Result<Vec<PathBuf>, PathError> {
-        let resolved = self.resolve(written)?;
+    /// Returns the possible paths of a file to read, most likely first.
+    pub fn candidates(&self, raw: &str) -> Result<Vec<PathBuf>, PathError> {
+        let resolved = self.resolve(raw)?;
         let mut candidates = vec![resolved];
         if let Some(text) = candidates.first().and_then(|path| path.to_str()) {
-            candidates.extend(spellings(text).into_iter().map(PathBuf::from));
+            candidates.extend(name_variants(text).into_iter().map(PathBuf::from));
         }
-        // A name that really holds an odd blank or begins with `@`.
-        candidates.push(self.resolve_spelled(written)?);
+        // The name may really contain unusual spaces or start with `@`.
+        candidates.push(self.resolve_literal(raw)?);
         let mut seen = Vec::with_capacity(candidates.len());
         candidates.retain(|path| {
             let new = !seen.contains(path);
@@ -66,7 +60,7 @@ impl PathBase {
         Ok(candidates)
     }
 
-    fn resolve_spelled(&self, path: &str) -> Result<PathBuf, PathError> {
+    fn resolve_literal(&self, path: &str) -> Result<PathBuf, PathError> {
         #[cfg(windows)]
         let drive = drive_path(path);
         #[cfg(windows)]
@@ -100,7 +94,7 @@ fn below_home(path: &str) -> Option<&str> {
         .map(|rest| rest.trim_start_matches(separators))
 }
 
-/// Turns the drive paths of Unix shells on Windows (`/c/x`, `/mnt/c/x`, `/cygdrive/c/x`) into ours.
+/// Converts the drive paths of Unix shells on Windows (`/c/x`, `/mnt/c/x`, `/cygdrive/c/x`).
 #[cfg(any(windows, test))]
 fn drive_path(path: &str) -> String {
     let shell_path = path
@@ -132,7 +126,7 @@ fn with_plain_spaces(path: &str) -> String {
         .collect()
 }
 
-/// Removes `.` and resolves `..` by name alone, as shells do.
+/// Removes `.` and resolves `..` lexically.
 fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
@@ -149,9 +143,9 @@ fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
-/// Spellings of a name that look the same on macOS: the narrow space before AM and PM in names of
-/// screenshots, decomposed accents, the curly apostrophe, and the last two together.
-fn spellings(path: &str) -> Vec<String> {
+/// Returns variants of a name that look the same on macOS: the narrow space before AM and PM in
+/// screenshot names, decomposed accents, the typographic apostrophe, and the last two combined.
+fn name_variants(path: &str) -> Vec<String> {
     let decomposed = icu_normalizer::DecomposingNormalizerBorrowed::new_nfd()
         .normalize(path)
         .into_owned();
@@ -168,19 +162,19 @@ fn with_curly_apostrophe(path: &str) -> String {
 }
 
 fn with_narrow_space(path: &str) -> String {
-    let mut spelled = String::with_capacity(path.len() + 2);
+    let mut variant = String::with_capacity(path.len() + 2);
     let mut rest = path;
     while let Some((before, after)) = rest.split_once(' ') {
-        let half = after.get(..3).unwrap_or_default();
-        let before_half = ["am.", "pm."]
+        let suffix = after.get(..3).unwrap_or_default();
+        let is_time = ["am.", "pm."]
             .iter()
-            .any(|name| half.eq_ignore_ascii_case(name));
-        spelled.push_str(before);
-        spelled.push(if before_half { '\u{202f}' } else { ' ' });
+            .any(|name| suffix.eq_ignore_ascii_case(name));
+        variant.push_str(before);
+        variant.push(if is_time { '\u{202f}' } else { ' ' });
         rest = after;
     }
-    spelled.push_str(rest);
-    spelled
+    variant.push_str(rest);
+    variant
 }
 
 #[cfg(test)]
@@ -189,8 +183,8 @@ mod tests {
 
     use super::*;
 
-    fn base() -> PathBase {
-        PathBase {
+    fn resolver() -> PathResolver {
+        PathResolver {
             cwd: "/project".into(),
             home: Some("/home/me".into()),
         }
@@ -198,8 +192,8 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn paths_resolve_as_written() {
-        for (written, resolved) in [
+    fn paths_are_resolved() {
+        for (raw, resolved) in [
             ("a.txt", "/project/a.txt"),
             ("", "/project"),
             (".", "/project"),
@@ -219,30 +213,33 @@ mod tests {
             ("file:///tmp/a%20b", "/tmp/a b"),
             ("line\nbreak", "/project/line\nbreak"),
         ] {
-            assert_eq!(base().resolve(written), Ok(resolved.into()), "{written:?}");
+            assert_eq!(resolver().resolve(raw), Ok(resolved.into()), "{raw:?}");
         }
     }
 
     #[test]
-    fn foreign_urls_and_unknown_homes_are_refused() {
-        let far = "file://host/share/a";
-        assert_eq!(base().resolve(far), Err(PathError::Url(far.to_owned())));
-        let homeless = PathBase {
+    fn remote_urls_and_unknown_homes_are_rejected() {
+        let remote = "file://host/share/a";
+        assert_eq!(
+            resolver().resolve(remote),
+            Err(PathError::Url(remote.to_owned()))
+        );
+        let without_home = PathResolver {
             home: None,
-            ..base()
+            ..resolver()
         };
         assert_eq!(
-            homeless.resolve("~/a"),
+            without_home.resolve("~/a"),
             Err(PathError::Home("~/a".to_owned()))
         );
     }
 
     #[cfg(unix)]
     #[test]
-    fn invisible_spellings_are_tried_in_turn() {
-        let names = |written: &str| -> Vec<String> {
-            base()
-                .candidates(written)
+    fn name_variants_are_tried_in_order() {
+        let names = |raw: &str| -> Vec<String> {
+            resolver()
+                .candidates(raw)
                 .unwrap()
                 .iter()
                 .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
@@ -261,15 +258,15 @@ mod tests {
     }
 
     #[test]
-    fn drive_paths_of_unix_shells_are_understood() {
-        for (written, expected) in [
+    fn drive_paths_of_unix_shells_are_converted() {
+        for (raw, expected) in [
             ("/c/x/y", "C:\\x\\y"),
             ("/mnt/d/x", "D:\\x"),
             ("/cygdrive/e", "E:\\"),
             ("/usr/bin", "/usr/bin"),
             ("//server/share", "//server/share"),
         ] {
-            assert_eq!(drive_path(written), expected, "{written}");
+            assert_eq!(drive_path(raw), expected, "{raw}");
         }
     }
 }

@@ -1,32 +1,30 @@
-//! Takes out of a terminal's output what is not text.
-//!
-//! Escape sequences go, wherever the output was cut into pieces, and so do control characters
-//! except tab and newline, carriage returns among them, and the interlinear annotation marks
-//! U+FFF9 to U+FFFB, which have no width anybody agrees on.
+//! Extracts plain text from terminal output. Removes escape sequences, even across chunk
+//! boundaries, control characters except tab and newline, carriage returns, and the interlinear
+//! annotation characters U+FFF9 to U+FFFB, whose width is undefined.
 
-/// Filters what a terminal would be sent, in pieces as it arrives.
+/// Filters terminal output in chunks.
 #[derive(Debug, Default)]
-pub(crate) struct TextFilter(State);
+pub(crate) struct TextFilter(FilterState);
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum FilterState {
     #[default]
     Text,
     Escape,
-    /// Within ESC with intermediate characters, such as the choice of a character set.
+    /// Within ESC with intermediate characters, such as a character set selection.
     Intermediate,
     /// Within a control sequence (CSI).
     Control,
-    /// Within a string for the terminal: a title, a link, an image.
+    /// Within a string sequence: a title, a link, an image.
     Payload,
-    /// After an ESC within such a string.
+    /// After an ESC within a string sequence.
     PayloadEscape,
 }
 
 impl TextFilter {
-    /// Appends the text of a piece.
-    pub(crate) fn push(&mut self, piece: &str, text: &mut String) {
-        for c in piece.chars() {
+    /// Appends the plain text of a chunk.
+    pub(crate) fn push(&mut self, chunk: &str, text: &mut String) {
+        for c in chunk.chars() {
             if let Some(c) = self.step(c) {
                 text.push(c);
             }
@@ -34,26 +32,26 @@ impl TextFilter {
     }
 
     fn step(&mut self, c: char) -> Option<char> {
-        use State::{Control, Escape, Intermediate, Payload, PayloadEscape, Text};
+        use FilterState::{Control, Escape, Intermediate, Payload, PayloadEscape, Text};
         let next = match (self.0, c) {
             (Text | Escape | Intermediate | Control, '\u{1b}') => Escape,
             (Payload | PayloadEscape, '\u{1b}') => PayloadEscape,
-            // An ESC that does not end the string begins another sequence.
+            // An ESC that does not terminate the string starts another sequence.
             (Escape | PayloadEscape, '[') | (Text, '\u{9b}') | (Control, ' '..='?') => Control,
             (Escape | PayloadEscape, ']' | 'P' | 'X' | '^' | '_')
             | (Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => Payload,
             (Escape | PayloadEscape | Intermediate, ' '..='/') => Intermediate,
-            // The last character of a sequence.
+            // The final character of a sequence.
             (Escape | PayloadEscape | Intermediate, '0'..='~')
             | (Control, '@'..='~')
             | (Payload | PayloadEscape, '\u{7}' | '\u{9c}') => {
                 self.0 = Text;
                 return None;
             }
-            // A string that nobody ends must not swallow all that follows.
+            // An unterminated string must not swallow all following output.
             (Payload, '\n') => Text,
             (Payload, _) => Payload,
-            // Terminals obey control characters within a sequence.
+            // Terminals execute control characters within a sequence.
             (state, '\0'..='\u{1f}') => state,
             (Text | Escape | PayloadEscape | Intermediate | Control, _) => Text,
         };
@@ -78,17 +76,17 @@ mod tests {
 
     use super::*;
 
-    fn plain<'a>(pieces: impl IntoIterator<Item = &'a str>) -> String {
+    fn plain<'a>(chunks: impl IntoIterator<Item = &'a str>) -> String {
         let mut filter = TextFilter::default();
         let mut text = String::new();
-        for piece in pieces {
-            filter.push(piece, &mut text);
+        for chunk in chunks {
+            filter.push(chunk, &mut text);
         }
         text
     }
 
     #[test]
-    fn only_text_is_left() {
+    fn only_plain_text_remains() {
         for (terminal, text) in [
             ("\u{1b}[31mred\u{1b}[0m\r\nnext\0nul\n", "red\nnextnul\n"),
             ("\u{1b}[38;2;1;2;3mx\u{1b}[?25l\u{1b}[2K\u{1b}[1Gy", "xy"),
@@ -118,11 +116,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(pieces in prop::collection::vec("[\u{1b}\\[\\];?0-9mPa\\\\\u{7}\n\r é]{0,6}", 0..8)) {
-            let whole = pieces.concat();
-            let parted = plain(pieces.iter().map(String::as_str));
-            prop_assert_eq!(&parted, &plain([whole.as_str()]));
-            prop_assert!(parted.chars().all(is_text));
+        fn result_does_not_depend_on_chunking(chunks in prop::collection::vec("[\u{1b}\\[\\];?0-9mPa\\\\\u{7}\n\r é]{0,6}", 0..8)) {
+            let joined = chunks.concat();
+            let filtered = plain(chunks.iter().map(String::as_str));
+            prop_assert_eq!(&filtered, &plain([joined.as_str()]));
+            prop_assert!(filtered.chars().all(is_text));
         }
     }
 }

@@ -1,13 +1,13 @@
-//! A command and everything it starts: spawned together, ended together.
+//! A command and its descendants: spawned together, killed together.
 //!
-//! The shell leads a session of its own, without a terminal, and both its output streams are one
-//! pipe. Descendants may leave the session, fork twice and outlive their parents; [`ProcessTree::kill`]
-//! finds them all the same. What the output means is left to others.
+//! The shell leads a new session without a terminal, and both output streams share one pipe.
+//! Descendants may leave the session, fork twice and outlive their parents; [`ProcessTree::kill`]
+//! still finds them.
 //!
-//! On Linux the shell is made a subreaper: whatever loses its parent becomes the shell's child, so
-//! that as long as the shell lives every descendant is below it. Killing therefore stops the shell
-//! first, ends what is below it until nothing is left, and ends the shell last. The shell is reaped
-//! after that only: until then nobody else can be given its id.
+//! On Linux the shell is made a subreaper: orphaned descendants become its children, so every
+//! descendant stays below the shell while it lives. Killing therefore stops the shell first, kills
+//! everything below it until nothing is left, and kills the shell last. The shell is reaped only
+//! after that, so that its process ID cannot be reused before.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "process_tree/proc_table.rs"]
@@ -27,26 +27,26 @@ pub(crate) use windows::{OutputPipe, ProcessTree};
 
 use std::time::Duration;
 
-/// How long a killed process may take to disappear before it is left alone: one that the kernel
-/// holds, or that runs as somebody else, cannot be waited for.
-pub(crate) const KILL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for killed processes to exit. A process that is blocked in the kernel or runs
+/// as another user cannot be waited for.
+pub(crate) const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Lets a command lead a session of its own and inherit what its descendants orphan.
+/// Makes a command lead a new session and adopt orphaned descendants.
 #[cfg(unix)]
 fn lead_session(command: &mut std::process::Command) {
     use std::os::unix::process::CommandExt;
 
     let prepare = || {
         rustix::process::setsid()?;
-        // Kept across `exec`, not inherited by children. A kernel without it is no obstacle: only
-        // orphans that also left the session are out of reach then.
+        // Kept across `exec`, not inherited by children. If the kernel does not support it, only
+        // orphans that left the session cannot be found.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).unwrap_or_default();
         Ok(())
     };
-    #[expect(unsafe_code, reason = "the standard library has no safe way to setsid")]
-    // SAFETY: between fork and exec only async-signal-safe work is allowed. The closure makes three
-    // system calls through rustix and neither allocates nor locks.
+    #[expect(unsafe_code, reason = "std has no safe API for setsid")]
+    // SAFETY: between fork and exec only async-signal-safe operations are allowed. The closure
+    // makes three system calls through rustix and neither allocates nor locks.
     unsafe {
         command.pre_exec(prepare);
     }

@@ -1,8 +1,7 @@
-//! `read`: shows a text file, or the part of it that was asked for, or an image.
-//!
-//! A file is read once and in pieces: a large one costs time, not memory. What it is decides its
-//! content, not its name. Pipes, devices and directories are refused, and so are files that are not
-//! text, with a word on how to look at them.
+//! The `read` tool: returns a text file, a range of its lines, or an image. A file is read once in
+//! chunks, so a large file takes time but not memory. The type is determined by content, not by
+//! name. Pipes, devices and directories are rejected; for binary files the error suggests how to
+//! inspect them.
 
 mod window;
 
@@ -18,27 +17,25 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{ToolContext, ToolPrompt, aborted, declare_strict, parse_arguments};
-use crate::images::{ImageFailure, fit_image, sniff_image};
+use crate::images::{ImageError, prepare_image, sniff_image};
 use crate::operations::{FileError, OpenFile};
-use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, size_text};
-use window::{LineRange, LineWindow, Window};
+use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, format_size};
+use window::{LineRange, LineWindow, LineWindowBuilder};
 
-/// What the read tool adds to the system prompt.
+/// System prompt text of the read tool.
 pub const READ_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Show the contents of a file",
-    guidelines: &["Look at files with read rather than with cat or sed."],
+    snippet: "Read file contents",
+    guidelines: &["Use read to examine files instead of cat or sed."],
 };
 
-/// The beginning of a file that tells what it is.
+/// Size of the file header used to detect the type.
 const HEAD_BYTES: usize = 8192;
 
-/// Large enough to make reading cheap, small enough not to matter.
-const PIECE_BYTES: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
-/// No image a model could use is larger; reading more would only fill the memory.
-const MOST_IMAGE_BYTES: u64 = 128 * 1024 * 1024;
+/// Larger images would not be usable by any model.
+const MAX_IMAGE_BYTES: u64 = 128 * 1024 * 1024;
 
-/// Shows files.
 pub struct ReadTool {
     declaration: ToolDeclaration,
     context: ToolContext,
@@ -52,11 +49,11 @@ struct ReadArguments {
 }
 
 impl ReadArguments {
-    /// Line numbers are whole and start at 1; what lies below is the first line.
+    /// Line numbers are integers starting at 1; smaller values mean the first line.
     fn range(&self) -> LineRange {
         LineRange {
-            start: self.offset.map_or(0, whole).saturating_sub(1),
-            limit: self.limit.map(whole),
+            start: self.offset.map_or(0, to_usize).saturating_sub(1),
+            limit: self.limit.map(to_usize),
         }
     }
 }
@@ -64,22 +61,21 @@ impl ReadArguments {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the cast saturates, which is what a number out of range means"
+    reason = "the cast saturates, which is correct for out-of-range numbers"
 )]
-fn whole(number: f64) -> usize {
+fn to_usize(number: f64) -> usize {
     number as usize
 }
 
 impl ReadTool {
-    /// Creates the tool.
     pub fn new(context: ToolContext) -> Self {
         let declaration = declare_strict(
             "read",
             &format!(
-                "Shows the contents of a file: text, or an image (jpg, png, gif, webp, bmp), which is \
-                 attached. At most {MAX_LINES} lines or {} of text are shown at once; read a longer \
-                 file part by part with offset and limit.",
-                size_text(MAX_BYTES)
+                "Read the contents of a file. Supports text files and images (jpg, png, gif, webp, bmp); \
+                 images are attached. Text output is truncated to {MAX_LINES} lines or {} (whichever is \
+                 reached first); use offset and limit to read large files.",
+                format_size(MAX_BYTES)
             ),
             json!({
                 "type": "object",
@@ -87,15 +83,15 @@ impl ReadTool {
                 "properties": {
                     "path": {
                         "type": "string",
-                        "description": "The file to read, relative or absolute",
+                        "description": "Path of the file to read (relative or absolute)",
                     },
                     "offset": {
                         "type": "number",
-                        "description": "The first line to show, counted from 1",
+                        "description": "Line number to start reading from (1-based)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": "How many lines to show at most",
+                        "description": "Maximum number of lines to read",
                     },
                 },
             }),
@@ -142,9 +138,9 @@ impl ReadTool {
         text_output(arguments, window)
     }
 
-    /// Returns the path at which the file stands, trying the spellings that look the same.
-    async fn locate(&self, written: &str) -> Result<PathBuf, ToolError> {
-        let candidates = self.context.paths.candidates(written)?;
+    /// Returns the path of the file, trying name variants that look the same.
+    async fn locate(&self, raw_path: &str) -> Result<PathBuf, ToolError> {
+        let candidates = self.context.paths.candidates(raw_path)?;
         for candidate in &candidates {
             let status = self.context.files.status(candidate).await;
             if !matches!(status, Err(FileError::Missing | FileError::NotADirectory)) {
@@ -163,41 +159,41 @@ impl ReadTool {
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let policy = self.context.images.get();
-        let fitted = if file.size > MOST_IMAGE_BYTES {
-            Err(ImageFailure::TooLarge)
+        let prepared = if file.size > MAX_IMAGE_BYTES {
+            Err(ImageError::TooLarge)
         } else {
-            let mut rest = (&mut file.reader).take(MOST_IMAGE_BYTES);
+            let mut rest = (&mut file.reader).take(MAX_IMAGE_BYTES);
             rest.read_to_end(&mut bytes).await.map_err(|error| {
                 let error = FileError::from(error);
                 ToolError::new(format!("Cannot read {}: {error}", arguments.path))
             })?;
             let cancel = cancel.clone();
             tokio::task::spawn_blocking(move || {
-                fit_image(&bytes, media_type, policy.limits, &cancel)
+                prepare_image(&bytes, media_type, policy.limits, &cancel)
             })
             .await
-            .unwrap_or(Err(ImageFailure::Unreadable))
+            .unwrap_or(Err(ImageError::Unreadable))
         };
         let mut notes = Vec::new();
         let mut image = None;
-        match fitted {
-            Ok(fitted) => {
-                notes.push(format!("Image file, {}", fitted.media_type));
-                notes.extend(fitted.notes);
+        match prepared {
+            Ok(prepared) => {
+                notes.push(format!("Image file, {}", prepared.media_type));
+                notes.extend(prepared.notes);
                 image = Some(InputBlock::Image(ImageContent::new(
-                    fitted.data,
-                    fitted.media_type,
+                    prepared.data,
+                    prepared.media_type,
                 )));
             }
-            Err(ImageFailure::Cancelled) => return Err(aborted()),
+            Err(ImageError::Canceled) => return Err(aborted()),
             Err(failure) => {
                 notes.push(format!("Image file, {media_type}"));
                 notes.push(format!("[{failure}]"));
             }
         }
-        if !policy.model_sees_images {
+        if !policy.model_supports_images {
             notes.push(
-                "[This model does not see images; the image is left out of the request]".to_owned(),
+                "[The current model does not support images; the image is omitted from the request]".to_owned(),
             );
         }
         let mut output = ToolOutput::text(notes.join("\n"));
@@ -233,32 +229,32 @@ async fn read_window(
     file: &mut OpenFile,
     head: &[u8],
     range: LineRange,
-) -> Result<Window, FileError> {
-    let mut window = LineWindow::new(range, TruncationLimits::default());
+) -> Result<LineWindow, FileError> {
+    let mut window = LineWindowBuilder::new(range, TruncationLimits::default());
     window.push(head);
     if head.len() < HEAD_BYTES {
         return Ok(window.finish());
     }
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut chunk = vec![0; CHUNK_BYTES];
     loop {
-        let length = file.reader.read(&mut piece).await?;
-        match piece.get(..length) {
+        let length = file.reader.read(&mut chunk).await?;
+        match chunk.get(..length) {
             Some([]) | None => return Ok(window.finish()),
             Some(bytes) => window.push(bytes),
         }
     }
 }
 
-fn text_output(arguments: &ReadArguments, window: Window) -> Result<ToolOutput, ToolError> {
+fn text_output(arguments: &ReadArguments, window: LineWindow) -> Result<ToolOutput, ToolError> {
     let range = arguments.range();
-    let Window {
+    let LineWindow {
         truncation,
         file_lines,
         first_line_bytes,
     } = window;
     if range.start >= file_lines {
         return Err(ToolError::new(format!(
-            "Line {} is past the end of {}, which has {file_lines} lines",
+            "Line {} is beyond the end of {} ({file_lines} lines)",
             range.start + 1,
             arguments.path
         )));
@@ -267,19 +263,19 @@ fn text_output(arguments: &ReadArguments, window: Window) -> Result<ToolOutput, 
     let notice = if truncation.first_line_exceeds_limit {
         let path = shell_quoted(&arguments.path);
         Some(format!(
-            "Line {first} has {}, more than the {} that can be shown; for a part of it run in a shell: \
+            "Line {first} is {}, which exceeds the {} limit; use bash to read a part of it: \
              sed -n '{first}p' {path} | head -c {MAX_BYTES}",
-            size_text(first_line_bytes),
-            size_text(MAX_BYTES)
+            format_size(first_line_bytes),
+            format_size(MAX_BYTES)
         ))
     } else if let Some(by) = truncation.truncated_by {
         let next = first + truncation.output_lines;
         let reason = match by {
             TruncatedBy::Lines => String::new(),
-            TruncatedBy::Bytes => format!(", cut at {}", size_text(MAX_BYTES)),
+            TruncatedBy::Bytes => format!(" ({} limit)", format_size(MAX_BYTES)),
         };
         Some(format!(
-            "Lines {first} to {} of {file_lines} are shown{reason}; go on with offset={next}",
+            "Showing lines {first}-{} of {file_lines}{reason}. Use offset={next} to continue",
             next - 1
         ))
     } else {
@@ -287,7 +283,10 @@ fn text_output(arguments: &ReadArguments, window: Window) -> Result<ToolOutput, 
         let end = range.start.saturating_add(shown);
         (end < file_lines).then(|| {
             let left = file_lines - end;
-            format!("{left} more lines follow; go on with offset={}", end + 1)
+            format!(
+                "{left} more lines in file. Use offset={} to continue",
+                end + 1
+            )
         })
     };
     let text = match notice {
@@ -307,20 +306,20 @@ fn binary_failure(arguments: &ReadArguments, file: &OpenFile, head: &[u8]) -> To
     let path = shell_quoted(&arguments.path);
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return ToolError::new(format!(
-            "Cannot read {}: it is text in UTF-16. Show it with `iconv -f UTF-16 -t UTF-8 {path}`.",
+            "Cannot read {}: the file is UTF-16 text. Use `iconv -f UTF-16 -t UTF-8 {path}`.",
             arguments.path
         ));
     }
     let size = usize::try_from(file.size).unwrap_or(usize::MAX);
     ToolError::new(format!(
-        "Cannot read {}: it is not text ({} of binary data). Find out what it is with \
-         `file {path}`, or look at its bytes with `xxd {path} | head`.",
+        "Cannot read {}: the file is binary ({}). Use `file {path}` to identify it or \
+         `xxd {path} | head` to inspect it.",
         arguments.path,
-        size_text(size)
+        format_size(size)
     ))
 }
 
-/// Writes a path so that a shell takes it as one word.
+/// Quotes a path as a single shell word.
 fn shell_quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if !path.is_empty() && path.chars().all(plain) {

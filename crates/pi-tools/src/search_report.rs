@@ -1,75 +1,82 @@
-//! The result of a search: lines, cut to size, and notices about what is missing.
+//! Search results: lines, truncated to the limits, and notices about what is missing.
 
 use pi_agent::ToolOutput;
 use pi_ai::json::JsonObject;
 use serde_json::{Value, json};
 
-use crate::truncate::{MAX_BYTES, TextSize, TruncationLimits, size_text, truncate_head_of};
+use crate::truncate::{MAX_BYTES, TextSize, TruncationLimits, format_size, truncate_head_prefix};
 
-/// Lines found so far. What cannot be shown is counted, not kept.
+/// Lines found so far. Lines that cannot be shown are only counted.
 #[derive(Debug, Default)]
 pub(crate) struct SearchReport {
-    beginning: String,
+    prefix: String,
     size: TextSize,
-    before: Vec<Notice>,
-    after: Vec<Notice>,
+    limit_notices: Vec<ReportNotice>,
+    notices: Vec<ReportNotice>,
 }
 
 #[derive(Debug)]
-struct Notice {
+struct ReportNotice {
     text: String,
     detail: Option<(&'static str, Value)>,
 }
 
 impl SearchReport {
-    /// Adds a line.
     pub(crate) fn push_line(&mut self, line: &str) {
         let separator = usize::from(self.size.lines > 0);
         self.size.lines += 1;
         self.size.bytes += separator + line.len();
-        if self.beginning.len() <= MAX_BYTES {
+        if self.prefix.len() <= MAX_BYTES {
             if separator > 0 {
-                self.beginning.push('\n');
+                self.prefix.push('\n');
             }
-            self.beginning.push_str(line);
+            self.prefix.push_str(line);
         }
     }
 
-    /// Tells that the search stopped at its limit.
+    /// Adds a notice that the search stopped at its limit.
     pub(crate) fn limit_reached(&mut self, detail: &'static str, what: &str, limit: usize) {
         let more = limit.saturating_mul(2);
-        self.before.push(Notice {
-            text: format!("Stopped after {limit} {what}: use limit={more} or a narrower pattern"),
+        self.limit_notices.push(ReportNotice {
+            text: format!(
+                "Limit of {limit} {what} reached. Use limit={more} for more, or refine the pattern"
+            ),
             detail: Some((detail, json!(limit))),
         });
     }
 
-    /// Adds a notice, with a detail for applications.
+    /// Adds a notice, optionally with a detail for applications.
     pub(crate) fn notice(&mut self, text: String, detail: Option<(&'static str, Value)>) {
-        self.after.push(Notice { text, detail });
+        self.notices.push(ReportNotice { text, detail });
     }
 
-    /// Returns the result; `nothing` is said when there are no lines.
-    pub(crate) fn into_output(self, nothing: &str) -> ToolOutput {
-        let cut = truncate_head_of(&self.beginning, self.size, TruncationLimits::bytes_only());
-        let size_notice = cut.truncated.then(|| Notice {
-            text: format!("Cut at {}", size_text(MAX_BYTES)),
-            detail: Some(("truncation", json!(cut))),
+    /// Returns the result; `empty_text` is used if there are no lines.
+    pub(crate) fn into_output(self, empty_text: &str) -> ToolOutput {
+        let truncation =
+            truncate_head_prefix(&self.prefix, self.size, TruncationLimits::bytes_only());
+        let size_notice = truncation.truncated.then(|| ReportNotice {
+            text: format!("Truncated at {}", format_size(MAX_BYTES)),
+            detail: Some(("truncation", json!(truncation))),
         });
         let mut text = match self.size.lines {
-            0 => nothing.to_owned(),
-            _ => cut.content,
+            0 => empty_text.to_owned(),
+            _ => truncation.content,
         };
         let mut details = JsonObject::new();
-        let mut notices = Vec::new();
-        for notice in self.before.into_iter().chain(size_notice).chain(self.after) {
-            notices.push(notice.text);
+        let mut texts = Vec::new();
+        for notice in self
+            .limit_notices
+            .into_iter()
+            .chain(size_notice)
+            .chain(self.notices)
+        {
+            texts.push(notice.text);
             if let Some((name, value)) = notice.detail {
                 details.insert(name.to_owned(), value);
             }
         }
-        if !notices.is_empty() {
-            text = format!("{text}\n\n[{}]", notices.join(". "));
+        if !texts.is_empty() {
+            text = format!("{text}\n\n[{}]", texts.join(". "));
         }
         ToolOutput {
             details: (!details.is_empty()).then_some(Value::Object(details)),
@@ -78,18 +85,18 @@ impl SearchReport {
     }
 }
 
-/// Reads a count a model gave: at least one, whole.
-pub(crate) fn count(given: Option<f64>, default: usize) -> usize {
+/// Converts a count from the model to an integer of at least 1.
+pub(crate) fn parse_count(given: Option<f64>, default: usize) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "at least one, and beyond the largest number the cast saturates"
+        reason = "at least 1, and the cast saturates for large numbers"
     )]
     given.map_or(default, |given| given.ceil().max(1.0) as usize)
 }
 
-/// Spells a path relative to the directory that was searched, with slashes.
-pub(crate) fn relative(path: &std::path::Path, root: &std::path::Path) -> String {
+/// Returns a path relative to the search directory, with forward slashes.
+pub(crate) fn relative_path(path: &std::path::Path, root: &std::path::Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let text = below.to_string_lossy();
     if cfg!(windows) {

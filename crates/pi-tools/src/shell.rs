@@ -1,9 +1,7 @@
-//! Runs shell commands on this machine.
-//!
-//! A command is over when the shell has ended and its output has been silent for a moment: a daemon
-//! that keeps the pipe does not hold us, and what is still being written is not lost. Which shell it
-//! is and what its environment holds is found in the modules below; what the output is for is the
-//! caller's business.
+//! Runs shell commands on the local machine. A command is complete when the shell has exited and
+//! its output has been idle for a moment: a daemon that keeps the pipe open does not block the
+//! tool, and output still in flight is not lost. Finding the shell and building its environment is
+//! in the submodules.
 
 mod environment;
 mod program;
@@ -23,21 +21,21 @@ use tokio_util::task::TaskTracker;
 pub use environment::{SessionVariables, SharedSessionVariables, ShellEnvironment};
 
 use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
-use crate::process_tree::{KILL_PATIENCE, OutputPipe, ProcessTree};
+use crate::process_tree::{KILL_TIMEOUT, OutputPipe, ProcessTree};
 use program::ShellProgram;
 
-/// How long the output must be silent once the shell has ended.
-const SILENCE: Duration = Duration::from_millis(100);
+/// How long the output must be idle after the shell has exited.
+const OUTPUT_IDLE_TIME: Duration = Duration::from_millis(100);
 
-/// What is read at once; a pipe holds as much.
+/// Read buffer size; matches the capacity of a pipe.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Runs commands in a shell of this machine. Clones share what they look after.
+/// Runs commands in a local shell. Clones share the pipes that are being drained.
 #[derive(Debug, Clone, Default)]
 pub struct LocalShell {
     kind: ShellKind,
-    /// Pipes that daemons keep writing to after their command has ended.
-    kept_pipes: TaskTracker,
+    /// Pipes that daemons still write to after their command has completed.
+    drained_pipes: TaskTracker,
 }
 
 #[derive(Debug, Clone)]
@@ -56,7 +54,7 @@ impl Default for ShellKind {
 }
 
 impl LocalShell {
-    /// Uses the shell at a path, which must understand `-c`.
+    /// Uses the shell at a path, which must support `-c`.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             kind: ShellKind::Bash {
@@ -66,7 +64,7 @@ impl LocalShell {
         }
     }
 
-    /// Uses PowerShell, the newer one where there are two.
+    /// Uses PowerShell, preferring `pwsh.exe`.
     #[cfg(windows)]
     pub fn power_shell() -> Self {
         Self {
@@ -94,10 +92,11 @@ impl LocalShell {
         }
         let program = self.program()?;
         check_directory(&command.cwd).await?;
-        let mut running = match Running::start(&program, &command, output) {
+        let mut running = match RunningCommand::start(&program, &command, output) {
             Ok(running) => running,
             Err(error) => {
-                // The directory may have gone since; the system's error does not say which is missing.
+                // The directory may have been deleted; the start error does not say which path is
+                // missing.
                 check_directory(&command.cwd).await?;
                 return Err(ProcessError::Start(error));
             }
@@ -105,8 +104,8 @@ impl LocalShell {
         let stopped = tokio::select! {
             biased;
             reason = stop_reason(command.timeout, &cancel) => Some(reason),
-            followed = running.follow() => {
-                followed.map_err(|error| broken(&error))?;
+            forwarded = running.forward_output() => {
+                forwarded.map_err(|error| wait_error(&error))?;
                 None
             }
         };
@@ -115,16 +114,16 @@ impl LocalShell {
             return Err(reason);
         }
         let status = running.tree.status().await;
-        let status = status.map_err(|error| broken(&error))?;
+        let status = status.map_err(|error| wait_error(&error))?;
         if let Some(pipe) = running.open_pipe() {
-            self.keep(pipe);
+            self.drain(pipe);
         }
         Ok(ExitCode(exit_code(status)))
     }
 
-    /// Reads on and throws away, so that a daemon is not ended by its first word after the command.
-    fn keep(&self, mut pipe: OutputPipe) {
-        self.kept_pipes.spawn(async move {
+    /// Reads and discards further output, so that a daemon is not killed by SIGPIPE.
+    fn drain(&self, mut pipe: OutputPipe) {
+        self.drained_pipes.spawn(async move {
             let mut buffer = BytesMut::with_capacity(READ_BYTES);
             while let Ok(1..) = pipe.read(&mut buffer).await {
                 buffer.clear();
@@ -144,7 +143,7 @@ impl ProcessOperations for LocalShell {
     }
 }
 
-/// Waits for a reason to stop.
+/// Waits for a timeout or a cancellation.
 async fn stop_reason(timeout: Option<Duration>, cancel: &CancellationToken) -> ProcessError {
     let Some(timeout) = timeout else {
         cancel.cancelled().await;
@@ -161,13 +160,13 @@ async fn check_directory(path: &Path) -> Result<(), ProcessError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(ProcessError::MissingDirectory(path.to_owned()))
         }
-        // Anything else the start itself reports.
+        // Other errors are reported when the command is started.
         _ => Ok(()),
     }
 }
 
-fn broken(error: &io::Error) -> ProcessError {
-    ProcessError::Other(format!("the command was lost sight of: {error}"))
+fn wait_error(error: &io::Error) -> ProcessError {
+    ProcessError::Other(format!("cannot wait for the command: {error}"))
 }
 
 #[cfg(unix)]
@@ -183,8 +182,8 @@ fn exit_code(status: ExitStatus) -> Option<i32> {
     status.code()
 }
 
-/// A command under way and the pipe it writes to.
-struct Running {
+/// A running command and its output pipe.
+struct RunningCommand {
     tree: ProcessTree,
     pipe: OutputPipe,
     pipe_is_open: bool,
@@ -192,7 +191,7 @@ struct Running {
     output: mpsc::Sender<Bytes>,
 }
 
-impl Running {
+impl RunningCommand {
     fn start(
         program: &ShellProgram,
         command: &ShellCommand,
@@ -215,17 +214,17 @@ impl Running {
         })
     }
 
-    /// Passes output on until the shell has ended and the pipe is closed or silent. Cancel safe:
-    /// there is room for a piece before it is read.
-    async fn follow(&mut self) -> io::Result<()> {
+    /// Forwards output until the shell has exited and the pipe is closed or idle. Cancel safe: a
+    /// permit is reserved before a chunk is read.
+    async fn forward_output(&mut self) -> io::Result<()> {
         let mut exited = false;
-        let silence = tokio::time::sleep(SILENCE);
-        tokio::pin!(silence);
+        let idle = tokio::time::sleep(OUTPUT_IDLE_TIME);
+        tokio::pin!(idle);
         while self.pipe_is_open {
-            // Without a receiver the output is read all the same, or the command would never end.
-            let room = self.output.reserve().await.ok();
-            // A slow receiver is not a silent command.
-            silence.as_mut().reset(Instant::now() + SILENCE);
+            // Without a receiver the output is still read, otherwise the command would block.
+            let permit = self.output.reserve().await.ok();
+            // Waiting for a slow receiver does not count as idle time.
+            idle.as_mut().reset(Instant::now() + OUTPUT_IDLE_TIME);
             self.buffer.reserve(READ_BYTES);
             let read = loop {
                 tokio::select! {
@@ -234,20 +233,20 @@ impl Running {
                     ended = self.tree.exited(), if !exited => {
                         ended?;
                         exited = true;
-                        silence.as_mut().reset(Instant::now() + SILENCE);
+                        idle.as_mut().reset(Instant::now() + OUTPUT_IDLE_TIME);
                     }
-                    () = &mut silence, if exited => return Ok(()),
+                    () = &mut idle, if exited => return Ok(()),
                 }
             };
             if let Err(error) = &read {
-                tracing::warn!(%error, "the output of a command could not be read");
+                tracing::warn!(%error, "cannot read command output");
             }
             self.pipe_is_open = read.is_ok_and(|count| count > 0);
-            let piece = self.buffer.split().freeze();
-            if let Some(room) = room
-                && !piece.is_empty()
+            let chunk = self.buffer.split().freeze();
+            if let Some(permit) = permit
+                && !chunk.is_empty()
             {
-                room.send(piece);
+                permit.send(chunk);
             }
         }
         if !exited {
@@ -256,19 +255,19 @@ impl Running {
         Ok(())
     }
 
-    /// Kills the tree and passes on what it had still written.
+    /// Kills the process tree and forwards its remaining output.
     async fn kill(&mut self) {
         self.tree.kill().await;
-        match tokio::time::timeout(KILL_PATIENCE, self.follow()).await {
+        match tokio::time::timeout(KILL_TIMEOUT, self.forward_output()).await {
             Ok(Ok(())) => {
                 if let Err(error) = self.tree.status().await {
-                    tracing::warn!(%error, "a killed command could not be reaped");
+                    tracing::warn!(%error, "cannot reap killed command");
                 }
             }
-            Ok(Err(error)) => tracing::warn!(%error, "a killed command was lost sight of"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot wait for killed command"),
             Err(_) => {
-                tracing::warn!("a killed command does not end, or keeps writing");
-                self.tree.give_up();
+                tracing::warn!("killed command does not exit or keeps writing");
+                self.tree.abandon();
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Runs one command and collects its output: what the shell tools and the user's shell share.
+//! Runs a command and collects its output. Shared by the shell tools and the user shell.
 
 use std::time::Duration;
 
@@ -9,14 +9,13 @@ use tokio_util::sync::CancellationToken;
 use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use crate::output_spool::OutputSpool;
 
-/// How often partial output is shown at most.
+/// Minimum interval between updates with partial output.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Pieces of output, up to 64 KiB each, between the command and its collector: enough for both to be
-/// busy, and not worth mentioning in memory.
-const PIECES_IN_FLIGHT: usize = 8;
+/// Capacity of the channel between command and collector, in chunks of up to 64 KiB.
+const CHANNEL_CAPACITY: usize = 8;
 
-/// Puts the line that the settings run before every command in front of one.
+/// Prepends the command prefix from the settings.
 pub(crate) fn with_prefix(prefix: Option<&str>, command: &str) -> String {
     match prefix {
         Some(prefix) if !prefix.is_empty() => format!("{prefix}\n{command}"),
@@ -24,58 +23,58 @@ pub(crate) fn with_prefix(prefix: Option<&str>, command: &str) -> String {
     }
 }
 
-/// Output along the way.
-pub(crate) enum Progress<'a> {
+/// Output progress of a running command.
+pub(crate) enum OutputProgress<'a> {
     /// Text that was just added.
     Text(&'a str),
-    /// Something was added since the last time, and it is time to show it.
-    Due(&'a OutputSpool),
+    /// There is new output, and an update is due.
+    UpdateDue(&'a OutputSpool),
 }
 
-/// Runs a command, all of its output in `spool` when it returns.
+/// Runs a command; all of its output is in `spool` when this returns.
 pub(crate) async fn run(
     processes: &dyn ProcessOperations,
     command: ShellCommand,
     spool: &mut OutputSpool,
-    mut progress: impl FnMut(Progress<'_>),
+    mut progress: impl FnMut(OutputProgress<'_>),
     cancel: CancellationToken,
 ) -> Result<ExitCode, ProcessError> {
-    let (sender, mut pieces) = mpsc::channel(PIECES_IN_FLIGHT);
+    let (sender, mut chunks) = mpsc::channel(CHANNEL_CAPACITY);
     let execution = processes.execute(command, sender, cancel);
     tokio::pin!(execution);
-    let mut ended = None;
-    let mut unshown = false;
+    let mut outcome = None;
+    let mut pending = false;
     let next_update = tokio::time::sleep(Duration::ZERO);
     tokio::pin!(next_update);
     loop {
         tokio::select! {
-            piece = pieces.recv() => {
-                let Some(piece) = piece else { break };
-                progress(Progress::Text(spool.push(&piece).await));
-                unshown = true;
+            chunk = chunks.recv() => {
+                let Some(chunk) = chunk else { break };
+                progress(OutputProgress::Text(spool.push(&chunk).await));
+                pending = true;
             }
-            result = &mut execution, if ended.is_none() => {
-                ended = Some(result);
-                // Whoever else holds a sender has had its time.
-                pieces.close();
+            result = &mut execution, if outcome.is_none() => {
+                outcome = Some(result);
+                // Remaining senders are no longer relevant.
+                chunks.close();
             }
-            () = &mut next_update, if unshown => {
-                progress(Progress::Due(spool));
-                unshown = false;
+            () = &mut next_update, if pending => {
+                progress(OutputProgress::UpdateDue(spool));
+                pending = false;
                 next_update.as_mut().reset(Instant::now() + UPDATE_INTERVAL);
             }
         }
     }
     // The channel may close before the execution returns.
-    let result = match ended {
+    let result = match outcome {
         Some(result) => result,
         None => execution.await,
     };
     let rest = spool.finish().await;
-    unshown |= !rest.is_empty();
-    progress(Progress::Text(rest));
-    if unshown {
-        progress(Progress::Due(spool));
+    pending |= !rest.is_empty();
+    progress(OutputProgress::Text(rest));
+    if pending {
+        progress(OutputProgress::UpdateDue(spool));
     }
     result
 }

@@ -1,21 +1,18 @@
-//! Cuts output to the size a model should read.
-//!
-//! Two limits hold at once, lines and bytes; whichever is met first cuts. The record of a cut goes
-//! to applications as a tool's `details.truncation`, so its field names are a contract. What a
-//! notice says about it is the tool's business.
+//! Truncates output for the model by lines and bytes, whichever limit is reached first. The
+//! truncation record is sent to applications as `details.truncation` of a tool result, so its field
+//! names are a contract. The text of notices is up to the tools.
 
 use serde::Serialize;
 
-/// Lines a tool shows.
+/// Maximum number of lines in tool output.
 pub const MAX_LINES: usize = 2000;
 
-/// Bytes a tool shows.
+/// Maximum number of bytes in tool output.
 pub const MAX_BYTES: usize = 50 * 1024;
 
-/// "No line limit" in a record: the largest whole number JavaScript readers hold exactly.
+/// Means "no line limit" in a record: `Number.MAX_SAFE_INTEGER` in JavaScript.
 pub const UNLIMITED_LINES: usize = 9_007_199_254_740_991;
 
-/// How much may be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TruncationLimits {
     pub lines: usize,
@@ -33,7 +30,6 @@ impl Default for TruncationLimits {
 }
 
 impl TruncationLimits {
-    /// Limits bytes alone.
     pub fn bytes_only() -> Self {
         Self {
             lines: UNLIMITED_LINES,
@@ -42,38 +38,30 @@ impl TruncationLimits {
     }
 }
 
-/// The limit that cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TruncatedBy {
-    /// The number of lines.
     Lines,
-    /// The number of bytes.
     Bytes,
 }
 
-/// What was kept of a text, and how much there was.
+/// The kept part of a text, and the size of the full text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Truncation {
     pub content: String,
-    /// Something was left out.
     pub truncated: bool,
-    /// The limit that cut.
     pub truncated_by: Option<TruncatedBy>,
-    /// Lines of the whole text; a final newline does not begin another.
+    /// A trailing newline does not start another line.
     pub total_lines: usize,
-    /// Bytes of the whole text.
     pub total_bytes: usize,
     pub output_lines: usize,
     pub output_bytes: usize,
-    /// The kept text begins within its only line (tail only).
+    /// The kept text starts within its only line (tail truncation only).
     pub last_line_partial: bool,
-    /// Nothing was kept because the first line alone is too long (head only).
+    /// Nothing was kept because the first line exceeds the byte limit (head truncation only).
     pub first_line_exceeds_limit: bool,
-    /// The line limit that held.
     pub max_lines: usize,
-    /// The byte limit that held.
     pub max_bytes: usize,
 }
 
@@ -118,16 +106,15 @@ impl Truncation {
     }
 }
 
-/// The size of a text that need not be at hand.
+/// The size of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextSize {
-    /// Lines; a final newline does not begin another.
+    /// A trailing newline does not start another line.
     pub lines: usize,
     pub bytes: usize,
 }
 
 impl TextSize {
-    /// Measures a text.
     pub fn of(text: &str) -> Self {
         let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         let unfinished = !text.is_empty() && !text.ends_with('\n');
@@ -142,15 +129,20 @@ impl TextSize {
     }
 }
 
-/// Keeps the first lines that fit. A line is kept whole or not at all.
+/// Keeps the first lines that fit. Lines are never split.
 pub fn truncate_head(text: &str, limits: TruncationLimits) -> Truncation {
-    truncate_head_of(text, TextSize::of(text), limits)
+    truncate_head_prefix(text, TextSize::of(text), limits)
 }
 
-/// Keeps the first lines that fit of a text of which only the beginning is at hand.
+/// Like [`truncate_head`], for a text of which only a prefix is available.
 ///
-/// `beginning` must hold the whole text, or more lines of it than the limit, or at least two bytes more.
-pub fn truncate_head_of(beginning: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
+/// `beginning` must be the full text, or contain more lines than the limit or at least two more
+/// bytes.
+pub fn truncate_head_prefix(
+    beginning: &str,
+    total: TextSize,
+    limits: TruncationLimits,
+) -> Truncation {
     if total.fits(limits) {
         return Truncation::whole(beginning.to_owned(), total.lines, limits);
     }
@@ -176,15 +168,15 @@ pub fn truncate_head_of(beginning: &str, total: TextSize, limits: TruncationLimi
     }
 }
 
-/// Keeps the last lines that fit. When the last line alone is too long, its end is kept.
+/// Keeps the last lines that fit. If the last line alone is too long, its end is kept.
 pub fn truncate_tail(text: &str, limits: TruncationLimits) -> Truncation {
-    truncate_tail_of(text, TextSize::of(text), limits)
+    truncate_tail_suffix(text, TextSize::of(text), limits)
 }
 
-/// Keeps the last lines that fit of a text of which only the end is at hand.
+/// Like [`truncate_tail`], for a text of which only a suffix is available.
 ///
-/// `end` must hold the whole text, or more lines of it than the limit, or at least two bytes more.
-pub fn truncate_tail_of(end: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
+/// `end` must be the full text, or contain more lines than the limit or at least two more bytes.
+pub fn truncate_tail_suffix(end: &str, total: TextSize, limits: TruncationLimits) -> Truncation {
     if total.fits(limits) {
         return Truncation::whole(end.to_owned(), total.lines, limits);
     }
@@ -214,7 +206,7 @@ pub fn truncate_tail_of(end: &str, total: TextSize, limits: TruncationLimits) ->
     }
 }
 
-/// The lines of a text without their newlines; a final newline does not begin another.
+/// Returns the lines without their newlines; a trailing newline does not start another line.
 fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let mut lines = body.split('\n');
@@ -224,8 +216,8 @@ fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     lines
 }
 
-/// Spells a number of bytes for people: `512B`, `50.0KB`, `1.2MB`.
-pub fn size_text(bytes: usize) -> String {
+/// Formats a number of bytes: `512B`, `50.0KB`, `1.2MB`.
+pub fn format_size(bytes: usize) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
     let scaled = |unit: usize| bytes as f64 / unit as f64;
     match bytes {
@@ -248,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_keeps_whole_lines() {
+    fn head_truncation_keeps_complete_lines() {
         use TruncatedBy::{Bytes, Lines};
         for (text, lines, bytes, kept, by, total) in [
             ("", 1, 1, "", None, (0, 0)),
@@ -277,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_may_begin_within_a_line() {
+    fn tail_truncation_may_start_within_a_line() {
         use TruncatedBy::{Bytes, Lines};
         for (text, lines, bytes, kept, by, partial) in [
             ("a\nb\n", 1, 9, "b", Some(Lines), false),
@@ -314,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_spelled_for_people() {
+    fn sizes_are_formatted() {
         for (bytes, text) in [
             (0, "0B"),
             (1023, "1023B"),
@@ -323,13 +315,13 @@ mod tests {
             (1_048_576, "1.0MB"),
             (104_857_600, "100.0MB"),
         ] {
-            assert_eq!(size_text(bytes), text);
+            assert_eq!(format_size(bytes), text);
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_kept_is_a_part_and_fits(text in "[a日\n]{0,40}", lines in 1..6usize, bytes in 0..20usize) {
+        fn kept_text_is_a_part_that_fits(text in "[a日\n]{0,40}", lines in 1..6usize, bytes in 0..20usize) {
             let head = truncate_head(&text, limits(lines, bytes));
             prop_assert!(text.starts_with(&head.content));
             let tail = truncate_tail(&text, limits(lines, bytes));

@@ -1,7 +1,6 @@
-//! Runs the commands a person types with `!`.
-//!
-//! They run as the model's commands do, without the session's variables. Their output is plain text:
-//! it is drawn on our screen and kept in the session.
+//! Runs commands that the user types with `!`. They run like commands of the model but without
+//! session variables. Their output is plain text, because it is shown on screen and stored in the
+//! session.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,44 +9,41 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::operations::{ProcessError, ProcessOperations, ShellCommand};
-use crate::output_spool::{OutputForm, OutputSpool, SpillPlace};
+use crate::output_spool::{OutputForm, OutputSpool, SpillTarget};
 use crate::shell::ShellEnvironment;
-use crate::shell_run::{self, Progress, with_prefix};
+use crate::shell_run::{self, OutputProgress, with_prefix};
 
-/// Runs commands for the user.
 #[derive(Clone)]
 pub struct UserShell {
-    /// The folder commands start in.
+    /// Working directory of commands.
     pub cwd: PathBuf,
     pub processes: Arc<dyn ProcessOperations>,
-    /// The environment they start from.
+    /// Base environment of commands.
     pub environment: ShellEnvironment,
-    /// A line run before each command.
+    /// Commands to run before each command.
     pub command_prefix: Option<String>,
     /// Where long output is saved.
     pub spill_directory: PathBuf,
 }
 
-/// How a command of the user went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellResult {
-    /// The output, or its end when it is long.
+    /// The output, or its end if it is too long.
     pub output: String,
-    /// The exit code; absent when it was cancelled or is not known.
+    /// `None` if the command was canceled or the code is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The user stopped it.
     pub cancelled: bool,
-    /// Only the end of the output is here.
+    /// Whether `output` contains only the end.
     pub truncated: bool,
-    /// The file with all of the output.
+    /// File with the full output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<PathBuf>,
 }
 
 impl UserShell {
-    /// Runs a command; `on_text` is given its output as it comes.
+    /// Runs a command; `on_text` receives its output as it arrives.
     pub async fn run(
         &self,
         command: &str,
@@ -60,14 +56,14 @@ impl UserShell {
             environment: self.environment.for_user(),
             timeout: None,
         };
-        let place = SpillPlace {
+        let target = SpillTarget {
             directory: self.spill_directory.clone(),
             prefix: "pi-bash",
         };
-        let mut spool = OutputSpool::new(OutputForm::Plain, place);
-        let show = |progress: Progress<'_>| match progress {
-            Progress::Text("") | Progress::Due(_) => {}
-            Progress::Text(text) => on_text(text),
+        let mut spool = OutputSpool::new(OutputForm::Plain, target);
+        let show = |progress: OutputProgress<'_>| match progress {
+            OutputProgress::Text("") | OutputProgress::UpdateDue(_) => {}
+            OutputProgress::Text(text) => on_text(text),
         };
         let processes = &*self.processes;
         let result = shell_run::run(processes, command, &mut spool, show, cancel.clone()).await;

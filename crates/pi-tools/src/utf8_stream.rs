@@ -1,31 +1,29 @@
-//! Decodes UTF-8 that arrives in pieces.
-//!
-//! A character split between two pieces comes out whole, with the second. What is not UTF-8 becomes
-//! U+FFFD, one for each maximal part of a character, and a byte order mark at the very beginning is
-//! left out: what every decoder of the web platform does.
+//! Streaming UTF-8 decoder. A character split between two chunks is emitted with the second one.
+//! Invalid bytes become U+FFFD, one per maximal subpart, and a byte order mark at the start is
+//! removed, as in decoders of the web platform.
 
-/// The decoder; holds back the bytes of a character that is not complete.
+/// Buffers the bytes of an incomplete character.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8Stream {
     incomplete: Vec<u8>,
-    begun: bool,
+    started: bool,
 }
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl Utf8Stream {
-    /// Appends what a piece decodes to.
-    pub(crate) fn push(&mut self, piece: &[u8], text: &mut String) {
+    /// Appends the decoded chunk to `text`.
+    pub(crate) fn push(&mut self, chunk: &[u8], text: &mut String) {
         let start = text.len();
         if self.incomplete.is_empty() {
-            self.decode(piece, text);
+            self.decode(chunk, text);
         } else {
             let mut joined = std::mem::take(&mut self.incomplete);
-            joined.extend_from_slice(piece);
+            joined.extend_from_slice(chunk);
             self.decode(&joined, text);
         }
-        if !self.begun && text.len() > start {
-            self.begun = true;
+        if !self.started && text.len() > start {
+            self.started = true;
             if text
                 .get(start..)
                 .is_some_and(|new| new.starts_with(BYTE_ORDER_MARK))
@@ -35,7 +33,7 @@ impl Utf8Stream {
         }
     }
 
-    /// Appends what an incomplete character at the end stands for.
+    /// Appends a replacement character if the input ends within a character.
     pub(crate) fn finish(&mut self, text: &mut String) {
         if !std::mem::take(&mut self.incomplete).is_empty() {
             text.push(char::REPLACEMENT_CHARACTER);
@@ -72,18 +70,18 @@ mod tests {
 
     use super::*;
 
-    fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
+    fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> String {
         let mut stream = Utf8Stream::default();
         let mut text = String::new();
-        for piece in pieces {
-            stream.push(piece, &mut text);
+        for chunk in chunks {
+            stream.push(chunk, &mut text);
         }
         stream.finish(&mut text);
         text
     }
 
     #[test]
-    fn broken_text_is_marked() {
+    fn invalid_bytes_are_replaced() {
         for (bytes, text) in [
             (&b"\xff\xfe bytes"[..], "\u{fffd}\u{fffd} bytes"),
             (b"a\xe6\x97", "a\u{fffd}"),
@@ -97,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(
+        fn result_does_not_depend_on_chunking(
             bytes in prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..40),
                 "[aé日😀\u{feff}]{0,12}".prop_map(String::into_bytes),
@@ -105,8 +103,8 @@ mod tests {
             size in 1..5usize,
         ) {
             prop_assert_eq!(decode(bytes.chunks(size)), decode([&bytes[..]]));
-            let whole = String::from_utf8_lossy(&bytes);
-            prop_assert_eq!(decode([&bytes[..]]), whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&whole));
+            let expected = String::from_utf8_lossy(&bytes);
+            prop_assert_eq!(decode([&bytes[..]]), expected.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&expected));
         }
     }
 }

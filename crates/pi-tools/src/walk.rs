@@ -1,8 +1,6 @@
-//! Walks directory trees, leaving out what ignore files name.
-//!
-//! This machine's disk is walked in parallel by ripgrep's own crate; other files are walked through
-//! their operations, one directory after the other. Hidden files are visited, links are not followed
-//! on disk. What is looked for is the caller's business.
+//! Walks directory trees and skips ignored files. Local directories are walked in parallel by the
+//! `ignore` crate; other files are walked through their operations, one directory at a time. Hidden
+//! files are visited; symlinks are not followed on disk.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -16,17 +14,17 @@ use tokio_util::sync::CancellationToken;
 use crate::context::ToolContext;
 use crate::operations::{FileError, FileKind, FileOperations};
 
-/// More threads than this only fight over the disk's caches; ripgrep stops there too.
-const MOST_THREADS: usize = 12;
+/// More threads only compete for the disk cache; ripgrep uses the same limit.
+const MAX_THREADS: usize = 12;
 
-/// Returns where a search begins and what stands there: the path the model wrote, or the working
+/// Returns the path where a search starts and its kind: the path from the model, or the working
 /// directory.
 pub(crate) async fn search_root(
     context: &ToolContext,
-    written: Option<&str>,
+    raw_path: Option<&str>,
 ) -> Result<(PathBuf, FileKind), ToolError> {
-    let written = written.filter(|path| !path.is_empty());
-    let root = context.paths.resolve(written.unwrap_or("."))?;
+    let raw_path = raw_path.filter(|path| !path.is_empty());
+    let root = context.paths.resolve(raw_path.unwrap_or("."))?;
     match context.files.status(&root).await {
         Ok(status) => Ok((root, status.kind)),
         Err(error) => Err(ToolError::new(format!(
@@ -39,53 +37,55 @@ pub(crate) async fn search_root(
 /// Visits entries on one thread.
 pub(crate) type Visitor<'s> = Box<dyn FnMut(DirEntry) -> WalkState + Send + 's>;
 
-/// The ignore files that a walk reads in each directory, besides the tool's own.
-const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
+/// Ignore files that a walk reads in each directory, in addition to the tool's own.
+const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
 
-/// Far more than anybody writes by hand.
-const LARGEST_RULES: u64 = 4 << 20;
+/// Larger than any legitimate ignore file.
+const MAX_IGNORE_FILE_BYTES: u64 = 4 << 20;
 
-/// Returns a walk over a directory of this machine; `own_rules` is the ignore file of the tool whose
-/// rules we follow.
+/// Returns a walk over a local directory; `tool_ignore_file` is the ignore file of the emulated
+/// tool.
 ///
-/// A repository may hold a link to an endless device in the place of an ignore file. A directory with one
-/// is left out; where the walk itself begins in or below one, no rules hold.
-pub(crate) fn local_walk(root: &Path, cwd: &Path, own_rules: &'static str) -> WalkBuilder {
+/// In a hostile repository an ignore file may be a symlink to an endless device. Directories with
+/// such a file are skipped; if the walk starts in or below one, no ignore rules apply.
+pub(crate) fn local_walk(root: &Path, cwd: &Path, tool_ignore_file: &'static str) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut around = real_root.ancestors();
-    if around.any(|directory| has_endless_rules(directory, own_rules)) {
+    if around.any(|directory| has_unsafe_ignore_file(directory, tool_ignore_file)) {
         tracing::warn!(
             ?root,
-            "no ignore rules: an ignore file is no file or too large"
+            "ignore rules disabled: an ignore file is not a regular file or too large"
         );
         builder.standard_filters(false);
     } else {
-        builder.hidden(false).add_custom_ignore_filename(own_rules);
+        builder
+            .hidden(false)
+            .add_custom_ignore_filename(tool_ignore_file);
     }
     builder
         .current_dir(cwd)
-        .threads(threads.min(MOST_THREADS))
+        .threads(threads.min(MAX_THREADS))
         .filter_entry(move |entry| {
             let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-            !is_directory || !has_endless_rules(entry.path(), own_rules)
+            !is_directory || !has_unsafe_ignore_file(entry.path(), tool_ignore_file)
         });
     builder
 }
 
 /// Returns whether an ignore file of a directory must not be read.
-fn has_endless_rules(directory: &Path, own_rules: &str) -> bool {
-    RULES.iter().chain([&own_rules]).any(|name| {
+fn has_unsafe_ignore_file(directory: &Path, tool_ignore_file: &str) -> bool {
+    IGNORE_FILES.iter().chain([&tool_ignore_file]).any(|name| {
         let metadata = directory.join(name).metadata();
-        metadata.is_ok_and(|it| !it.is_dir() && (!it.is_file() || it.len() > LARGEST_RULES))
+        metadata.is_ok_and(|it| !it.is_dir() && (!it.is_file() || it.len() > MAX_IGNORE_FILE_BYTES))
     })
 }
 
-/// Walks until a visitor or the token stops it; each thread asks for its own visitor.
+/// Walks until a visitor or the token stops it; every thread gets its own visitor.
 pub(crate) fn walk_in_parallel<'s>(
     walk: &WalkBuilder,
-    problems: &'s Problems,
+    errors: &'s WalkErrors,
     mut visitor: impl FnMut() -> Visitor<'s>,
     cancel: &'s CancellationToken,
 ) {
@@ -98,7 +98,7 @@ pub(crate) fn walk_in_parallel<'s>(
             match entry {
                 Ok(entry) => visit(entry),
                 Err(error) => {
-                    problems.add(&error);
+                    errors.add(&error);
                     WalkState::Continue
                 }
             }
@@ -106,58 +106,55 @@ pub(crate) fn walk_in_parallel<'s>(
     });
 }
 
-/// What could not be read on the way; one unreadable file does not spoil a search.
+/// Errors while walking; one unreadable file does not fail a search.
 #[derive(Debug, Default)]
-pub(crate) struct Problems(Mutex<(usize, String)>);
+pub(crate) struct WalkErrors(Mutex<(usize, String)>);
 
-impl Problems {
-    /// Counts a problem and remembers the first.
-    pub(crate) fn add(&self, problem: &dyn std::fmt::Display) {
-        let mut problems = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if problems.0 == 0 {
-            problems.1 = problem.to_string();
+impl WalkErrors {
+    /// Counts an error and records the first one.
+    pub(crate) fn add(&self, error: &dyn std::fmt::Display) {
+        let mut errors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if errors.0 == 0 {
+            errors.1 = error.to_string();
         }
-        problems.0 += 1;
+        errors.0 += 1;
     }
 
-    /// Returns a notice about them.
     pub(crate) fn notice(&self) -> Option<String> {
-        let problems = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, first) = &*problems;
-        // A path may hold newlines; the notice is one line.
+        let errors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, first) = &*errors;
+        // A path may contain newlines; the notice is a single line.
         let first = first.replace('\n', " ");
         match count {
             0 => None,
-            1 => Some(format!("Could not be read: {first}")),
-            more => Some(format!(
-                "{more} paths could not be read, the first: {first}"
-            )),
+            1 => Some(format!("Could not read {first}")),
+            more => Some(format!("Could not read {more} paths, the first: {first}")),
         }
     }
 }
 
-/// Folders that are never searched through operations: asking for each of their files over a network
-/// would take for ever.
-const LEFT_OUT: [&str; 2] = [".git", "node_modules"];
+/// Directories that are never searched through operations: requesting each of their files over a
+/// network would take too long.
+const SKIPPED_DIRECTORIES: [&str; 2] = [".git", "node_modules"];
 
-/// A walk through operations.
+/// A walk through file operations.
 pub(crate) struct OperationsWalk<'a> {
     files: &'a dyn FileOperations,
-    problems: &'a Problems,
-    /// Directories still to be listed, with the rules that hold there.
-    pending: Vec<(PathBuf, Option<Arc<Rules>>)>,
+    errors: &'a WalkErrors,
+    /// Directories still to be listed, with their ignore rules.
+    pending: Vec<(PathBuf, Option<Arc<IgnoreRules>>)>,
     ready: VecDeque<(PathBuf, FileKind)>,
-    /// Real paths of listed directories: links may lead in circles.
+    /// Real paths of listed directories, because symlinks may form cycles.
     listed: HashSet<PathBuf>,
 }
 
-/// The rules of a directory and those around it.
-struct Rules {
+/// The ignore rules of a directory and its ancestors.
+struct IgnoreRules {
     own: Gitignore,
     outer: Option<Arc<Self>>,
 }
 
-impl Rules {
+impl IgnoreRules {
     fn ignores(&self, path: &Path, kind: FileKind) -> bool {
         let matched = self.own.matched(path, kind == FileKind::Directory);
         match &self.outer {
@@ -169,18 +166,16 @@ impl Rules {
 }
 
 impl<'a> OperationsWalk<'a> {
-    /// Begins at a directory.
-    pub(crate) fn new(files: &'a dyn FileOperations, root: &Path, problems: &'a Problems) -> Self {
+    pub(crate) fn new(files: &'a dyn FileOperations, root: &Path, errors: &'a WalkErrors) -> Self {
         Self {
             files,
-            problems,
+            errors,
             pending: vec![(root.to_owned(), None)],
             ready: VecDeque::new(),
             listed: HashSet::new(),
         }
     }
 
-    /// Returns the next entry.
     pub(crate) async fn next(&mut self) -> Option<(PathBuf, FileKind)> {
         loop {
             if let Some(entry) = self.ready.pop_front() {
@@ -188,13 +183,17 @@ impl<'a> OperationsWalk<'a> {
             }
             let (directory, rules) = self.pending.pop()?;
             if let Err(error) = self.list(&directory, rules).await {
-                self.problems
+                self.errors
                     .add(&format_args!("{}: {error}", directory.display()));
             }
         }
     }
 
-    async fn list(&mut self, directory: &Path, outer: Option<Arc<Rules>>) -> Result<(), FileError> {
+    async fn list(
+        &mut self,
+        directory: &Path,
+        outer: Option<Arc<IgnoreRules>>,
+    ) -> Result<(), FileError> {
         if !self.listed.insert(self.files.real_path(directory).await?) {
             return Ok(());
         }
@@ -208,8 +207,8 @@ impl<'a> OperationsWalk<'a> {
         for entry in entries {
             let path = directory.join(&entry.name);
             let Some(kind) = entry.kind else { continue };
-            let left_out = LEFT_OUT.iter().any(|name| entry.name == *name);
-            if left_out
+            let is_skipped = SKIPPED_DIRECTORIES.iter().any(|name| entry.name == *name);
+            if is_skipped
                 || rules
                     .as_ref()
                     .is_some_and(|rules| rules.ignores(&path, kind))
@@ -224,20 +223,24 @@ impl<'a> OperationsWalk<'a> {
         Ok(())
     }
 
-    async fn rules(&self, directory: &Path, outer: Option<Arc<Rules>>) -> Result<Rules, FileError> {
+    async fn rules(
+        &self,
+        directory: &Path,
+        outer: Option<Arc<IgnoreRules>>,
+    ) -> Result<IgnoreRules, FileError> {
         let path = directory.join(".gitignore");
         let contents = self.files.read(&path).await?;
         let mut builder = GitignoreBuilder::new(directory);
         for line in String::from_utf8_lossy(&contents).lines() {
-            // A rule nobody understands is no rule.
+            // Invalid rules are skipped.
             if let Err(error) = builder.add_line(Some(path.clone()), line) {
-                tracing::debug!(%error, ?path, "an ignore rule was left out");
+                tracing::debug!(%error, ?path, "skipping invalid ignore rule");
             }
         }
         let own = builder.build().unwrap_or_else(|error| {
-            tracing::debug!(%error, ?path, "ignore rules were left out");
+            tracing::debug!(%error, ?path, "skipping invalid ignore rules");
             Gitignore::empty()
         });
-        Ok(Rules { own, outer })
+        Ok(IgnoreRules { own, outer })
     }
 }

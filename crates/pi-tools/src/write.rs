@@ -1,4 +1,4 @@
-//! `write`: creates a file or replaces it whole.
+//! The `write` tool: creates or overwrites a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,17 +12,16 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{
-    ToolContext, ToolPrompt, check_cancelled, declare_strict, mutation_failure, parse_arguments,
+    ToolContext, ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
 };
 use crate::operations::{FileError, FileOperations};
 
-/// What the write tool adds to the system prompt.
+/// System prompt text of the write tool.
 pub const WRITE_PROMPT: ToolPrompt = ToolPrompt {
-    snippet: "Create a file or replace all of it",
-    guidelines: &["Keep write for new files and for files that change completely."],
+    snippet: "Create or overwrite files",
+    guidelines: &["Use write only for new files or complete rewrites."],
 };
 
-/// Creates a file or replaces it whole.
 pub struct WriteTool {
     declaration: ToolDeclaration,
     context: ToolContext,
@@ -35,23 +34,22 @@ struct WriteArguments {
 }
 
 impl WriteTool {
-    /// Creates the tool.
     pub fn new(context: ToolContext) -> Self {
         let declaration = declare_strict(
             "write",
-            "Writes a file. A missing file is created, with the directories above it; the contents \
-             of an existing one are replaced.",
+            "Write content to a file. Creates the file and its parent directories if they do not \
+             exist, and overwrites existing contents.",
             json!({
                 "type": "object",
                 "required": ["path", "content"],
                 "properties": {
                     "path": {
                         "type": "string",
-                        "description": "The file to write, relative or absolute",
+                        "description": "Path of the file to write (relative or absolute)",
                     },
                     "content": {
                         "type": "string",
-                        "description": "All that the file shall hold",
+                        "description": "Complete contents of the file",
                     },
                 },
             }),
@@ -109,12 +107,12 @@ async fn write_file(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let failure = |error: FileError| ToolError::new(format!("Cannot write {path}: {error}"));
-    check_cancelled(&cancel)?;
+    check_canceled(&cancel)?;
     if let Some(parent) = real_path.parent() {
         files.create_directories(parent).await.map_err(failure)?;
     }
-    check_cancelled(&cancel)?;
-    // From here on the file changes, so that the outcome is told whatever the token says.
+    check_canceled(&cancel)?;
+    // From here on the file changes, so the result is returned even if the call is canceled.
     files.replace(&real_path, contents).await.map_err(failure)?;
     Ok(ToolOutput::text(format!("Wrote {path}.")))
 }
@@ -124,11 +122,11 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::calling::{call, call_until, memory_context, text};
     use crate::operations::MemoryFiles;
+    use crate::testing::{call, call_with_token, memory_context, text};
 
     #[tokio::test]
-    async fn files_are_written_whole() {
+    async fn files_are_written() {
         let files = MemoryFiles::default().with("/project/old.txt", "old\n");
         let tool = WriteTool::new(memory_context(&files));
         for (path, real_path, content) in [
@@ -149,14 +147,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_written_is_said() {
+    async fn write_errors_are_reported() {
         let files = MemoryFiles::default().with("/project/dir/f", "x");
         let tool = WriteTool::new(memory_context(&files));
         for (path, message) in [
-            ("dir", "Cannot write dir: it is a directory (EISDIR)"),
+            ("dir", "Cannot write dir: is a directory (EISDIR)"),
             (
                 "dir/f/g",
-                "Cannot write dir/f/g: a part of the path is not a directory (ENOTDIR)",
+                "Cannot write dir/f/g: a component of the path is not a directory (ENOTDIR)",
             ),
         ] {
             let error = call(&tool, json!({"path": path, "content": ""}))
@@ -167,7 +165,7 @@ mod tests {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let arguments = json!({"path": "new", "content": ""});
-        let error = call_until(&tool, arguments, cancel).await.unwrap_err();
+        let error = call_with_token(&tool, arguments, cancel).await.unwrap_err();
         assert_eq!(error.0, "Operation aborted");
         assert_eq!(files.contents("/project/new"), None);
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use pi_ai::Env;
 use pi_config::{AgentDir, ProjectAccess, SettingsStore, session_directory};
 use pi_session::listing::{self, FoundSession, SearchScope};
-use pi_session::{Repair, SessionCheck, SessionDirectory, sessions_root};
+use pi_session::{SessionRepair, SessionCheck, SessionDirectory, sessions_root};
 
 use crate::output::{Exit, Failure, print, print_untrusted};
 use crate::startup::working_directory;
@@ -84,7 +84,7 @@ fn check_file(file: &Path, repair: bool, env: &Env) -> FsckOutcome {
     if check.is_sound() || !repair {
         return FsckOutcome::Checked(check);
     }
-    match Repair::perform(file, env) {
+    match SessionRepair::run(file, env) {
         Ok(Some(repair)) => FsckOutcome::Repaired(repair),
         // Another process repaired it in the meantime.
         Ok(None) => FsckOutcome::Checked(SessionCheck {
@@ -115,7 +115,7 @@ impl SessionLocations {
         let flag = request.session_dir.as_deref();
         let chosen = session_directory(flag, env, &settings.settings(), &cwd);
         let directory = match &chosen {
-            Some(chosen) => SessionDirectory::chosen(chosen, agent_dir.path(), &cwd),
+            Some(chosen) => SessionDirectory::custom(chosen, agent_dir.path(), &cwd),
             None => SessionDirectory::default_for(agent_dir.path(), &cwd),
         };
         Ok(Self {
@@ -130,7 +130,7 @@ impl SessionLocations {
     fn files(&self, request: &FsckRequest) -> Result<BTreeSet<PathBuf>, Failure> {
         Ok(match &request.subject {
             FsckTarget::Project => {
-                let here = SearchScope::Within(self.directory.path());
+                let here = SearchScope::Directory(self.directory.path());
                 listing::files(here).into_iter().collect()
             }
             FsckTarget::All => self.scopes().flat_map(listing::files).collect(),
@@ -142,10 +142,10 @@ impl SessionLocations {
     }
 
     fn scopes(&self) -> impl Iterator<Item = SearchScope<'_>> {
-        let chosen = self.chosen.as_deref().map(SearchScope::Within);
+        let chosen = self.chosen.as_deref().map(SearchScope::Directory);
         chosen
             .into_iter()
-            .chain(std::iter::once(SearchScope::Everywhere(&self.root)))
+            .chain(std::iter::once(SearchScope::AllProjects(&self.root)))
     }
 
     /// Finds a session by file, ID or ID prefix.
@@ -158,7 +158,7 @@ impl SessionLocations {
         let found = self
             .scopes()
             .find_map(|scope| listing::find(&self.directory, scope, name));
-        if let Some(FoundSession::Here(path) | FoundSession::Elsewhere { path, .. }) = found {
+        if let Some(FoundSession::Local(path) | FoundSession::OtherProject { path, .. }) = found {
             return Ok(path);
         }
         // A session without a header still has its ID in the file name.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pi_session::listing::{self, ListProgress, MessageText};
 use pi_session::{
-    Access, OpenSession, Session, SessionDirectory, SessionError, delete_session, sessions_root,
+    AccessMode, OpenSession, Session, SessionDirectory, SessionError, delete_session, sessions_root,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -44,7 +44,7 @@ impl App {
             };
             let found = match scope {
                 SessionScope::Project => {
-                    let directory = SessionDirectory::chosen(&directory, &agent_dir, &cwd);
+                    let directory = SessionDirectory::custom(&directory, &agent_dir, &cwd);
                     listing::list(&directory, MessageText::Collect, &mut on_progress, &cancel)
                 }
                 SessionScope::All => {
@@ -81,7 +81,7 @@ impl App {
         let env = self.runtime.services().env.clone();
         let work = move || {
             let options = OpenSession {
-                access: Access::Write,
+                access: AccessMode::Write,
                 env,
                 ..OpenSession::default()
             };

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use pi_ai::{AssistantMessage, Models, Usage};
-use pi_session::{CacheMiss, Entry, PromptCache, UsageEntry};
+use pi_session::{CacheMiss, Entry, CacheMissDetector, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};
@@ -27,7 +27,7 @@ const DROPPED: &str = "thinking_dropped";
 #[derive(Clone, Debug, Default)]
 pub(super) struct Costs {
     models: Option<Models>,
-    cache: PromptCache,
+    cache: CacheMissDetector,
     /// Thoughts that the answer before told of as dropped.
     dropped: usize,
 }
@@ -56,7 +56,7 @@ impl Costs {
             let model = models.and_then(|models| models.model(provider, model));
             model.map_or(0.0, |model| model.cost.rates.cache_read)
         };
-        let miss = self.cache.answered(answer, read_rate);
+        let miss = self.cache.observe_response(answer, read_rate);
         let before = std::mem::replace(&mut self.dropped, dropped_thoughts(answer));
         let dropped = (self.dropped > before).then(|| {
             let thoughts = match self.dropped {
@@ -91,7 +91,7 @@ impl Costs {
 
     /// Takes a request nobody made by hand.
     pub(super) fn warmed(&mut self, entry: &Entry, usage: &UsageEntry) -> Option<CostNotice> {
-        self.cache.follow(entry, |_, _| 0.0);
+        self.cache.observe_entry(entry, |_, _| 0.0);
         if usage.kind != WARMING {
             return None;
         }

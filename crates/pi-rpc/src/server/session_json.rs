@@ -94,7 +94,7 @@ fn push_entry(json: &mut String, session: &Session, id: &EntryId) -> Result<(), 
     // A session file may hold what readers of JSON lines would stumble over.
     if line.bytes().any(|byte| byte < 0x20) {
         let entry = session.entry(id.as_str())?;
-        let text = pi_ai::json::to_string(&entry).map_err(SessionError::Unspellable)?;
+        let text = pi_ai::json::to_string(&entry).map_err(SessionError::Serialize)?;
         json.push_str(&text);
     } else {
         json.push_str(line);

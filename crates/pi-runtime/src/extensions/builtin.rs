@@ -12,7 +12,7 @@ use pi_agent::{Tool, ToolOutput, UpdateSink};
 use pi_ai::json::JsonObject;
 use pi_ext::{HostError, HostFuture};
 use pi_tools::{
-    EditTool, FindTool, GrepTool, ImagePolicy, LocalFiles, LocalShell, LsTool, PathBase,
+    EditTool, FindTool, GrepTool, ImagePolicy, LocalFiles, LocalShell, LsTool, PathResolver,
     ProcessError, ProcessOperations, ReadTool, ShellCommand, ShellEnvironment, ShellTool,
     ShellToolOptions, ToolContext, WriteTool,
 };
@@ -180,7 +180,7 @@ fn build(run: &ToolRun, backer: &Backer) -> Result<Box<dyn Tool>, HostError> {
     if run.name == "bash" {
         return Ok(Box::new(ShellTool::bash(shell_options(run, backer))));
     }
-    let paths = PathBase {
+    let paths = PathResolver {
         cwd: run.cwd.clone(),
         home: std::env::home_dir(),
     };

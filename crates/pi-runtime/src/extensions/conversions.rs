@@ -11,7 +11,7 @@ use pi_config::{
 };
 use pi_ext::{HostError, HostFuture};
 use pi_session::{CompactionSettings, exceeds_threshold, message_tokens};
-use pi_tools::{ImageLimits, TextChange, fit_image, sniff_image};
+use pi_tools::{ImageResizeLimits, TextChange, prepare_image, sniff_image};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -209,15 +209,15 @@ pub(super) fn resize_image(arguments: Value) -> Result<HostFuture, HostError> {
     let picture: Picture = read(arguments)?;
     let work = tokio::task::spawn_blocking(move || {
         let bytes = BASE64_STANDARD.decode(&picture.data).map_err(told)?;
-        let usual = ImageLimits::default();
-        let limits = ImageLimits {
+        let usual = ImageResizeLimits::default();
+        let limits = ImageResizeLimits {
             max_width: picture.max_width.unwrap_or(usual.max_width),
             max_height: picture.max_height.unwrap_or(usual.max_height),
             max_bytes: picture.max_bytes.unwrap_or(usual.max_bytes),
             jpeg_quality: picture.jpeg_quality.unwrap_or(usual.jpeg_quality),
         };
         let cancel = CancellationToken::new();
-        let fitted = fit_image(&bytes, &picture.mime_type, Some(limits), &cancel);
+        let fitted = prepare_image(&bytes, &picture.mime_type, Some(limits), &cancel);
         Ok(match fitted {
             Ok(fitted) => json!({
                 "data": fitted.data,
@@ -235,7 +235,7 @@ pub(super) fn convert_to_png(arguments: &Value) -> Result<HostFuture, HostError>
     let work = tokio::task::spawn_blocking(move || {
         let bytes = BASE64_STANDARD.decode(&data).map_err(told)?;
         // A kind that no model takes becomes PNG.
-        let converted = fit_image(&bytes, "", None, &CancellationToken::new());
+        let converted = prepare_image(&bytes, "", None, &CancellationToken::new());
         Ok(converted.map_or(Value::Null, |converted| converted.data.into()))
     });
     Ok(Box::pin(async move { work.await.map_err(told)? }))

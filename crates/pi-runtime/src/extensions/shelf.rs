@@ -10,7 +10,7 @@ use pi_ai::AgentMessage;
 use pi_config::AgentDir;
 use pi_ext::{HostError, HostFuture};
 use pi_session::{
-    Access, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session, SessionDirectory,
+    AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session, SessionDirectory,
     listing, project_path,
 };
 use serde::Deserialize;
@@ -80,7 +80,7 @@ impl Bridge {
     fn directory(&self, cwd: &Path, chosen: Option<&Path>) -> SessionDirectory {
         let agent = self.agent_dir.path();
         match chosen {
-            Some(chosen) => SessionDirectory::chosen(chosen, agent, cwd),
+            Some(chosen) => SessionDirectory::custom(chosen, agent, cwd),
             None => SessionDirectory::default_for(agent, cwd),
         }
     }
@@ -108,7 +108,7 @@ impl Bridge {
             } => Session::open(
                 &path,
                 OpenSession {
-                    access: Access::Write,
+                    access: AccessMode::Write,
                     directory: session_dir,
                     cwd,
                     env: self.env.clone(),
@@ -265,7 +265,7 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
             spell_outcome(session.branch_with_summary(from.as_ref(), summary))
         }
         "branched" => {
-            *session = session.branched_at(&id("leafId")?).map_err(told)?;
+            *session = session.extract_branch(&id("leafId")?).map_err(told)?;
             Ok(json!(session.path()))
         }
         "context" => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pi_ai::{AgentMessage, HeaderOverrides, Model, Models, StreamOptions, ThinkingLevel};
 use pi_ext::{HostError, HostFuture};
 use pi_session::{
-    BranchSummaryPlan, ChosenMessages, CompactionPlan, CompactionSettings, EntryId, LeftBranch,
+    BranchSummaryPlan, MessageSelection, CompactionPlan, CompactionSettings, EntryId, AbandonedBranch,
     Summarizer, Summary, SummaryInstructions, SummaryRequest,
 };
 use secrecy::SecretString;
@@ -63,7 +63,7 @@ impl Wanted {
         if let Some(reserve) = self.reserve_tokens {
             settings.reserve_tokens = reserve;
         }
-        CompactionPlan::of_messages(ChosenMessages {
+        CompactionPlan::from_messages(MessageSelection {
             history: self.messages.clone(),
             turn_prefix: self.turn_prefix.clone(),
             previous_summary: self.previous_summary.clone(),
@@ -138,7 +138,7 @@ async fn branch_summary(
     now: i64,
     cancel: CancellationToken,
 ) -> Result<Value, HostError> {
-    let branch = LeftBranch {
+    let branch = AbandonedBranch {
         entries: wanted.entries.iter().cloned().map(Arc::new).collect(),
         common_ancestor_id: None,
     };
@@ -149,9 +149,9 @@ async fn branch_summary(
     };
     let own = wanted.custom_instructions.as_deref();
     let instructions = match (own, wanted.replace_instructions) {
-        (Some(own), true) => SummaryInstructions::Instead(own),
+        (Some(own), true) => SummaryInstructions::Replace(own),
         (Some(own), false) => SummaryInstructions::Focus(own),
-        (None, _) => SummaryInstructions::Usual,
+        (None, _) => SummaryInstructions::Default,
     };
     let request = plan.request(&wanted.summarizer(now), instructions);
     let summary = ask(models, wanted, &request, cancel).await?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use pi_ai::{AgentMessage, Env};
-use pi_session::{Access, EntryBody, OpenSession, Session, SessionError};
+use pi_session::{AccessMode, EntryBody, OpenSession, Session, SessionError};
 use thiserror::Error;
 
 use super::comparison::message_of;
@@ -84,7 +84,7 @@ impl Record {
         let session = Session::open(
             path,
             OpenSession {
-                access: Access::Read,
+                access: AccessMode::Read,
                 env: env.clone(),
                 ..OpenSession::default()
             },

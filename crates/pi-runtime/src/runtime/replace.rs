@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pi_config::expand_home;
 use pi_session::{
-    Access, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
+    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
 };
 
 use super::{Choice, Current, SessionRuntime, build, deduplicate, findings};
@@ -73,7 +73,7 @@ impl SessionRuntime {
             return Ok(Replacement::CANCELLED);
         }
         let options = OpenSession {
-            access: Access::Write,
+            access: AccessMode::Write,
             directory: None,
             cwd,
             env: self.0.options.env.clone(),
@@ -154,7 +154,7 @@ impl SessionRuntime {
             return Ok(Replacement::CANCELLED);
         }
         let options = OpenSession {
-            access: Access::Write,
+            access: AccessMode::Write,
             directory: None,
             cwd,
             env: self.0.options.env.clone(),
@@ -228,7 +228,7 @@ impl SessionRuntime {
             Some(session.directory().to_owned())
         })?;
         let agent = self.0.options.agent_dir.path();
-        Some(SessionDirectory::chosen(&path, agent, session.cwd()))
+        Some(SessionDirectory::custom(&path, agent, session.cwd()))
     }
 
     /// Opens the live session's own file again.
@@ -239,7 +239,7 @@ impl SessionRuntime {
         options: OpenSession,
     ) -> Result<Replacement, ReplaceError> {
         let look = OpenSession {
-            access: Access::Read,
+            access: AccessMode::Read,
             ..options.clone()
         };
         check_cwd(&Session::open(path, look)?)?;

@@ -12,7 +12,7 @@ use pi_agent::{
     LoopContext, LoopUpdate, PendingCall, ResultUpdate, SharedMessage, TurnDecision,
 };
 use pi_ai::{AgentMessage, AssistantMessage, Message, StopReason};
-use pi_session::{Recovery, to_model_messages};
+use pi_session::{RecoveryState, to_model_messages};
 use tokio_util::sync::CancellationToken;
 
 use super::{AgentSession, Core, images};
@@ -168,7 +168,7 @@ impl AgentSession {
                 if let AgentMessage::Assistant(answer) = &*message {
                     live.run.outcome = outcome_of(answer);
                     if !matches!(answer.stop_reason, StopReason::Error | StopReason::Length) {
-                        live.run.recovery = Recovery::Untried;
+                        live.run.recovery = RecoveryState::NotAttempted;
                     }
                     live.run.last_answer = Some((Arc::clone(&message), entry.id.clone()));
                 }
@@ -186,7 +186,7 @@ impl AgentSession {
         if let AgentEvent::MessageStart { message } = event
             && let AgentMessage::User(user) = &**message
         {
-            self.live().run.recovery = Recovery::Untried;
+            self.live().run.recovery = RecoveryState::NotAttempted;
             self.unqueue(&user.content).await;
         }
         self.publish_with_hooks(match event {

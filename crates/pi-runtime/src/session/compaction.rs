@@ -7,9 +7,9 @@ use std::sync::Arc;
 use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{Scope, SettingsError};
 use pi_session::{
-    AnswerCheck, CheckPoint, CompactionNeed, CompactionPlan, CompactionReason, CompactionResult,
-    EntryBody, EntryId, NothingToCompact, Recovery, SessionError, Summarizer, SummaryAuthor,
-    SummaryFailure, needs_room,
+    CompactionCheck, CompactionPhase, CompactionDecision, CompactionPlan, CompactionReason, CompactionResult,
+    EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError, Summarizer, SummaryAuthor,
+    SummaryError, needs_compaction,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ pub enum CompactError {
     Cancelled,
     /// No summary came of it.
     #[error(transparent)]
-    Summary(#[from] SummaryFailure),
+    Summary(#[from] SummaryError),
     /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -172,7 +172,7 @@ impl AgentSession {
         let is_tight = {
             let mut transcript = self.transcript();
             let projection = transcript.projection();
-            projection.is_ok_and(|projection| needs_room(projection, &model, &settings))
+            projection.is_ok_and(|projection| needs_compaction(projection, &model, &settings))
         };
         if is_tight {
             self.auto_compact(CompactionReason::Threshold, false).await;
@@ -197,14 +197,14 @@ impl AgentSession {
     /// True asks for another loop.
     pub(super) async fn check_context(
         &self,
-        point: CheckPoint,
-        answer: &AssistantMessage,
-        answer_id: Option<&EntryId>,
+        phase: CompactionPhase,
+        response: &AssistantMessage,
+        response_id: Option<&EntryId>,
         result_ids: &[EntryId],
     ) -> bool {
-        match self.context_need(point, answer, answer_id, result_ids) {
-            CompactionNeed::Nothing => false,
-            CompactionNeed::Failed(failure) => {
+        match self.context_need(phase, response, response_id, result_ids) {
+            CompactionDecision::Skip => false,
+            CompactionDecision::Failed(failure) => {
                 let order = Order {
                     reason: CompactionReason::Overflow,
                     will_retry: false,
@@ -214,13 +214,13 @@ impl AgentSession {
                     .await;
                 false
             }
-            CompactionNeed::Compact {
+            CompactionDecision::Compact {
                 reason,
                 omit,
                 retry,
             } => {
                 if retry {
-                    self.live().run.recovery = Recovery::Tried;
+                    self.live().run.recovery = RecoveryState::Attempted;
                     if let Err(error) = self.omit(omit).await {
                         self.report("compaction", None, &error);
                         return false;
@@ -233,13 +233,13 @@ impl AgentSession {
 
     fn context_need(
         &self,
-        point: CheckPoint,
-        answer: &AssistantMessage,
-        answer_id: Option<&EntryId>,
+        phase: CompactionPhase,
+        response: &AssistantMessage,
+        response_id: Option<&EntryId>,
         result_ids: &[EntryId],
-    ) -> CompactionNeed {
+    ) -> CompactionDecision {
         let Some(model) = self.model() else {
-            return CompactionNeed::Nothing;
+            return CompactionDecision::Skip;
         };
         let settings = preferences::compaction(&self.0.settings.settings(), &model);
         let recovery = self.live().run.recovery;
@@ -248,20 +248,20 @@ impl AgentSession {
             Ok(projection) => projection,
             Err(error) => {
                 tracing::warn!(%error, "the context cannot be measured");
-                return CompactionNeed::Nothing;
+                return CompactionDecision::Skip;
             }
         };
-        AnswerCheck {
-            point,
+        CompactionCheck {
+            phase,
             projection,
-            answer,
-            answer_id,
+            response,
+            response_id,
             result_ids,
             model: &model,
             settings: &settings,
             recovery,
         }
-        .need()
+        .decide()
     }
 
     /// Compacts without being asked. True asks for another loop.
@@ -339,7 +339,7 @@ impl AgentSession {
         let summaries = self.summarize(model, &requests, source, cancel).await;
         match summaries {
             Ok(summaries) => Ok(plan.finish(&summaries)?),
-            Err(SummaryFailure::Aborted) => Err(CompactError::Cancelled),
+            Err(SummaryError::Aborted) => Err(CompactError::Cancelled),
             Err(failure) => Err(failure.into()),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pi_ai::{Content, ImageContent, InputBlock, Message};
-use pi_tools::{ImageFailure, ImageLimits, fit_image, fit_result_images};
+use pi_tools::{ImageError, ImageResizeLimits, prepare_image, prepare_result_images};
 use tokio_util::sync::CancellationToken;
 
 /// What the model reads where an image was blocked.
@@ -21,7 +21,7 @@ pub(super) fn has_images(content: &[InputBlock]) -> bool {
 /// be left out.
 pub(super) async fn fit_prompt(
     images: Vec<ImageContent>,
-    limits: Option<ImageLimits>,
+    limits: Option<ImageResizeLimits>,
 ) -> (Vec<ImageContent>, Vec<String>) {
     if images.is_empty() {
         return (images, Vec::new());
@@ -44,18 +44,18 @@ pub(super) async fn fit_prompt(
         Ok(fitted) => fitted,
         Err(error) => {
             tracing::error!(%error, "an image could not be looked at");
-            (Vec::new(), vec![format!("[{}]", ImageFailure::Unreadable)])
+            (Vec::new(), vec![format!("[{}]", ImageError::Unreadable)])
         }
     }
 }
 
 fn fit(
     image: &ImageContent,
-    limits: Option<ImageLimits>,
-) -> Result<(ImageContent, Vec<String>), ImageFailure> {
+    limits: Option<ImageResizeLimits>,
+) -> Result<(ImageContent, Vec<String>), ImageError> {
     let bytes = STANDARD.decode(&image.data).ok();
-    let bytes = bytes.ok_or(ImageFailure::Unreadable)?;
-    let fitted = fit_image(&bytes, &image.mime_type, limits, &CancellationToken::new())?;
+    let bytes = bytes.ok_or(ImageError::Unreadable)?;
+    let fitted = prepare_image(&bytes, &image.mime_type, limits, &CancellationToken::new())?;
     let image = ImageContent::new(fitted.data, fitted.media_type);
     Ok((image, fitted.notes))
 }
@@ -63,12 +63,12 @@ fn fit(
 /// Makes the images of a tool's result fit.
 pub(super) async fn fit_result(
     content: Vec<InputBlock>,
-    limits: Option<ImageLimits>,
+    limits: Option<ImageResizeLimits>,
     cancel: &CancellationToken,
 ) -> Vec<InputBlock> {
     let kept = content.clone();
     let cancel = cancel.clone();
-    let fitting = tokio::task::spawn_blocking(move || fit_result_images(content, limits, &cancel));
+    let fitting = tokio::task::spawn_blocking(move || prepare_result_images(content, limits, &cancel));
     fitting.await.unwrap_or_else(|error| {
         tracing::error!(%error, "an image could not be looked at");
         kept

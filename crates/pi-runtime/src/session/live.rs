@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pi_agent::SharedMessage;
 use pi_ai::{AgentMessage, BashExecutionMessage, Model, ScopedModel, ThinkingLevel};
-use pi_session::{EntryId, PromptSections, Recovery};
+use pi_session::{EntryId, PromptSections, RecoveryState};
 use tokio_util::sync::CancellationToken;
 
 use super::prompt::Prompt;
@@ -65,7 +65,7 @@ pub(super) struct RunState {
     pub last_answer: Option<(SharedMessage, EntryId)>,
     /// The entries of the results of its calls.
     pub last_results: Vec<EntryId>,
-    pub recovery: Recovery,
+    pub recovery: RecoveryState,
     pub outcome: ActivityOutcome,
     /// Sections a hook wants for this run.
     pub sections: Option<PromptSections>,
@@ -84,7 +84,7 @@ impl Default for RunState {
             retry_attempt: 0,
             last_answer: None,
             last_results: Vec::new(),
-            recovery: Recovery::Untried,
+            recovery: RecoveryState::NotAttempted,
             outcome: ActivityOutcome::default(),
             sections: None,
             forced_prompt: None,

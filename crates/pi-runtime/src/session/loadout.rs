@@ -9,7 +9,7 @@ use pi_agent::SharedMessage;
 use pi_ai::transcript::{current_system_message, system_text};
 use pi_ai::{AgentMessage, Content, Message, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
-use pi_tools::{ImageLimits, SessionVariables};
+use pi_tools::{ImageResizeLimits, SessionVariables};
 
 use super::state::ToolInfo;
 use super::{AgentSession, lock};
@@ -74,7 +74,7 @@ impl AgentSession {
 
     /// Makes the message that tells the model of changes in the prompt; none where it knows.
     pub(super) fn system_update(&self) -> Result<Option<SystemMessage>, SessionError> {
-        let told = self.transcript().projection()?.told_sections();
+        let told = self.transcript().projection()?.declared_sections();
         let changes = section_changes(&told, &self.sections().rendered());
         Ok(changes.map(|sections| SystemMessage {
             content: Content::Text(String::new()),
@@ -148,7 +148,7 @@ impl AgentSession {
     }
 
     /// Returns the largest image the model takes.
-    pub(super) fn image_limits(&self) -> Option<ImageLimits> {
+    pub(super) fn image_limits(&self) -> Option<ImageResizeLimits> {
         self.live().tools.image_policy().limits
     }
 }

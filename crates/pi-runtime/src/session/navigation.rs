@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pi_session::{
-    BranchSummary, BranchSummaryPlan, Entry, EntryId, Landing, LeftBranch, SessionError,
-    Summarizer, SummaryAuthor, SummaryFailure, SummaryInstructions,
+    BranchSummary, BranchSummaryPlan, Entry, EntryId, NavigationTarget, AbandonedBranch, SessionError,
+    Summarizer, SummaryAuthor, SummaryError, SummaryInstructions,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +54,7 @@ pub enum NavigateError {
     NoModel,
     /// No summary came of it.
     #[error(transparent)]
-    Summary(#[from] SummaryFailure),
+    Summary(#[from] SummaryError),
     /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -116,7 +116,7 @@ impl AgentSession {
             let entry = session.entry(target.as_str())?;
             (
                 entry,
-                LeftBranch::collect(session, old_leaf.as_ref(), target)?,
+                AbandonedBranch::collect(session, old_leaf.as_ref(), target)?,
             )
         };
         let mut plan = Move {
@@ -136,7 +136,7 @@ impl AgentSession {
                 .await
             {
                 Ok(summary) => plan.summary = summary,
-                Err(NavigateError::Summary(SummaryFailure::Aborted)) => return Ok(cancelled(true)),
+                Err(NavigateError::Summary(SummaryError::Aborted)) => return Ok(cancelled(true)),
                 Err(error) => return Err(error),
             }
         }
@@ -156,7 +156,7 @@ impl AgentSession {
         plan: &mut Move,
         target_id: &EntryId,
         old_leaf_id: Option<&EntryId>,
-        left: &LeftBranch,
+        left: &AbandonedBranch,
         cancel: &CancellationToken,
     ) -> bool {
         let options = &mut plan.options;
@@ -197,7 +197,7 @@ impl AgentSession {
 
     async fn summarize_branch(
         &self,
-        left: &LeftBranch,
+        left: &AbandonedBranch,
         options: &NavigateOptions,
         cancel: &CancellationToken,
     ) -> Result<Option<BranchSummary>, NavigateError> {
@@ -216,8 +216,8 @@ impl AgentSession {
             .as_deref()
             .filter(|text| !text.is_empty())
         {
-            None => SummaryInstructions::Usual,
-            Some(text) if options.replace_instructions => SummaryInstructions::Instead(text),
+            None => SummaryInstructions::Default,
+            Some(text) if options.replace_instructions => SummaryInstructions::Replace(text),
             Some(text) => SummaryInstructions::Focus(text),
         };
         let request = plan.request(&summarizer, instructions);
@@ -234,7 +234,7 @@ impl AgentSession {
         plan: Move,
         old_leaf: Option<&EntryId>,
     ) -> Result<Navigated, NavigateError> {
-        let landing = Landing::of(target);
+        let landing = NavigationTarget::of(target);
         let label = plan
             .options
             .label

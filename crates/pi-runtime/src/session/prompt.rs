@@ -7,7 +7,7 @@
 use std::future::Future;
 
 use pi_ai::{AgentMessage, AuthError, CustomMessage, ImageContent, Model};
-use pi_session::{CheckPoint, SessionError};
+use pi_session::{CompactionPhase, SessionError};
 use thiserror::Error;
 
 use super::live::Deferred;
@@ -314,7 +314,7 @@ impl AgentSession {
         let last = self.last_answer();
         if let Some((answer, id)) = last {
             // The prompt itself goes on from here, so there is nothing to resume.
-            self.check_context(CheckPoint::BeforePrompt, &answer, Some(&id), &[])
+            self.check_context(CompactionPhase::BeforePrompt, &answer, Some(&id), &[])
                 .await;
         }
     }

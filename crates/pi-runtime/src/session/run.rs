@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pi_ai::{AgentMessage, StopReason};
-use pi_session::CheckPoint;
+use pi_session::CompactionPhase;
 
 use super::AgentSession;
 use super::live::Deferred;
@@ -144,7 +144,7 @@ impl AgentSession {
             self.end_retry(answer.error_message.clone()).await;
         }
         if self
-            .check_context(CheckPoint::AfterRun, answer, Some(&id), &results)
+            .check_context(CompactionPhase::AfterRun, answer, Some(&id), &results)
             .await
         {
             return !self.is_abort_requested();

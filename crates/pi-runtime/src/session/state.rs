@@ -7,7 +7,7 @@ use std::time::Duration;
 use pi_agent::{QueueMode, SharedMessage};
 use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
 use pi_session::{
-    Access, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
+    AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
     SessionError, SessionTotals, SessionTree, TokenTotals,
 };
 use serde::Serialize;
@@ -199,7 +199,7 @@ impl AgentSession {
     pub fn messages_json(&self) -> Result<String, SessionError> {
         if self.live().context_loaded {
             let messages = self.0.agent.state().messages;
-            return pi_ai::json::to_string(&messages).map_err(SessionError::Unspellable);
+            return pi_ai::json::to_string(&messages).map_err(SessionError::Serialize);
         }
         self.with_session(Session::messages_json)
     }
@@ -276,7 +276,7 @@ impl AgentSession {
             let mut copy = Session::open(
                 &path,
                 OpenSession {
-                    access: Access::Read,
+                    access: AccessMode::Read,
                     env: self.0.env.clone(),
                     cwd: Some(self.0.cwd.clone()),
                     ..OpenSession::default()

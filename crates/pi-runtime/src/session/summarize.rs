@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_ai::retry::is_retryable;
 use pi_ai::{AssistantMessage, HeaderOverrides, Model, RequestHooks, StopReason};
-use pi_session::{Summary, SummaryFailure, SummaryRequest};
+use pi_session::{Summary, SummaryError, SummaryRequest};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -33,12 +33,12 @@ impl AgentSession {
         requests: &[SummaryRequest],
         source: SummarySource,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Summary>, SummaryFailure> {
+    ) -> Result<Vec<Summary>, SummaryError> {
         let mut summaries = Vec::new();
         for request in requests {
             let answer = self.ask_for_summary(model, request, source, cancel).await;
             if cancel.is_cancelled() {
-                return Err(SummaryFailure::Aborted);
+                return Err(SummaryError::Aborted);
             }
             summaries.push(request.read(&answer)?);
         }

@@ -113,7 +113,7 @@ impl Transcript {
         let follows = self
             .projection
             .as_mut()
-            .is_none_or(|projection| projection.follow(entry));
+            .is_none_or(|projection| projection.append(entry));
         if !follows {
             // Projected before the old one goes, which holds the entries that both have.
             self.projection = self.session.projection().ok();

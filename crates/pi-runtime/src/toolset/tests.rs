@@ -163,7 +163,7 @@ fn images_follow_the_model() {
     set.show_images_to(Some(&model));
     let policy = set.image_policy();
     assert_eq!(policy.limits.unwrap().max_width, 100);
-    assert!(!policy.model_sees_images);
+    assert!(!policy.model_supports_images);
 
     let untouched = Toolset::new(ToolsetOptions {
         resize_images: false,

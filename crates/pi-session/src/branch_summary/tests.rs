@@ -1,4 +1,4 @@
-//! What is told of a branch, within which budget, and where it goes.
+//! Contents, budget and placement of branch summaries.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -8,38 +8,38 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::compaction::request::{SummaryFailure, SummaryPurpose};
-use crate::context::EntryOutline;
+use crate::compaction::request::{SummaryError, SummaryPurpose};
+use crate::context::EntryMetadata;
 use crate::testing::{
-    Path, answer, calling, compaction, custom_message, described, metadata, model, omission,
-    replacement, result, user,
+    TestPath, compaction, custom_message, described, metadata, model, omission, replacement,
+    response, result, tool_calls, user,
 };
 
-/// Text of so many tokens.
-fn words(tokens: usize) -> String {
+/// Returns a text of this many tokens.
+fn text_of(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }
 
-fn branch(entries: Vec<Value>) -> LeftBranch {
-    LeftBranch {
-        entries: Path::of(entries).entries,
+fn branch(entries: Vec<Value>) -> AbandonedBranch {
+    AbandonedBranch {
+        entries: TestPath::of(entries).entries,
         common_ancestor_id: None,
     }
 }
 
-/// What is told of a branch within a budget of tokens.
-fn told_within(entries: Vec<Value>, budget: u64) -> Vec<String> {
+/// Returns the messages summarized within a budget of tokens.
+fn summarized_within(entries: Vec<Value>, budget: u64) -> Vec<String> {
     let plan = BranchSummaryPlan::new(&branch(entries), &model(), 1000 - budget);
     plan.map_or_else(Vec::new, |plan| described(plan.messages()))
 }
 
-struct Tree(HashMap<EntryId, Arc<Entry>>);
+struct EntryTree(HashMap<EntryId, Arc<Entry>>);
 
-impl EntrySource for Tree {
+impl EntrySource for EntryTree {
     type Error = Infallible;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
-        self.0.get(id).map(|entry| EntryOutline {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
+        self.0.get(id).map(|entry| EntryMetadata {
             parent_id: entry.parent_id.as_ref(),
             kind: entry.body.kind(),
         })
@@ -50,8 +50,8 @@ impl EntrySource for Tree {
     }
 }
 
-/// The leaf, the target, what is left and the common ancestor.
-type Departure = (
+/// The old leaf, the target, the abandoned entries and the common ancestor.
+type NavigationCase = (
     Option<&'static str>,
     &'static str,
     &'static [&'static str],
@@ -59,7 +59,7 @@ type Departure = (
 );
 
 #[test]
-fn the_branch_goes_from_below_the_common_ancestor_to_the_old_leaf() {
+fn the_abandoned_branch_starts_below_the_common_ancestor() {
     let entry = |(id, parent): (&str, Option<&str>)| {
         let entry: Entry = serde_json::from_value(
             json!({"type": "message", "id": id, "parentId": parent, "message": user(id)}),
@@ -76,8 +76,8 @@ fn the_branch_goes_from_below_the_common_ancestor_to_the_old_leaf() {
         ("f", Some("e")),
         ("other-root", None),
     ];
-    let tree = Tree(links.into_iter().map(entry).collect());
-    let cases: [Departure; 7] = [
+    let tree = EntryTree(links.into_iter().map(entry).collect());
+    let cases: [NavigationCase; 7] = [
         (Some("d"), "f", &["b", "c", "d"], Some("a")),
         (Some("f"), "d", &["e", "f"], Some("a")),
         (Some("d"), "b", &["c", "d"], Some("b")),
@@ -88,19 +88,24 @@ fn the_branch_goes_from_below_the_common_ancestor_to_the_old_leaf() {
     ];
     for (old_leaf, target, expected, ancestor) in cases {
         let old_leaf = old_leaf.map(EntryId::from);
-        let Ok(left) = LeftBranch::collect(&tree, old_leaf.as_ref(), &EntryId::from(target));
-        let ids: Vec<&str> = left.entries.iter().map(|entry| entry.id.as_str()).collect();
+        let Ok(abandoned) =
+            AbandonedBranch::collect(&tree, old_leaf.as_ref(), &EntryId::from(target));
+        let ids: Vec<&str> = abandoned
+            .entries
+            .iter()
+            .map(|entry| entry.id.as_str())
+            .collect();
         assert_eq!(ids, expected, "to {target}");
-        assert_eq!(left.common_ancestor_id, ancestor.map(EntryId::from));
+        assert_eq!(abandoned.common_ancestor_id, ancestor.map(EntryId::from));
     }
 }
 
 #[test]
-fn results_prompts_and_metadata_are_not_told() {
+fn results_prompts_and_metadata_are_excluded() {
     let entries = vec![
         json!({"role": "system", "content": "p"}),
         user("u"),
-        calling(&["a"]),
+        tool_calls(&["a"]),
         result("a", "r"),
         metadata(),
         custom_message("c"),
@@ -108,13 +113,13 @@ fn results_prompts_and_metadata_are_not_told() {
         json!({"role": "bashExecution", "command": "secret", "output": "", "excludeFromContext": true}),
         json!({"type": "branch_summary", "fromId": "x", "summary": "b"}),
         compaction("s", "e0"),
-        user("left out"),
+        user("omitted"),
         omission("e10"),
-        user("old words"),
-        replacement("e12", &json!("new words")),
+        user("old text"),
+        replacement("e12", &json!("new text")),
     ];
     assert_eq!(
-        told_within(entries, 500),
+        summarized_within(entries, 500),
         [
             "user u",
             "assistant [call<a>]",
@@ -122,35 +127,42 @@ fn results_prompts_and_metadata_are_not_told() {
             "bashExecution ls",
             "branchSummary b",
             "compactionSummary s",
-            "user new words",
+            "user new text",
         ]
     );
     assert_eq!(
-        told_within(vec![metadata(), result("a", "r")], 500),
+        summarized_within(vec![metadata(), result("a", "r")], 500),
         [""; 0]
     );
 }
 
 #[test]
-fn the_newest_that_fits_is_told() {
-    let path = || vec![user(&words(10)), answer("b"), user(&words(20)), answer("d")];
+fn the_newest_messages_that_fit_are_summarized() {
+    let path = || {
+        vec![
+            user(&text_of(10)),
+            response("b"),
+            user(&text_of(20)),
+            response("d"),
+        ]
+    };
     for (budget, count) in [(32, 4), (31, 3), (21, 2), (20, 1), (1, 1)] {
-        let told = told_within(path(), budget);
-        assert_eq!(told.len(), count, "{budget}");
-        assert_eq!(told.last().map(String::as_str), Some("assistant [d]"));
+        let summarized = summarized_within(path(), budget);
+        assert_eq!(summarized.len(), count, "{budget}");
+        assert_eq!(summarized.last().map(String::as_str), Some("assistant [d]"));
     }
 }
 
 #[test]
 fn a_summary_may_exceed_the_budget_while_there_is_room() {
     let summaries = [
-        compaction(&words(50), "none"),
-        json!({"type": "branch_summary", "fromId": "x", "summary": words(50)}),
+        compaction(&text_of(50), "none"),
+        json!({"type": "branch_summary", "fromId": "x", "summary": text_of(50)}),
     ];
     for summary in summaries {
         for (recent, expected) in [(8, 2), (9, 1)] {
-            let path = vec![user("old"), summary.clone(), user(&words(recent))];
-            assert_eq!(told_within(path, 10).len(), expected, "{recent}");
+            let path = vec![user("old"), summary.clone(), user(&text_of(recent))];
+            assert_eq!(summarized_within(path, 10).len(), expected, "{recent}");
         }
     }
 }
@@ -159,16 +171,16 @@ fn a_summary_may_exceed_the_budget_while_there_is_room() {
 fn a_small_window_still_leaves_room() {
     let mut small = model();
     small.context_window = 100;
-    let left = branch(vec![user(&words(30)), user(&words(30))]);
-    let plan = BranchSummaryPlan::new(&left, &small, 16_384).unwrap();
+    let abandoned = branch(vec![user(&text_of(30)), user(&text_of(30))]);
+    let plan = BranchSummaryPlan::new(&abandoned, &small, 16_384).unwrap();
     assert_eq!((plan.messages().count(), plan.tokens), (1, 30));
     small.context_window = 0;
-    let plan = BranchSummaryPlan::new(&left, &small, 16_384).unwrap();
+    let plan = BranchSummaryPlan::new(&abandoned, &small, 16_384).unwrap();
     assert_eq!(plan.messages().count(), 2);
 }
 
 #[test]
-fn files_of_the_branch_and_of_its_summaries_are_listed() {
+fn files_of_the_branch_and_its_summaries_are_listed() {
     let summary = |path: &str, from_hook: bool| {
         json!({"type": "branch_summary", "fromId": "x", "summary": "b", "fromHook": from_hook,
             "details": {"readFiles": [path], "modifiedFiles": []}})
@@ -176,12 +188,12 @@ fn files_of_the_branch_and_of_its_summaries_are_listed() {
     let entries = vec![
         summary("nested", false),
         summary("extension", true),
-        calling(&["too-old"]),
-        calling(&["first-that-does-not-fit"]),
-        calling(&["recent"]),
+        tool_calls(&["too-old"]),
+        tool_calls(&["first-that-does-not-fit"]),
+        tool_calls(&["recent"]),
     ];
     let tokens = message_tokens(
-        Path::of([calling(&["recent"])]).entries[0]
+        TestPath::of([tool_calls(&["recent"])]).entries[0]
             .body
             .as_message()
             .unwrap(),
@@ -202,13 +214,13 @@ fn summarizer(model: &Model) -> Summarizer<'_> {
 }
 
 #[test]
-fn the_request_is_short_uncached_and_without_thinking() {
+fn the_request_is_short_uncached_and_without_reasoning() {
     let plan =
-        BranchSummaryPlan::new(&branch(vec![user("hi"), answer("yes")]), &model(), 100).unwrap();
+        BranchSummaryPlan::new(&branch(vec![user("hi"), response("yes")]), &model(), 100).unwrap();
     let mut large = model();
     large.max_tokens = 50_000;
     for (model, max_tokens) in [(&model(), 100), (&large, 4096)] {
-        let request = plan.request(&summarizer(model), SummaryInstructions::Usual);
+        let request = plan.request(&summarizer(model), SummaryInstructions::Default);
         assert_eq!(request.purpose, SummaryPurpose::Branch);
         assert_eq!(request.max_tokens, Some(max_tokens));
         assert_eq!(request.cache_retention, CacheRetention::None);
@@ -222,12 +234,12 @@ fn the_request_is_short_uncached_and_without_thinking() {
 }
 
 #[test]
-fn what_is_stored_leads_with_where_it_comes_from() {
+fn the_stored_summary_starts_with_a_lead() {
     let read: AssistantMessage = serde_json::from_value(json!({"stopReason": "stop",
         "content": [{"type": "text", "text": "## Goal"}], "usage": {"input": 3}}))
     .unwrap();
-    let plan = BranchSummaryPlan::new(&branch(vec![calling(&["f"])]), &model(), 100).unwrap();
-    let request = plan.request(&summarizer(&model()), SummaryInstructions::Usual);
+    let plan = BranchSummaryPlan::new(&branch(vec![tool_calls(&["f"])]), &model(), 100).unwrap();
+    let request = plan.request(&summarizer(&model()), SummaryInstructions::Default);
     assert_eq!(
         plan.finish(&request.read(&read).unwrap()),
         BranchSummary {
@@ -237,15 +249,15 @@ fn what_is_stored_leads_with_where_it_comes_from() {
             from_hook: Some(false),
         }
     );
-    let cancelled = AssistantMessage {
+    let aborted = AssistantMessage {
         stop_reason: pi_ai::StopReason::Aborted,
         ..read
     };
-    assert_eq!(request.read(&cancelled), Err(SummaryFailure::Aborted));
+    assert_eq!(request.read(&aborted), Err(SummaryError::Aborted));
 }
 
 #[test]
-fn one_lands_before_what_can_be_said_anew() {
+fn navigating_to_a_resendable_message_selects_its_parent() {
     let blocks = json!([{"type": "text", "text": "a"}, {"type": "image", "data": "", "mimeType": "i"}, {"type": "text", "text": "b"}]);
     let cases = [
         (user("again"), Some("e0"), Some("again")),
@@ -255,17 +267,17 @@ fn one_lands_before_what_can_be_said_anew() {
             Some("ab"),
         ),
         (custom_message("note"), Some("e0"), Some("note")),
-        (answer("x"), Some("e1"), None),
+        (response("x"), Some("e1"), None),
         (metadata(), Some("e1"), None),
     ];
     for (target, leaf, editor_text) in cases {
-        let path = Path::of([answer("first"), target]);
-        let landing = Landing {
+        let path = TestPath::of([response("first"), target]);
+        let expected = NavigationTarget {
             leaf: leaf.map(EntryId::from),
             editor_text: editor_text.map(str::to_owned),
         };
-        assert_eq!(Landing::of(&path.entries[1]), landing);
+        assert_eq!(NavigationTarget::of(&path.entries[1]), expected);
     }
-    let root = Path::of([user("first")]);
-    assert_eq!(Landing::of(&root.entries[0]).leaf, None);
+    let root = TestPath::of([user("first")]);
+    assert_eq!(NavigationTarget::of(&root.entries[0]).leaf, None);
 }

@@ -1,108 +1,109 @@
-//! How the entries of a file hang together, and what would join them again.
-//!
-//! Records are never rewritten to mend the tree. Where an entry that others follow is lost, an entry of
-//! its own takes the lost one's id and place: a [`StandIn`], which says nothing to anybody. Only a
-//! circle has to be cut, since every link in it is in a record that is there.
+//! Checks the links between entries and plans how to reconnect them. Records are never rewritten to
+//! repair the tree: where an entry that others follow is lost, a [`Placeholder`] entry with the
+//! same ID replaces it; it contributes nothing to the context. Only a cycle requires changing a
+//! record, since every link in it is in a readable record.
 
 use std::collections::HashMap;
 
+use super::file_scan::{EntryLinkInfo, Segment, SegmentKind};
 use super::problem::{Findings, ProblemKind};
-use super::survey::{Content, EntryFacts, Piece};
-use super::wreckage::LostFacts;
+use super::salvage::SalvagedInfo;
 use crate::entry::EntryId;
 
-/// An entry that takes the place of a lost one.
+/// An entry that replaces a lost one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StandIn {
-    /// The position of the piece it is written before.
-    pub(crate) place: usize,
+pub(crate) struct Placeholder {
+    /// Position of the segment it is inserted before.
+    pub(crate) position: usize,
     pub(crate) id: EntryId,
     pub(crate) parent: Option<EntryId>,
     pub(crate) timestamp_ms: i64,
 }
 
-/// What joins the entries of a file.
+/// Changes that reconnect the entries of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Mending {
-    pub(crate) stand_ins: Vec<StandIn>,
-    /// The positions of the pieces that become roots.
-    pub(crate) cut: Vec<usize>,
+pub(crate) struct LinkRepairs {
+    pub(crate) placeholders: Vec<Placeholder>,
+    /// Positions of the segments that become roots.
+    pub(crate) detached: Vec<usize>,
 }
 
-/// Checks how the entries hang together.
-pub(crate) fn check(pieces: &[Piece], findings: &mut Findings) -> Mending {
-    let mut links = Links::of(pieces, findings);
+pub(crate) fn check(segments: &[Segment], findings: &mut Findings) -> LinkRepairs {
+    let mut links = LinkChecker::of(segments, findings);
     links.find_missing_parents(findings);
     links.find_references(findings);
-    links.join_stand_ins();
-    links.cut_circles(findings);
-    links.mending
+    links.link_placeholders();
+    links.break_cycles(findings);
+    links.link_repairs
 }
 
-struct Links<'pieces> {
-    entries: Vec<Link<'pieces>>,
-    /// Of several entries with one id, the last: that is how both programs find it.
-    by_id: HashMap<&'pieces str, usize>,
-    repeated: HashMap<&'pieces str, u64>,
-    lost: HashMap<&'pieces str, (usize, &'pieces LostFacts)>,
-    mending: Mending,
-    stand_in_by_id: HashMap<EntryId, usize>,
+struct LinkChecker<'segments> {
+    entries: Vec<EntryLink<'segments>>,
+    /// If several entries have the same ID, the last one: both implementations resolve it that way.
+    by_id: HashMap<&'segments str, usize>,
+    duplicates: HashMap<&'segments str, u64>,
+    lost: HashMap<&'segments str, (usize, &'segments SalvagedInfo)>,
+    link_repairs: LinkRepairs,
+    placeholder_by_id: HashMap<EntryId, usize>,
 }
 
-struct Link<'pieces> {
-    place: usize,
+struct EntryLink<'segments> {
+    position: usize,
     line: u64,
-    facts: &'pieces EntryFacts,
+    info: &'segments EntryLinkInfo,
 }
 
-/// A place in the tree: one of the entries or of the stand-ins.
+/// A node of the tree: an entry or a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Node {
+enum LinkNode {
     Entry(usize),
-    StandIn(usize),
+    Placeholder(usize),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Visit {
-    UnderWay,
+enum VisitState {
+    InProgress,
     Done,
 }
 
-impl<'pieces> Links<'pieces> {
-    fn of(pieces: &'pieces [Piece], findings: &mut Findings) -> Self {
+impl<'segments> LinkChecker<'segments> {
+    fn of(segments: &'segments [Segment], findings: &mut Findings) -> Self {
         let mut links = Self {
             entries: Vec::new(),
             by_id: HashMap::new(),
-            repeated: HashMap::new(),
+            duplicates: HashMap::new(),
             lost: HashMap::new(),
-            mending: Mending::default(),
-            stand_in_by_id: HashMap::new(),
+            link_repairs: LinkRepairs::default(),
+            placeholder_by_id: HashMap::new(),
         };
-        for (place, piece) in pieces.iter().enumerate() {
-            match &piece.content {
-                Content::Entry(facts) => {
-                    let earlier = links.by_id.insert(facts.id.as_str(), links.entries.len());
+        for (position, segment) in segments.iter().enumerate() {
+            match &segment.kind {
+                SegmentKind::Entry(info) => {
+                    let earlier = links.by_id.insert(info.id.as_str(), links.entries.len());
                     if let Some(earlier) = earlier.and_then(|at| links.entries.get(at)) {
-                        let (id, first_line) = (facts.id.clone(), earlier.line);
-                        links.repeated.insert(facts.id.as_str(), first_line);
+                        let (id, first_line) = (info.id.clone(), earlier.line);
+                        links.duplicates.insert(info.id.as_str(), first_line);
                         findings.add(
-                            Some(piece.line),
+                            Some(segment.line),
                             ProblemKind::DuplicateId { id, first_line },
                         );
                     }
-                    links.entries.push(Link {
-                        place,
-                        line: piece.line,
-                        facts,
+                    links.entries.push(EntryLink {
+                        position,
+                        line: segment.line,
+                        info,
                     });
                 }
-                Content::Lost(Some(lost)) => {
-                    links.lost.entry(lost.id.as_str()).or_insert((place, lost));
+                SegmentKind::Unreadable(Some(lost)) => {
+                    links
+                        .lost
+                        .entry(lost.id.as_str())
+                        .or_insert((position, lost));
                 }
-                Content::Header
-                | Content::EntryWithoutId
-                | Content::Nothing
-                | Content::Lost(None) => {}
+                SegmentKind::Header
+                | SegmentKind::EntryWithoutId
+                | SegmentKind::Blank
+                | SegmentKind::Unreadable(None) => {}
             }
         }
         links
@@ -110,33 +111,44 @@ impl<'pieces> Links<'pieces> {
 
     fn find_missing_parents(&mut self, findings: &mut Findings) {
         for at in 0..self.entries.len() {
-            let Some(Link { place, line, facts }) = self.entries.get(at) else {
+            let Some(EntryLink {
+                position,
+                line,
+                info,
+            }) = self.entries.get(at)
+            else {
                 return;
             };
-            let Some(parent) = &facts.parent else {
+            let Some(parent) = &info.parent else {
                 continue;
             };
             if self.by_id.contains_key(parent.as_str()) {
                 continue;
             }
-            let (id, parent) = (facts.id.clone(), parent.clone());
+            let (id, parent) = (info.id.clone(), parent.clone());
             let kind = ProblemKind::MissingParent {
                 id,
                 parent: parent.clone(),
             };
             findings.add(Some(*line), kind);
-            let (place, timestamp_ms) = (*place, facts.timestamp_ms);
-            self.stand_in(parent, place, timestamp_ms);
+            let (position, timestamp_ms) = (*position, info.timestamp_ms);
+            self.add_placeholder(parent, position, timestamp_ms);
         }
     }
 
-    /// Looks at what entries name beside their parents. What is lost and can be named gets its stand-in.
+    /// Checks references other than parents. A lost target whose ID was salvaged gets a
+    /// placeholder.
     fn find_references(&mut self, findings: &mut Findings) {
         for at in 0..self.entries.len() {
-            let Some(Link { place, line, facts }) = self.entries.get(at) else {
+            let Some(EntryLink {
+                position,
+                line,
+                info,
+            }) = self.entries.get(at)
+            else {
                 return;
             };
-            let Some(reference) = &facts.reference else {
+            let Some(reference) = &info.reference else {
                 continue;
             };
             let target = &reference.target;
@@ -144,8 +156,9 @@ impl<'pieces> Links<'pieces> {
                 continue;
             }
             if self.lost.contains_key(target.as_str()) {
-                let (target, place, timestamp_ms) = (target.clone(), *place, facts.timestamp_ms);
-                self.stand_in(target, place, timestamp_ms);
+                let (target, position, timestamp_ms) =
+                    (target.clone(), *position, info.timestamp_ms);
+                self.add_placeholder(target, position, timestamp_ms);
                 continue;
             }
             let kind = ProblemKind::UnknownReference {
@@ -157,123 +170,137 @@ impl<'pieces> Links<'pieces> {
     }
 
     fn is_known(&self, id: &EntryId) -> bool {
-        self.by_id.contains_key(id.as_str()) || self.stand_in_by_id.contains_key(id)
+        self.by_id.contains_key(id.as_str()) || self.placeholder_by_id.contains_key(id)
     }
 
-    /// Plans a stand-in for a lost entry: where it stood if that is known, else before `place`.
-    fn stand_in(&mut self, id: EntryId, place: usize, timestamp_ms: Option<i64>) {
-        if self.stand_in_by_id.contains_key(&id) {
+    /// Plans a placeholder for a lost entry: at its original position if known, otherwise before
+    /// `position`.
+    fn add_placeholder(&mut self, id: EntryId, position: usize, timestamp_ms: Option<i64>) {
+        if self.placeholder_by_id.contains_key(&id) {
             return;
         }
-        let (place, timestamp_ms) = match self.lost.get(id.as_str()) {
-            Some((place, lost)) => (*place, lost.timestamp_ms.or(timestamp_ms)),
-            None => (place, timestamp_ms),
+        let (position, timestamp_ms) = match self.lost.get(id.as_str()) {
+            Some((position, lost)) => (*position, lost.timestamp_ms.or(timestamp_ms)),
+            None => (position, timestamp_ms),
         };
-        let number = self.mending.stand_ins.len();
-        self.stand_in_by_id.insert(id.clone(), number);
-        self.mending.stand_ins.push(StandIn {
-            place,
+        let number = self.link_repairs.placeholders.len();
+        self.placeholder_by_id.insert(id.clone(), number);
+        self.link_repairs.placeholders.push(Placeholder {
+            position,
             id,
             parent: None,
             timestamp_ms: timestamp_ms.unwrap_or_default(),
         });
     }
 
-    /// Finds what every stand-in follows: what the lost entry followed, or else the entry before it.
-    fn join_stand_ins(&mut self) {
+    /// Determines the parent of every placeholder: the salvaged parent of the lost entry, otherwise
+    /// the preceding entry.
+    fn link_placeholders(&mut self) {
         let mut number = 0;
-        // What a lost entry followed may be lost as well, so there may be more of them at each step.
-        while let Some(StandIn {
-            place,
+        // The parent of a lost entry may be lost as well, so placeholders may be added while
+        // iterating.
+        while let Some(Placeholder {
+            position,
             id,
             timestamp_ms,
             ..
-        }) = self.mending.stand_ins.get(number).cloned()
+        }) = self.link_repairs.placeholders.get(number).cloned()
         {
-            let told = self.lost.get(id.as_str()).map(|(_, lost)| *lost);
-            let parent = match told {
+            let lost = self.lost.get(id.as_str()).map(|(_, lost)| *lost);
+            let parent = match lost {
                 Some(lost) => {
                     let parent = lost.parent.clone().filter(|parent| *parent != id);
                     if let Some(parent) = &parent
                         && !self.is_known(parent)
                     {
-                        self.stand_in(parent.clone(), place, Some(timestamp_ms));
+                        self.add_placeholder(parent.clone(), position, Some(timestamp_ms));
                     }
                     parent
                 }
-                None => self.entry_before(place),
+                None => self.entry_before(position),
             };
-            if let Some(stand_in) = self.mending.stand_ins.get_mut(number) {
-                stand_in.parent = parent;
+            if let Some(placeholder) = self.link_repairs.placeholders.get_mut(number) {
+                placeholder.parent = parent;
             }
             number += 1;
         }
     }
 
-    fn entry_before(&self, place: usize) -> Option<EntryId> {
-        let behind = self.entries.partition_point(|link| link.place < place);
-        let link = self.entries.get(behind.checked_sub(1)?)?;
-        Some(link.facts.id.clone())
+    fn entry_before(&self, position: usize) -> Option<EntryId> {
+        let after = self
+            .entries
+            .partition_point(|link| link.position < position);
+        let link = self.entries.get(after.checked_sub(1)?)?;
+        Some(link.info.id.clone())
     }
 
-    /// Finds entries that follow each other in a circle and cuts one link of it.
-    fn cut_circles(&mut self, findings: &mut Findings) {
-        let mut visits: HashMap<Node, Visit> = HashMap::with_capacity(self.entries.len());
+    /// Finds cycles of entries and breaks each by removing one link.
+    fn break_cycles(&mut self, findings: &mut Findings) {
+        let mut visits: HashMap<LinkNode, VisitState> = HashMap::with_capacity(self.entries.len());
         for start in 0..self.entries.len() {
             let mut path = Vec::new();
-            let mut next = Some(Node::Entry(start));
+            let mut next = Some(LinkNode::Entry(start));
             while let Some(node) = next {
                 match visits.get(&node) {
-                    Some(Visit::Done) => break,
-                    Some(Visit::UnderWay) => {
+                    Some(VisitState::Done) => break,
+                    Some(VisitState::InProgress) => {
                         let begin = path.iter().position(|on_path| *on_path == node);
-                        let circle = begin.and_then(|begin| path.get(begin..));
-                        self.cut(circle.unwrap_or_default(), findings);
+                        let cycle = begin.and_then(|begin| path.get(begin..));
+                        self.break_cycle(cycle.unwrap_or_default(), findings);
                         break;
                     }
                     None => {}
                 }
-                visits.insert(node, Visit::UnderWay);
+                visits.insert(node, VisitState::InProgress);
                 path.push(node);
                 next = self.parent(node);
             }
-            visits.extend(path.into_iter().map(|node| (node, Visit::Done)));
+            visits.extend(path.into_iter().map(|node| (node, VisitState::Done)));
         }
     }
 
-    fn parent(&self, node: Node) -> Option<Node> {
+    fn parent(&self, node: LinkNode) -> Option<LinkNode> {
         let id = match node {
-            Node::Entry(at) => self.entries.get(at)?.facts.parent.as_ref()?,
-            Node::StandIn(at) => self.mending.stand_ins.get(at)?.parent.as_ref()?,
+            LinkNode::Entry(at) => self.entries.get(at)?.info.parent.as_ref()?,
+            LinkNode::Placeholder(at) => self.link_repairs.placeholders.get(at)?.parent.as_ref()?,
         };
-        let entry = self.by_id.get(id.as_str()).copied().map(Node::Entry);
-        entry.or_else(|| self.stand_in_by_id.get(id).copied().map(Node::StandIn))
+        let entry = self.by_id.get(id.as_str()).copied().map(LinkNode::Entry);
+        entry.or_else(|| {
+            self.placeholder_by_id
+                .get(id)
+                .copied()
+                .map(LinkNode::Placeholder)
+        })
     }
 
-    /// Cuts a circle at a guess of ours if there is one in it, else at an id that was used twice, else at
-    /// the first entry: in a file that only ever grew, that is the one with a link to what came later.
-    fn cut(&mut self, circle: &[Node], findings: &mut Findings) {
-        let guess = circle.iter().find_map(|node| match node {
-            Node::StandIn(number) => Some(*number),
-            Node::Entry(_) => None,
+    /// Breaks a cycle at a placeholder if it contains one (its parent is a guess), otherwise at a
+    /// duplicate ID, otherwise at the first entry: in an append-only file, that is the one linking
+    /// to a later entry.
+    fn break_cycle(&mut self, cycle: &[LinkNode], findings: &mut Findings) {
+        let guess = cycle.iter().find_map(|node| match node {
+            LinkNode::Placeholder(number) => Some(*number),
+            LinkNode::Entry(_) => None,
         });
-        if let Some(stand_in) = guess.and_then(|guess| self.mending.stand_ins.get_mut(guess)) {
-            stand_in.parent = None;
+        if let Some(placeholder) =
+            guess.and_then(|guess| self.link_repairs.placeholders.get_mut(guess))
+        {
+            placeholder.parent = None;
             return;
         }
-        let members = circle.iter().filter_map(|node| match node {
-            Node::Entry(at) => self.entries.get(*at),
-            Node::StandIn(_) => None,
+        let members = cycle.iter().filter_map(|node| match node {
+            LinkNode::Entry(at) => self.entries.get(*at),
+            LinkNode::Placeholder(_) => None,
         });
-        let is_repeated = |link: &&Link<'_>| self.repeated.contains_key(link.facts.id.as_str());
-        let repeated = members.clone().filter(is_repeated);
-        let chosen = repeated
-            .max_by_key(|link| link.place)
-            .or_else(|| members.min_by_key(|link| link.place));
+        let is_duplicate =
+            |link: &&EntryLink<'_>| self.duplicates.contains_key(link.info.id.as_str());
+        let duplicates = members.clone().filter(is_duplicate);
+        let chosen = duplicates
+            .max_by_key(|link| link.position)
+            .or_else(|| members.min_by_key(|link| link.position));
         if let Some(link) = chosen {
-            let id = link.facts.id.clone();
-            findings.add(Some(link.line), ProblemKind::Circle { id });
-            self.mending.cut.push(link.place);
+            let id = link.info.id.clone();
+            findings.add(Some(link.line), ProblemKind::ParentCycle { id });
+            self.link_repairs.detached.push(link.position);
         }
     }
 }

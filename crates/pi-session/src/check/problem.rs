@@ -1,143 +1,142 @@
-//! What can be wrong with a session file, in words for whoever has to decide about it.
-//!
-//! A problem is damage, which a repair mends, or a note, which is left as it is: both programs read the
-//! file in spite of it.
+//! Problems that a session file can have, with descriptions for the user. A problem is either
+//! damage, which a repair fixes, or a note, which needs no action because both implementations of
+//! pi can read the file.
 
 use crate::entry::EntryId;
 use crate::header::CURRENT_VERSION;
 
-/// How many problems of one file are kept; the others are only counted.
-const MOST_KEPT: usize = 1000;
+/// How many problems of one file are kept; further ones are only counted.
+const MAX_PROBLEMS: usize = 1000;
 
-/// Something odd about a session file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The line, counted from 1; none if it is about the whole file.
+pub struct SessionProblem {
+    /// Line number, starting at 1; `None` if the problem concerns the whole file.
     pub line: Option<u64>,
     pub kind: ProblemKind,
 }
 
-/// What to make of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Something is lost or cut off; a repair mends what can be mended.
+    /// Data is lost or disconnected; a repair fixes what can be fixed.
     Damage,
-    /// Worth knowing; nothing has to be done.
+    /// Informational; no action needed.
     Note,
 }
 
-/// The ways in which a session file can be odd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// The last line is half a record.
-    TornEnd {
-        /// How many whole records share the line.
+    /// The last line is a partial record.
+    TornTail {
+        /// Complete records on the same line.
         salvaged: usize,
     },
-    /// A line holds something else than a record.
+    /// A line contains something other than a record.
     Garbage {
-        /// How many whole records share the line.
+        /// Complete records on the same line.
         salvaged: usize,
     },
-    /// A line holds null bytes, as a power cut leaves them.
+    /// A line contains null bytes, as left by power loss.
     NullBytes {
-        /// How many whole records share the line.
+        /// Complete records on the same line.
         salvaged: usize,
     },
-    /// Several records share a line.
-    JoinedRecords { count: usize },
-    /// A line is JSON and no entry.
+    JoinedRecords {
+        count: usize,
+    },
+    /// A line is JSON but not an entry.
     NotAnEntry,
-    /// An entry is nested more deeply than can be read.
-    TooDeep { id: EntryId },
-    /// The last record lacks its line feed.
+    /// An entry is nested too deeply to be parsed.
+    TooDeeplyNested {
+        id: EntryId,
+    },
+    /// The last record has no line feed.
     MissingLineFeed,
-    /// The file begins with a byte order mark.
     ByteOrderMark,
-    /// No line is a header.
     MissingHeader,
-    /// The header lacks its id.
+    /// The header has no ID.
     DamagedHeader,
-    /// Something stands before the header.
     HeaderNotFirst,
-    /// There is another header.
     SecondHeader,
-    /// The header names a format that its entries do not have.
-    DoubtfulVersion {
-        /// The version the header names.
+    /// The header declares a format that does not match the entries.
+    VersionMismatch {
+        /// The version declared by the header.
         version: u64,
     },
-    /// An entry follows one that is not in the file.
-    MissingParent { id: EntryId, parent: EntryId },
-    /// Entries follow each other in a circle.
-    Circle {
-        /// The entry whose link is cut.
+    /// The parent of an entry is not in the file.
+    MissingParent {
+        id: EntryId,
+        parent: EntryId,
+    },
+    /// Entries form a cycle.
+    ParentCycle {
+        /// The entry that is detached from its parent to break the cycle.
         id: EntryId,
     },
     /// Nothing in the file can be read.
-    NothingLeft,
-    /// Another pi has the damaged session open.
+    NoReadableRecords,
+    /// Another process has the damaged session open.
     InUse,
-    /// The file is empty.
     Empty,
-    /// The file has an earlier format.
-    OldVersion { version: u64 },
-    /// The file has a format of the future.
-    NewerVersion { version: u64 },
-    /// Entries have a type this version does not know.
+    OldVersion {
+        version: u64,
+    },
+    NewerVersion {
+        version: u64,
+    },
+    /// Entries have a type that this version does not know.
     UnknownType {
         type_name: String,
-        /// How many entries have it.
+        /// Number of entries of this type.
         count: usize,
     },
-    /// An entry has a known type and not its fields.
-    UnexpectedShape { type_name: String },
-    /// Two entries have one id.
+    /// An entry of a known type lacks required fields.
+    UnexpectedShape {
+        type_name: String,
+    },
     DuplicateId {
         id: EntryId,
-        /// The line that had it before.
+        /// The line that used the ID first.
         first_line: u64,
     },
-    /// An entry names another that is not in the file.
+    /// An entry refers to an entry that is not in the file.
     UnknownReference {
-        /// The type of the entry.
+        /// The type of the referring entry.
         type_name: &'static str,
         target: EntryId,
     },
-    /// A record holds bytes that are no text.
-    InvalidText,
-    /// A record holds control characters that JSON wants escaped.
+    /// A record contains invalid UTF-8.
+    InvalidUtf8,
+    /// A record contains unescaped control characters.
     ControlCharacters,
-    /// Lines end as on Windows.
-    CarriageReturns { count: usize },
-    /// A record is very long.
+    /// Lines end with CR LF.
+    CarriageReturns {
+        count: usize,
+    },
     HugeLine {
-        /// Its length in bytes.
         bytes: u64,
     },
 }
 
 impl ProblemKind {
-    /// Tells damage from notes.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::TornEnd { .. }
+            Self::TornTail { .. }
             | Self::Garbage { .. }
             | Self::NullBytes { .. }
             | Self::JoinedRecords { .. }
             | Self::NotAnEntry
-            | Self::TooDeep { .. }
+            | Self::TooDeeplyNested { .. }
             | Self::MissingLineFeed
             | Self::ByteOrderMark
             | Self::MissingHeader
             | Self::DamagedHeader
             | Self::HeaderNotFirst
             | Self::SecondHeader
-            | Self::DoubtfulVersion { .. }
+            | Self::VersionMismatch { .. }
             | Self::MissingParent { .. }
-            | Self::Circle { .. }
-            | Self::NothingLeft => Severity::Damage,
+            | Self::ParentCycle { .. }
+            | Self::NoReadableRecords => Severity::Damage,
             Self::InUse
             | Self::Empty
             | Self::OldVersion { .. }
@@ -146,32 +145,32 @@ impl ProblemKind {
             | Self::UnexpectedShape { .. }
             | Self::DuplicateId { .. }
             | Self::UnknownReference { .. }
-            | Self::InvalidText
+            | Self::InvalidUtf8
             | Self::ControlCharacters
             | Self::CarriageReturns { .. }
             | Self::HugeLine { .. } => Severity::Note,
         }
     }
 
-    /// Returns a short name for scripts.
+    /// Returns a stable name for scripts.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::TornEnd { .. } => "torn-end",
+            Self::TornTail { .. } => "torn-end",
             Self::Garbage { .. } => "garbage",
             Self::NullBytes { .. } => "null-bytes",
             Self::JoinedRecords { .. } => "joined-records",
             Self::NotAnEntry => "not-an-entry",
-            Self::TooDeep { .. } => "too-deep",
+            Self::TooDeeplyNested { .. } => "too-deep",
             Self::MissingLineFeed => "missing-line-feed",
             Self::ByteOrderMark => "byte-order-mark",
             Self::MissingHeader => "missing-header",
             Self::DamagedHeader => "damaged-header",
             Self::HeaderNotFirst => "header-not-first",
             Self::SecondHeader => "second-header",
-            Self::DoubtfulVersion { .. } => "doubtful-version",
+            Self::VersionMismatch { .. } => "doubtful-version",
             Self::MissingParent { .. } => "missing-parent",
-            Self::Circle { .. } => "circle",
-            Self::NothingLeft => "nothing-left",
+            Self::ParentCycle { .. } => "circle",
+            Self::NoReadableRecords => "nothing-left",
             Self::InUse => "in-use",
             Self::Empty => "empty",
             Self::OldVersion { .. } => "old-version",
@@ -180,139 +179,147 @@ impl ProblemKind {
             Self::UnexpectedShape { .. } => "unexpected-shape",
             Self::DuplicateId { .. } => "duplicate-id",
             Self::UnknownReference { .. } => "unknown-reference",
-            Self::InvalidText => "invalid-text",
+            Self::InvalidUtf8 => "invalid-text",
             Self::ControlCharacters => "control-characters",
             Self::CarriageReturns { .. } => "carriage-returns",
             Self::HugeLine { .. } => "huge-line",
         }
     }
 
-    /// Says what is wrong.
-    pub fn cause(&self) -> String {
+    /// Describes the problem.
+    pub fn description(&self) -> String {
         match self {
-            Self::TornEnd { salvaged } => {
-                format!("half a record at the end{}", beside(*salvaged))
+            Self::TornTail { salvaged } => {
+                format!("partial record at the end{}", same_line_suffix(*salvaged))
             }
             Self::Garbage { salvaged } => {
-                format!("something that is no record{}", beside(*salvaged))
+                format!("unreadable data{}", same_line_suffix(*salvaged))
             }
-            Self::NullBytes { salvaged } => format!("null bytes{}", beside(*salvaged)),
+            Self::NullBytes { salvaged } => format!("null bytes{}", same_line_suffix(*salvaged)),
             Self::JoinedRecords { count } => format!("{count} records on one line"),
-            Self::NotAnEntry => "JSON that is no entry".to_owned(),
-            Self::TooDeep { id } => {
-                format!("the entry {id} is nested more deeply than pi can read")
+            Self::NotAnEntry => "JSON that is not an entry".to_owned(),
+            Self::TooDeeplyNested { id } => {
+                format!("entry {id} is nested too deeply")
             }
-            Self::MissingLineFeed => "the last record lacks its line feed".to_owned(),
-            Self::ByteOrderMark => "a byte order mark before the first record".to_owned(),
-            Self::MissingHeader => "no line is a session header".to_owned(),
-            Self::DamagedHeader => "a session header without an id".to_owned(),
+            Self::MissingLineFeed => "the last record has no line feed".to_owned(),
+            Self::ByteOrderMark => "byte order mark at the start of the file".to_owned(),
+            Self::MissingHeader => "no session header".to_owned(),
+            Self::DamagedHeader => "session header without an ID".to_owned(),
             Self::HeaderNotFirst => "the session header is not the first record".to_owned(),
-            Self::SecondHeader => "another session header".to_owned(),
-            Self::DoubtfulVersion { version } => {
-                format!("the header says format {version}, its entries are of a later one")
+            Self::SecondHeader => "second session header".to_owned(),
+            Self::VersionMismatch { version } => {
+                format!("the header declares format {version}, but the entries have a later format")
             }
             Self::MissingParent { id, parent } => {
-                format!("the entry {id} follows {parent}, which is not in the file")
+                format!("the parent {parent} of entry {id} is not in the file")
             }
-            Self::Circle { id } => format!("the entry {id} follows an entry that follows it"),
-            Self::NothingLeft => "nothing in the file can be read as a session".to_owned(),
-            Self::InUse => "another pi has the session open".to_owned(),
+            Self::ParentCycle { id } => format!("entry {id} is its own ancestor"),
+            Self::NoReadableRecords => "no readable session data".to_owned(),
+            Self::InUse => "another pi process has the session open".to_owned(),
             Self::Empty => "the file is empty".to_owned(),
-            Self::OldVersion { version } => format!("the file has format {version}"),
+            Self::OldVersion { version } => format!("old format version {version}"),
             Self::NewerVersion { version } => {
-                format!("the file has format {version}; this pi writes format {CURRENT_VERSION}")
+                format!(
+                    "newer format version {version}; this version of pi writes {CURRENT_VERSION}"
+                )
             }
             Self::UnknownType { type_name, count } => {
-                format!("{count} entries of the type {type_name}, which this pi does not know")
+                format!("{count} entries of unknown type {type_name}")
             }
             Self::UnexpectedShape { type_name } => {
-                format!("an entry of the type {type_name} lacks fields of it")
+                format!("an entry of type {type_name} has missing or invalid fields")
             }
             Self::DuplicateId { id, first_line } => {
-                format!("the id {id} was used on line {first_line} already")
+                format!("ID {id} is already used on line {first_line}")
             }
             Self::UnknownReference { type_name, target } => {
-                format!("a {type_name} names the entry {target}, which is not in the file")
+                format!("a {type_name} refers to entry {target}, which is not in the file")
             }
-            Self::InvalidText => "bytes that are no UTF-8 text".to_owned(),
-            Self::ControlCharacters => "control characters that are not escaped".to_owned(),
+            Self::InvalidUtf8 => "invalid UTF-8".to_owned(),
+            Self::ControlCharacters => "unescaped control characters".to_owned(),
             Self::CarriageReturns { count } => format!("{count} lines end with CR LF"),
-            Self::HugeLine { bytes } => format!("a record of {} MB", bytes / 1_000_000),
+            Self::HugeLine { bytes } => format!("record of {} MB", bytes / 1_000_000),
         }
     }
 
-    /// Says what follows from it and, for damage, what a repair does.
-    pub fn meaning(&self) -> &'static str {
+    /// Describes the consequences and, for damage, what a repair does.
+    pub fn consequence(&self) -> &'static str {
         match self {
-            Self::TornEnd { .. } => {
-                "a write was cut off, and what it held is lost; a repair sets the rest of it aside"
+            Self::TornTail { .. } => {
+                "a write was interrupted and its data is lost; a repair moves the partial record to the .lost file"
             }
             Self::Garbage { .. } => {
-                "what stood there is lost; a repair sets it aside and keeps every whole record"
+                "the original data is lost; a repair moves the line to the .lost file and keeps every complete record"
             }
             Self::NullBytes { .. } => {
-                "a power cut took what stood there; a repair removes the null bytes"
+                "data was lost, probably to power loss; a repair removes the null bytes"
             }
-            Self::JoinedRecords { .. } => "none of them is read; a repair gives each its own line",
-            Self::NotAnEntry => "it is skipped; a repair sets it aside",
-            Self::TooDeep { .. } => {
-                "the session cannot be continued through it; a repair sets it aside"
+            Self::JoinedRecords { .. } => {
+                "these records are not read; a repair puts each on its own line"
             }
-            Self::MissingLineFeed => "nothing is lost; a repair adds the line feed",
+            Self::NotAnEntry => "the line is skipped; a repair moves it to the .lost file",
+            Self::TooDeeplyNested { .. } => {
+                "the session cannot be continued past this entry; a repair moves it to the .lost file"
+            }
+            Self::MissingLineFeed => "no data is lost; a repair adds the line feed",
             Self::ByteOrderMark => "other programs may not find the header; a repair removes it",
             Self::MissingHeader => {
-                "the session is not listed and does not open; a repair writes a new header"
+                "the session is not listed and cannot be opened; a repair writes a new header"
             }
             Self::DamagedHeader => {
-                "the session may not open; a repair writes a new header from what is left"
+                "the session may not open; a repair rebuilds the header from what is left"
             }
-            Self::HeaderNotFirst => "the session does not open; a repair moves the header up",
+            Self::HeaderNotFirst => {
+                "the session cannot be opened; a repair moves the header to the top"
+            }
             Self::SecondHeader => {
-                "two files seem to be joined; a repair sets the header aside and keeps the entries"
+                "two files seem to be joined; a repair moves the second header to the .lost file and keeps the entries"
             }
-            Self::DoubtfulVersion { .. } => {
-                "opening the session would number its entries anew; a repair corrects the header"
+            Self::VersionMismatch { .. } => {
+                "opening the session would renumber its entries; a repair corrects the header"
             }
             Self::MissingParent { .. } => {
-                "the conversation before it is cut off; a repair puts a stand-in there that joins them again"
+                "the preceding conversation is disconnected; a repair adds a placeholder that reconnects it"
             }
-            Self::Circle { .. } => {
-                "the way to the beginning never ends; a repair makes the entry a beginning of its own"
+            Self::ParentCycle { .. } => {
+                "the path to the root never ends; a repair makes the entry a root"
             }
-            Self::NothingLeft => "there is nothing to repair; the file is left as it is",
+            Self::NoReadableRecords => "nothing can be repaired; the file is left unchanged",
             Self::InUse => {
-                "a record that it is writing may look like damage; look again when it is closed"
+                "a record being written may be reported as damage; check again after closing the session there"
             }
-            Self::Empty => "it becomes a session when it is opened",
-            Self::OldVersion { .. } => "it is brought up to date when it is opened",
-            Self::NewerVersion { .. } => "it opens, and what is not understood is kept",
+            Self::Empty => "it becomes a session when opened",
+            Self::OldVersion { .. } => "it is migrated when opened",
+            Self::NewerVersion { .. } => "it can be opened; unknown data is kept",
             Self::UnknownType { .. } => "they are kept unchanged and not shown",
             Self::UnexpectedShape { .. } => "it is kept unchanged and not shown",
-            Self::DuplicateId { .. } => "both are kept; by its id only the later one is found",
-            Self::UnknownReference { .. } => "it has no effect there and is kept unchanged",
-            Self::InvalidText => "they read as \u{fffd}; the record is kept unchanged",
-            Self::ControlCharacters => {
-                "pi reads the record, other programs may not; it is kept unchanged"
+            Self::DuplicateId { .. } => "both entries are kept; the ID refers to the later one",
+            Self::UnknownReference { .. } => {
+                "the reference has no effect; the entry is kept unchanged"
             }
-            Self::CarriageReturns { .. } => "they read well and are kept unchanged",
-            Self::HugeLine { .. } => "it is kept; opening the session takes memory and time",
+            Self::InvalidUtf8 => "the bytes are shown as \u{fffd}; the record is kept unchanged",
+            Self::ControlCharacters => {
+                "pi can read the record, other programs may not; it is kept unchanged"
+            }
+            Self::CarriageReturns { .. } => "the lines are readable and kept unchanged",
+            Self::HugeLine { .. } => "it is kept; opening the session takes more time and memory",
         }
     }
 }
 
-/// Says that records were found beside something else.
-fn beside(salvaged: usize) -> String {
+/// Mentions complete records that were found on the same line.
+fn same_line_suffix(salvaged: usize) -> String {
     match salvaged {
         0 => String::new(),
-        1 => ", and a whole record on the same line".to_owned(),
-        count => format!(", and {count} whole records on the same line"),
+        1 => ", with a complete record on the same line".to_owned(),
+        count => format!(", with {count} complete records on the same line"),
     }
 }
 
-/// Problems as they are found.
+/// Collects problems.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<SessionProblem>,
     pub(crate) damage: usize,
     pub(crate) notes: usize,
 }
@@ -323,12 +330,12 @@ impl Findings {
             Severity::Damage => self.damage += 1,
             Severity::Note => self.notes += 1,
         }
-        if self.problems.len() < MOST_KEPT {
-            self.problems.push(Problem { line, kind });
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(SessionProblem { line, kind });
         }
     }
 
-    /// Puts the problems in the order of the file; those of the whole file come first.
+    /// Sorts the problems in file order; those that concern the whole file come first.
     pub(crate) fn sort(&mut self) {
         self.problems.sort_by_key(|problem| problem.line);
     }

@@ -1,4 +1,4 @@
-//! Every way a file can be odd, and what is said about it.
+//! Every kind of problem and how it is reported.
 
 use pretty_assertions::assert_eq;
 
@@ -27,14 +27,14 @@ fn typed(type_name: &str, id: &str, parent: &str, fields: &str) -> String {
     )
 }
 
-fn examine(content: &[u8]) -> Examined {
-    Examined::of(&MemoryFile::new(content.to_vec())).unwrap()
+fn inspect(content: &[u8]) -> FileInspection {
+    FileInspection::of(&MemoryFile::new(content.to_vec())).unwrap()
 }
 
-/// What is found in a file of these lines, such as `3 garbage`.
+/// Returns the problems found, such as `3 garbage`.
 fn found(content: impl AsRef<[u8]>) -> Vec<String> {
-    let examined = examine(content.as_ref());
-    let problems = examined.survey.findings.problems.iter();
+    let inspection = inspect(content.as_ref());
+    let problems = inspection.scan.findings.problems.iter();
     let described = problems.map(|problem| match problem.line {
         Some(line) => format!("{line} {}", problem.kind.name()),
         None => problem.kind.name().to_owned(),
@@ -47,18 +47,18 @@ fn lines(lines: &[&str]) -> String {
 }
 
 #[test]
-fn a_good_file_has_no_problems() {
+fn an_intact_file_has_no_problems() {
     let (one, two) = (entry("a", ""), entry("b", "a"));
     let content = lines(&[HEADER, &one, &two]);
     assert_eq!(found(&content), [""; 0]);
-    assert_eq!(examine(content.as_bytes()).survey.entry_count(), 2);
+    assert_eq!(inspect(content.as_bytes()).scan.entry_count(), 2);
     assert_eq!(found(lines(&[HEADER, "", "  ", "null", &one])), [""; 0]);
 }
 
 #[test]
-fn what_is_wrong_with_lines_is_found() {
+fn problems_with_lines_are_found() {
     let (one, two, three) = (entry("a", ""), entry("b", "a"), entry("c", "b"));
-    let half = two.get(..70).unwrap();
+    let torn = two.get(..70).unwrap();
     let deep = typed(
         "custom",
         "b",
@@ -70,11 +70,11 @@ fn what_is_wrong_with_lines_is_found() {
         ),
     );
     for (content, expected) in [
-        (lines(&[HEADER, &one]) + half, vec!["3 torn-end"]),
-        (lines(&[HEADER, &one, half]), vec!["3 garbage"]),
+        (lines(&[HEADER, &one]) + torn, vec!["3 torn-end"]),
+        (lines(&[HEADER, &one, torn]), vec!["3 garbage"]),
         (lines(&[HEADER, &one, "rubbish", &two]), vec!["3 garbage"]),
         (
-            lines(&[HEADER, &one, half, &three]),
+            lines(&[HEADER, &one, torn, &three]),
             vec!["3 garbage", "4 missing-parent"],
         ),
         (
@@ -90,7 +90,7 @@ fn what_is_wrong_with_lines_is_found() {
             vec!["2 joined-records"],
         ),
         (
-            lines(&[HEADER, &one, &format!("{half}{three}")]),
+            lines(&[HEADER, &one, &format!("{torn}{three}")]),
             vec!["3 garbage", "3 missing-parent"],
         ),
         (lines(&[HEADER, &one]) + &two, vec!["3 missing-line-feed"]),
@@ -124,7 +124,7 @@ fn what_is_wrong_with_lines_is_found() {
 }
 
 #[test]
-fn what_is_wrong_with_headers_is_found() {
+fn problems_with_headers_are_found() {
     let (one, two) = (entry("a", ""), entry("b", "a"));
     let old = HEADER.replace(r#""version":3,"#, "");
     let plain = r#"{"type":"message","timestamp":"t","message":{"role":"user","content":"x"}}"#;
@@ -172,7 +172,7 @@ fn what_is_wrong_with_headers_is_found() {
 }
 
 #[test]
-fn what_is_wrong_between_entries_is_found() {
+fn problems_with_links_are_found() {
     let (one, two) = (entry("a", ""), entry("b", "a"));
     let compaction = |target: &str| {
         let fields = format!(r#""summary":"s","firstKeptEntryId":"{target}","tokensBefore":1"#);
@@ -232,7 +232,7 @@ fn what_is_wrong_between_entries_is_found() {
 }
 
 #[test]
-fn a_lost_entry_is_stood_in_for_where_it_stood() {
+fn a_placeholder_replaces_a_lost_entry_at_its_position() {
     let (one, two, three) = (entry("a", ""), entry("b", "a"), entry("c", "b"));
     let content = lines(&[
         HEADER,
@@ -241,33 +241,33 @@ fn a_lost_entry_is_stood_in_for_where_it_stood() {
         two.get(..80).unwrap(),
         &three,
     ]);
-    let stand_ins = examine(content.as_bytes()).mending.stand_ins;
-    let parents: Vec<_> = stand_ins
+    let placeholders = inspect(content.as_bytes()).link_repairs.placeholders;
+    let parents: Vec<_> = placeholders
         .iter()
         .map(|it| (it.id.as_str(), it.parent.as_ref().map(EntryId::as_str)))
         .collect();
     assert_eq!(
         parents,
         [("b", Some("a"))],
-        "half a record says what it followed"
+        "a partial record contains its parent"
     );
 
     let content = lines(&[HEADER, &one, &entry("z", "a"), "rubbish", &three]);
-    let stand_ins = examine(content.as_bytes()).mending.stand_ins;
-    assert_eq!(stand_ins.len(), 1);
-    assert_eq!(stand_ins[0].id.as_str(), "b");
+    let placeholders = inspect(content.as_bytes()).link_repairs.placeholders;
+    assert_eq!(placeholders.len(), 1);
+    assert_eq!(placeholders[0].id.as_str(), "b");
     assert_eq!(
-        stand_ins[0].parent.as_ref().unwrap().as_str(),
+        placeholders[0].parent.as_ref().unwrap().as_str(),
         "z",
-        "else the one before"
+        "otherwise the preceding entry"
     );
-    assert_eq!(stand_ins[0].timestamp_ms, 1_767_225_601_000);
+    assert_eq!(placeholders[0].timestamp_ms, 1_767_225_601_000);
 }
 
 #[test]
-fn very_many_problems_are_counted_and_not_kept() {
+fn excess_problems_are_counted_but_not_kept() {
     let content = lines(&[HEADER]) + &"rubbish\n".repeat(5000);
-    let examined = examine(content.as_bytes());
-    assert_eq!(examined.survey.findings.damage, 5000);
-    assert_eq!(examined.survey.findings.problems.len(), 1000);
+    let inspection = inspect(content.as_bytes());
+    assert_eq!(inspection.scan.findings.damage, 5000);
+    assert_eq!(inspection.scan.findings.problems.len(), 1000);
 }

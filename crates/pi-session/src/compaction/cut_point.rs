@@ -1,4 +1,4 @@
-//! Where a compaction cuts: what comes before is summarized, what follows stays as it is.
+//! Where a compaction cuts: entries before the cut are summarized, entries after it are kept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,16 +8,15 @@ use super::estimate::message_tokens;
 use crate::context::ProjectedEntry;
 use crate::entry::{EntryBody, EntryId};
 
-/// A cut in a list of projected entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CutPoint {
-    /// The index of the first entry that stays.
+    /// Index of the first kept entry.
     pub(crate) first_kept: usize,
-    /// Where the turn begins that the cut splits; none where it splits none.
+    /// Index where the split turn starts; `None` if the cut splits no turn.
     pub(crate) split_turn_start: Option<usize>,
 }
 
-/// Finds the cut that keeps about so many tokens of what follows `start`.
+/// Finds the cut that keeps about `keep_recent_tokens` of the entries after `start`.
 pub(crate) fn find(entries: &[ProjectedEntry], start: usize, keep_recent_tokens: u64) -> CutPoint {
     let candidates = candidates(entries, start);
     let (Some(first), Some(last)) = (candidates.first(), candidates.last()) else {
@@ -28,7 +27,7 @@ pub(crate) fn find(entries: &[ProjectedEntry], start: usize, keep_recent_tokens:
     };
     let mut cut = *first;
     if let Some(full) = budget_end(entries, start, keep_recent_tokens) {
-        // Where results at the end fill the budget alone, their call stays with them.
+        // If trailing tool results fill the budget, their call stays with them.
         let at_or_after = candidates.iter().find(|candidate| **candidate >= full);
         cut = *at_or_after.unwrap_or(last);
         if is_omitted_attempt(entries.get(cut + 1..).unwrap_or_default()) {
@@ -42,7 +41,7 @@ pub(crate) fn find(entries: &[ProjectedEntry], start: usize, keep_recent_tokens:
     }
 }
 
-/// Returns the index at which the newest entries fill the budget; none where all fit.
+/// Returns the index at which the newest entries fill the budget; `None` if all fit.
 fn budget_end(entries: &[ProjectedEntry], start: usize, budget: u64) -> Option<usize> {
     let mut kept: u64 = 0;
     let recent = entries.iter().enumerate().skip(start).rev();
@@ -56,25 +55,25 @@ fn budget_end(entries: &[ProjectedEntry], start: usize, budget: u64) -> Option<u
     None
 }
 
-/// Returns where a cut may be: before a message that can lead a context, and never between a call
-/// and its result.
+/// Returns the valid cut positions: before a message that can start a context, and never between a
+/// tool call and its result.
 fn candidates(entries: &[ProjectedEntry], start: usize) -> Vec<usize> {
     let mut depth = 0;
-    let parts = parting_cuts(entries, start);
+    let deltas = split_call_deltas(entries, start);
     let range = entries.iter().enumerate().skip(start);
     let mut candidates = Vec::new();
-    for ((index, entry), change) in range.zip(parts) {
+    for ((index, entry), change) in range.zip(deltas) {
         depth += change;
-        if depth == 0 && !is_compaction(entry) && entry.messages().iter().any(can_lead) {
+        if depth == 0 && !is_compaction(entry) && entry.messages().iter().any(can_start_context) {
             candidates.push(index);
         }
     }
     candidates
 }
 
-/// Counts for every index from `start` how many more (or fewer) calls than at the one before a cut
-/// there would part from their results.
-fn parting_cuts(entries: &[ProjectedEntry], start: usize) -> Vec<i64> {
+/// Returns, for every index from `start`, the change in the number of tool calls that a cut there
+/// would separate from their results.
+fn split_call_deltas(entries: &[ProjectedEntry], start: usize) -> Vec<i64> {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut changes = vec![0; entries.len().saturating_sub(start) + 1];
     let mut change = |index: usize, by: i64| {
@@ -85,8 +84,8 @@ fn parting_cuts(entries: &[ProjectedEntry], start: usize) -> Vec<i64> {
     for (index, entry) in entries.iter().skip(start).enumerate() {
         for message in entry.messages() {
             match message {
-                AgentMessage::Assistant(answer) => {
-                    calls.extend(answer.tool_calls().map(|call| (call.id.as_str(), index)));
+                AgentMessage::Assistant(response) => {
+                    calls.extend(response.tool_calls().map(|call| (call.id.as_str(), index)));
                 }
                 AgentMessage::ToolResult(result) => {
                     if let Some(call) = calls.get(result.tool_call_id.as_str()) {
@@ -105,12 +104,12 @@ fn is_compaction(entry: &ProjectedEntry) -> bool {
     matches!(entry.entry().body, EntryBody::Compaction(_))
 }
 
-/// Returns whether a kept context may begin with the message.
-fn can_lead(message: &AgentMessage) -> bool {
+/// Returns whether a kept context may start with the message.
+fn can_start_context(message: &AgentMessage) -> bool {
     matches!(message, AgentMessage::Assistant(_)) || starts_turn(message)
 }
 
-/// Returns whether the message begins a turn: anything the model takes as the user's.
+/// Returns whether the message starts a turn: any message the model sees as a user message.
 fn starts_turn(message: &AgentMessage) -> bool {
     matches!(
         message,
@@ -122,11 +121,11 @@ fn starts_turn(message: &AgentMessage) -> bool {
     )
 }
 
-/// Returns whether nothing remains after a cut but an attempt that was left out of the context.
+/// Returns whether only an omitted attempt remains after a cut.
 ///
-/// The input the attempt failed on may then be summarized too. What merely cannot be seen proves no
-/// attempt, and an edit that gives an earlier message other words makes it input the attempt never
-/// answered.
+/// In that case the input of the failed attempt may be summarized too. Entries without messages
+/// alone do not prove an attempt, and an edit that replaces an earlier message makes it input that
+/// the attempt never saw.
 fn is_omitted_attempt(suffix: &[ProjectedEntry]) -> bool {
     let omitted: HashSet<&EntryId> = suffix
         .iter()
@@ -147,7 +146,7 @@ fn is_omitted_attempt(suffix: &[ProjectedEntry]) -> bool {
     suffix.iter().any(is_attempt) && suffix.iter().all(is_harmless)
 }
 
-/// Moves a cut back over entries that show nothing, so that they stay with what they precede.
+/// Moves a cut back over entries without messages, so that they stay with the entry they precede.
 fn before_adjacent_metadata(entries: &[ProjectedEntry], start: usize, cut: usize) -> usize {
     let before = entries.get(start..cut).unwrap_or_default();
     let metadata = before

@@ -1,7 +1,6 @@
-//! How large the context is, and when it is too large.
-//!
-//! The last usable answer counted everything before it; only what came later is estimated. An edit
-//! or a compaction after that answer changed what it had counted, and then everything is estimated.
+//! Estimates the context size. The last usable response reported the size of everything before it;
+//! only later messages are estimated. If an edit or a compaction followed that response, everything
+//! is estimated.
 
 use pi_ai::estimate::{
     ContextEstimate, answer_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
@@ -13,12 +12,11 @@ use super::settings::CompactionSettings;
 use crate::context::{ProjectedEntry, Projection};
 use crate::entry::EntryBody;
 
-/// Estimates the tokens of one message of a transcript.
 pub fn message_tokens(message: &AgentMessage) -> u64 {
     match message {
         AgentMessage::System(system) => system_tokens(system),
         AgentMessage::User(user) => content_tokens(&user.content),
-        AgentMessage::Assistant(answer) => answer_tokens(answer),
+        AgentMessage::Assistant(response) => answer_tokens(response),
         AgentMessage::ToolResult(result) => blocks_tokens(&result.content),
         AgentMessage::BashExecution(bash) => {
             character_tokens(characters(&bash.command) + characters(&bash.output))
@@ -50,23 +48,22 @@ fn characters(text: &str) -> u64 {
     utf16_length(text) as u64
 }
 
-/// Returns the size an answer reports for itself and everything before it; none where it failed or
-/// reports nothing.
-pub(crate) fn reported_tokens(answer: &AssistantMessage) -> Option<u64> {
-    let tokens = answer.usage.context_tokens();
-    (!answer.stop_reason.is_failure() && tokens > 0).then_some(tokens)
+/// Returns the context size that a response reports; `None` if it failed or reports nothing.
+pub(crate) fn reported_tokens(response: &AssistantMessage) -> Option<u64> {
+    let tokens = response.usage.context_tokens();
+    (!response.stop_reason.is_failure() && tokens > 0).then_some(tokens)
 }
 
-/// The last answer whose report counts.
+/// The last response with a usable report.
 pub(crate) struct LastReport<'projection> {
-    /// The index of its entry in the projection.
+    /// Index of its entry in the projection.
     pub(crate) entry_index: usize,
-    pub(crate) answer: &'projection AssistantMessage,
+    pub(crate) response: &'projection AssistantMessage,
     pub(crate) tokens: u64,
 }
 
 impl Projection {
-    /// Returns the size of the context, by the last usable report or by estimate.
+    /// Returns the context size from the last usable report, or an estimate.
     pub fn estimate(&self) -> ContextEstimate {
         match self.last_report() {
             Some(report) if !self.changed_after(report.entry_index) => self.reported_size(&report),
@@ -74,7 +71,7 @@ impl Projection {
         }
     }
 
-    /// Returns the size by the last report, whatever was edited since.
+    /// Returns the context size from the last report, ignoring later edits.
     pub(crate) fn estimate_despite_changes(&self) -> ContextEstimate {
         match self.last_report() {
             Some(report) => self.reported_size(&report),
@@ -82,13 +79,13 @@ impl Projection {
         }
     }
 
-    /// Estimates all messages one by one, without regard to what any answer reported: the size a
+    /// Estimates all messages individually and ignores reported usage; this is the size that a
     /// compaction leaves behind.
     pub fn messages_tokens(&self) -> u64 {
         self.messages().map(message_tokens).sum()
     }
 
-    /// Estimates the prompt in force and the conversation.
+    /// Estimates the current prompt and the conversation.
     fn estimated_size(&self) -> u64 {
         let system = self.system_message().as_ref().map_or(0, system_tokens);
         let conversation = self
@@ -102,10 +99,10 @@ impl Projection {
         entries
             .flat_map(|(index, entry)| entry.messages().iter().map(move |one| (index, one)))
             .find_map(|(entry_index, message)| match message {
-                AgentMessage::Assistant(answer) => Some(LastReport {
+                AgentMessage::Assistant(response) => Some(LastReport {
                     entry_index,
-                    answer,
-                    tokens: reported_tokens(answer)?,
+                    response,
+                    tokens: reported_tokens(response)?,
                 }),
                 _ => None,
             })
@@ -146,9 +143,9 @@ fn unreported(tokens: u64) -> ContextEstimate {
     }
 }
 
-/// Returns whether a context of this size leaves too little room in the window.
+/// Returns whether a context of this size leaves less than the reserve in the context window.
 ///
-/// A window of zero is unknown and holds everything.
+/// A window of zero is unknown and never exceeded.
 pub fn exceeds_threshold(tokens: u64, context_window: u64, settings: &CompactionSettings) -> bool {
     settings.enabled
         && context_window > 0

@@ -1,4 +1,4 @@
-//! The files a conversation read and changed, which outlive its summary.
+//! Files that a conversation read and changed. The lists are carried over from summary to summary.
 
 use std::collections::BTreeSet;
 
@@ -6,32 +6,33 @@ use pi_ai::json::JsonObject;
 use pi_ai::{AgentMessage, ToolCall};
 use serde_json::Value;
 
-/// The files a conversation touched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FileOperations {
+pub struct TouchedFiles {
     pub read: BTreeSet<String>,
     pub written: BTreeSet<String>,
     pub edited: BTreeSet<String>,
 }
 
-/// The files of a summary: each in one of the lists, both sorted.
+/// The file lists of a summary. Each file is in one list; both are sorted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileLists {
-    /// Files that were read and never changed.
+    /// Files that were read but not changed.
     pub read: Vec<String>,
     /// Files that were written or edited.
     pub modified: Vec<String>,
 }
 
-impl FileOperations {
-    /// Notes the files a message's tool calls name.
-    pub fn note_message(&mut self, message: &AgentMessage) {
-        if let AgentMessage::Assistant(answer) = message {
-            answer.tool_calls().for_each(|call| self.note_call(call));
+impl TouchedFiles {
+    /// Records the files named by the tool calls of a message.
+    pub fn record_message(&mut self, message: &AgentMessage) {
+        if let AgentMessage::Assistant(response) = message {
+            response
+                .tool_calls()
+                .for_each(|call| self.record_call(call));
         }
     }
 
-    fn note_call(&mut self, call: &ToolCall) {
+    fn record_call(&mut self, call: &ToolCall) {
         let list = match call.name.as_str() {
             "read" => &mut self.read,
             "write" => &mut self.written,
@@ -45,8 +46,8 @@ impl FileOperations {
         }
     }
 
-    /// Carries over the files of an earlier summary of pi's own; an extension's details are its own
-    /// business.
+    /// Carries over the files of an earlier summary by pi; details written by extensions are
+    /// ignored.
     pub fn carry_over(&mut self, details: Option<&Value>, from_hook: Option<bool>) {
         if from_hook == Some(true) {
             return;
@@ -60,7 +61,7 @@ impl FileOperations {
         self.edited.extend(list("modifiedFiles"));
     }
 
-    /// Sorts the files into those only read and those changed.
+    /// Splits the files into those only read and those changed.
     pub fn lists(&self) -> FileLists {
         let modified = self.edited.union(&self.written);
         let is_modified = |path: &String| self.edited.contains(path) || self.written.contains(path);
@@ -72,7 +73,8 @@ impl FileOperations {
     }
 }
 
-/// Sorts as JavaScript does, so that both programs write the same lists.
+/// Sorts by UTF-16 code units, as JavaScript does, so that both implementations write the same
+/// lists.
 fn sorted<'path>(paths: impl Iterator<Item = &'path String>) -> Vec<String> {
     let mut paths: Vec<String> = paths.cloned().collect();
     paths.sort_by(|left, right| left.encode_utf16().cmp(right.encode_utf16()));
@@ -80,7 +82,7 @@ fn sorted<'path>(paths: impl Iterator<Item = &'path String>) -> Vec<String> {
 }
 
 impl FileLists {
-    /// Returns the lists as blocks that follow a summary; empty when there are no files.
+    /// Returns the lists as tagged blocks to append to a summary; empty if there are no files.
     pub fn summary_suffix(&self) -> String {
         let mut suffix = String::new();
         for (tag, paths) in [
@@ -94,7 +96,7 @@ impl FileLists {
         suffix
     }
 
-    /// Returns the lists as the details of a summary entry.
+    /// Returns the lists as the `details` of a summary entry.
     pub fn details(&self) -> Value {
         let list = |paths: &[String]| Value::from(paths.to_vec());
         Value::Object(JsonObject::from_iter([
@@ -122,15 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_changed_is_not_listed_as_read() {
-        let mut files = FileOperations::default();
-        files.note_message(&calls(&json!([
+    fn a_changed_file_is_not_listed_as_read() {
+        let mut files = TouchedFiles::default();
+        files.record_message(&calls(&json!([
             ["read", {"path": "z"}], ["read", {"path": "a"}], ["read", {"path": "both"}],
             ["edit", {"path": "both"}], ["write", {"path": "new"}], ["write", {"path": "new"}],
             ["bash", {"path": "no"}], ["read", {"path": 7}], ["read", {"path": ""}], ["read", {}],
         ])));
         let user = json!({"role": "user", "content": "read x"});
-        files.note_message(&serde_json::from_value(user).unwrap());
+        files.record_message(&serde_json::from_value(user).unwrap());
         let lists = files.lists();
         assert_eq!(lists.read, ["a", "z"]);
         assert_eq!(lists.modified, ["both", "new"]);
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_lists_of_pis_own_summaries_are_carried_over() {
+    fn only_lists_of_summaries_by_pi_are_carried_over() {
         let details = json!({"readFiles": ["r", 3], "modifiedFiles": ["m"], "other": ["x"]});
         for (details, from_hook, expected) in [
             (Some(&details), None, (vec!["r"], vec!["m"])),
@@ -156,7 +158,7 @@ mod tests {
             (Some(&json!(null)), None, (vec![], vec![])),
             (None, None, (vec![], vec![])),
         ] {
-            let mut files = FileOperations::default();
+            let mut files = TouchedFiles::default();
             files.carry_over(details, from_hook);
             let lists = files.lists();
             assert_eq!((lists.read, lists.modified), {
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_sort_as_javascript_sorts_them() {
+    fn paths_are_sorted_like_in_javascript() {
         // U+FF5E sorts after the surrogates of U+1F600 in UTF-16 and before it in UTF-8.
         let paths = ["\u{ff5e}".to_owned(), "\u{1f600}".to_owned()];
         assert_eq!(sorted(paths.iter()), ["\u{1f600}", "\u{ff5e}"]);

@@ -1,8 +1,6 @@
-//! Summary requests as data, and how their answers are read.
-//!
-//! Whoever asks the model takes messages and options from here, retries as it likes, and brings the
-//! answer back. An answer that is not wholly a summary is a failure: half a summary in place of a
-//! conversation would lose the other half for good.
+//! Summary requests as data, and parsing of their responses. The caller sends the request, retries
+//! as it sees fit, and passes the response back. A response that is not a complete summary is an
+//! error: a partial summary would permanently lose the rest of the conversation.
 
 use pi_ai::transcript::initial_system_message;
 use pi_ai::{
@@ -15,42 +13,39 @@ use super::prompt;
 use super::serialize::serialize_conversation;
 use crate::model_messages::to_model_messages;
 
-/// The model that summarizes, and how it is asked.
+/// The model that writes summaries, and its settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Summarizer<'model> {
     pub model: &'model Model,
-    /// How much it thinks in the session.
+    /// The thinking level of the session.
     pub thinking_level: ThinkingLevel,
-    /// The time, in milliseconds since the epoch.
+    /// Current time in milliseconds since the epoch.
     pub now_ms: i64,
 }
 
-/// What is summarized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryPurpose {
     /// The conversation before a cut.
     History,
-    /// The beginning of the turn that a cut splits.
+    /// The start of the turn that a cut splits.
     TurnPrefix,
-    /// A branch that is left.
+    /// An abandoned branch.
     Branch,
 }
 
-/// A request for a summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SummaryRequest {
     pub purpose: SummaryPurpose,
-    /// The whole transcript of the request: a prompt and one user message.
+    /// The complete request: a system prompt and one user message.
     pub messages: Vec<Message>,
-    /// The most tokens the summary may have; none leaves it to the model.
+    /// Maximum length of the summary; `None` uses the model's limit.
     pub max_tokens: Option<u64>,
-    /// How long the provider shall cache the prompt: not at all, nobody asks twice.
+    /// Always disabled: a summary prompt is never sent twice.
     pub cache_retention: CacheRetention,
-    /// How much to think.
     pub reasoning: ThinkingLevel,
 }
 
-/// A summary that a model has written.
+/// A summary written by a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     pub purpose: SummaryPurpose,
@@ -58,28 +53,24 @@ pub struct Summary {
     pub usage: Usage,
 }
 
-/// Why there is no summary.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SummaryFailure {
-    /// The request was cancelled.
-    #[error("the summary was cancelled")]
+pub enum SummaryError {
+    #[error("summary canceled")]
     Aborted,
-    #[error("the model could not be asked for a summary: {0}")]
+    #[error("summary request failed: {0}")]
     Failed(String),
-    /// The answer reached its limit.
+    /// The response reached the output limit.
     #[error(
-        "the summary was cut off at its limit of output tokens and would lose part of the conversation; \
+        "the summary reached the output token limit and is incomplete; \
         raise compaction.reserveTokens or use a model with a higher output limit"
     )]
-    CutOff,
-    /// The answer wanted a tool.
-    #[error("the model wanted to call the tool \"{0}\" instead of writing a summary")]
+    Truncated,
+    #[error("the model called the tool \"{0}\" instead of writing a summary")]
     CalledTool(String),
-    /// The answer has no text.
-    #[error("the model answered without a summary")]
+    #[error("the model returned an empty summary")]
     Empty,
-    /// Nobody asked for one of the summaries that are needed.
-    #[error("a summary that the compaction needs is missing")]
+    /// A required summary was not passed to [`crate::CompactionPlan::finish`].
+    #[error("a required summary is missing")]
     Missing,
 }
 
@@ -87,7 +78,7 @@ impl SummaryRequest {
     pub(crate) fn history(
         summarizer: &Summarizer<'_>,
         reserve_tokens: u64,
-        conversation: &Conversation<'_>,
+        conversation: &SummaryInput<'_>,
         previous: Option<&str>,
         focus: Option<&str>,
     ) -> Self {
@@ -99,7 +90,7 @@ impl SummaryRequest {
     pub(crate) fn turn_prefix(
         summarizer: &Summarizer<'_>,
         reserve_tokens: u64,
-        conversation: &Conversation<'_>,
+        conversation: &SummaryInput<'_>,
     ) -> Self {
         let text = prompt::turn_prefix(&conversation.serialized());
         let limit = reserve_tokens / 2;
@@ -109,7 +100,7 @@ impl SummaryRequest {
     pub(crate) fn branch(
         summarizer: &Summarizer<'_>,
         limit: u64,
-        conversation: &Conversation<'_>,
+        conversation: &SummaryInput<'_>,
         instructions: prompt::SummaryInstructions<'_>,
     ) -> Self {
         let text = prompt::branch(&conversation.serialized(), instructions);
@@ -123,7 +114,7 @@ impl SummaryRequest {
             timestamp: summarizer.now_ms,
             ..UserMessage::default()
         });
-        // A limit of zero stands for an unknown one, or comes of a reserve of zero.
+        // A limit of zero means that it is unknown or that the reserve is zero.
         let limits = [limit, summarizer.model.max_tokens];
         Self {
             purpose,
@@ -141,9 +132,9 @@ impl SummaryRequest {
         self
     }
 
-    /// Returns the options of the request: the caller's credentials, timeouts and hooks with what a
-    /// summary needs. The caller gives every request a session id of its own, so that it does not
-    /// touch the routing of the session.
+    /// Returns the request options: the caller's credentials, timeouts and hooks plus the settings
+    /// of the summary. The caller must use a separate session ID for every request, so that it does
+    /// not affect the routing of the session.
     pub fn options(&self, base: StreamOptions) -> StreamOptions {
         StreamOptions {
             max_tokens: self.max_tokens,
@@ -154,45 +145,44 @@ impl SummaryRequest {
         }
     }
 
-    /// Reads the answer to the request.
-    pub fn read(&self, answer: &AssistantMessage) -> Result<Summary, SummaryFailure> {
-        match answer.stop_reason {
-            StopReason::Aborted => return Err(SummaryFailure::Aborted),
+    /// Parses the response to the request.
+    pub fn read(&self, response: &AssistantMessage) -> Result<Summary, SummaryError> {
+        match response.stop_reason {
+            StopReason::Aborted => return Err(SummaryError::Aborted),
             StopReason::Error => {
-                let message = answer
+                let message = response
                     .error_message
                     .as_deref()
                     .filter(|text| !text.is_empty());
-                let message = message.unwrap_or("the provider gave no reason");
-                return Err(SummaryFailure::Failed(message.to_owned()));
+                let message = message.unwrap_or("no error message from the provider");
+                return Err(SummaryError::Failed(message.to_owned()));
             }
-            StopReason::Length => return Err(SummaryFailure::CutOff),
+            StopReason::Length => return Err(SummaryError::Truncated),
             StopReason::Pending | StopReason::Deferred => {
-                let message = "the provider has not finished its answer".to_owned();
-                return Err(SummaryFailure::Failed(message));
+                let message = "the response is not complete".to_owned();
+                return Err(SummaryError::Failed(message));
             }
             StopReason::Stop | StopReason::ToolUse => {}
         }
-        if let Some(call) = answer.tool_calls().next() {
-            return Err(SummaryFailure::CalledTool(call.name.clone()));
+        if let Some(call) = response.tool_calls().next() {
+            return Err(SummaryError::CalledTool(call.name.clone()));
         }
-        let texts = answer.content.iter().filter_map(AssistantBlock::as_text);
+        let texts = response.content.iter().filter_map(AssistantBlock::as_text);
         let text = texts.collect::<Vec<_>>().join("\n");
         if text.trim().is_empty() {
-            return Err(SummaryFailure::Empty);
+            return Err(SummaryError::Empty);
         }
         Ok(Summary {
             purpose: self.purpose,
             text,
-            usage: answer.usage.clone(),
+            usage: response.usage.clone(),
         })
     }
 }
 
-/// The messages that are summarized.
-pub(crate) struct Conversation<'messages>(pub(crate) Vec<&'messages AgentMessage>);
+pub(crate) struct SummaryInput<'messages>(pub(crate) Vec<&'messages AgentMessage>);
 
-impl Conversation<'_> {
+impl SummaryInput<'_> {
     fn serialized(&self) -> String {
         serialize_conversation(&to_model_messages(self.0.iter().copied()))
     }

@@ -1,19 +1,19 @@
-//! Writes a conversation down as text, so that a model describes it instead of going on with it.
+//! Serializes a conversation as text, so that a model summarizes it instead of continuing it.
 
 use pi_ai::json::{utf16_length, value_to_string};
 use pi_ai::{
     AssistantBlock, AssistantMessage, Content, InputBlock, Message, ToolCall, ToolResultMessage,
 };
 
-/// How much of a tool's result a summary may see, in characters as JavaScript counts them.
+/// Maximum length of a tool result in a summary request, in UTF-16 code units.
 const RESULT_CHARACTERS: usize = 2000;
 
-/// Writes down a conversation, one labeled paragraph a message.
+/// Serializes a conversation, one labeled paragraph per message.
 pub fn serialize_conversation(messages: &[Message]) -> String {
     let mut paragraphs = Vec::new();
     for message in messages {
         match message {
-            // The prompt is no part of the conversation.
+            // The system prompt is not part of the conversation.
             Message::System(_) => {}
             Message::User(user) => {
                 let text = match &user.content {
@@ -22,7 +22,7 @@ pub fn serialize_conversation(messages: &[Message]) -> String {
                 };
                 push(&mut paragraphs, "User", &text);
             }
-            Message::Assistant(answer) => push_answer(&mut paragraphs, answer),
+            Message::Assistant(response) => push_response(&mut paragraphs, response),
             Message::ToolResult(result) => {
                 push(&mut paragraphs, "Tool result", &result_text(result));
             }
@@ -37,11 +37,11 @@ fn push(paragraphs: &mut Vec<String>, label: &str, text: &str) {
     }
 }
 
-fn push_answer(paragraphs: &mut Vec<String>, answer: &AssistantMessage) {
+fn push_response(paragraphs: &mut Vec<String>, response: &AssistantMessage) {
     let mut thinking = Vec::new();
     let mut texts = Vec::new();
     let mut calls = Vec::new();
-    for block in &answer.content {
+    for block in &response.content {
         match block {
             AssistantBlock::Thinking(block) => thinking.push(block.thinking.as_str()),
             AssistantBlock::Text(block) => texts.push(block.text.as_str()),
@@ -68,7 +68,7 @@ fn result_text(result: &ToolResultMessage) -> String {
     if length <= RESULT_CHARACTERS {
         return text;
     }
-    let (kept, kept_length) = beginning(&text, RESULT_CHARACTERS);
+    let (kept, kept_length) = prefix(&text, RESULT_CHARACTERS);
     let missing = length - kept_length;
     format!("{kept}\n\n[... {missing} more characters truncated]")
 }
@@ -77,8 +77,8 @@ fn concatenated(blocks: &[InputBlock]) -> String {
     blocks.iter().filter_map(InputBlock::as_text).collect()
 }
 
-/// Returns the beginning of a text that takes at most so many characters, and how many it takes.
-fn beginning(text: &str, limit: usize) -> (&str, usize) {
+/// Returns the longest prefix of at most `limit` UTF-16 code units, and its length.
+fn prefix(text: &str, limit: usize) -> (&str, usize) {
     let mut length = 0;
     for (position, character) in text.char_indices() {
         let next = length + character.len_utf16();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_has_its_label() {
+    fn every_message_is_labeled() {
         let text = serialized(json!([
             {"role": "system", "content": "never"},
             {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "image", "data": "", "mimeType": "i"}, {"type": "text", "text": "two"}]},
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_result_is_cut_between_characters() {
+    fn a_long_result_is_truncated_between_characters() {
         let result = |text: String| {
             serialized(json!([{"role": "toolResult", "content": [{"type": "text", "text": text}]}]))
         };

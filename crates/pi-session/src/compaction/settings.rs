@@ -1,29 +1,26 @@
-//! The settings of compaction, and those of one model.
-//!
-//! They are checked when they are used, not when the file is read: a bad override of one model must
-//! not stop a session with another.
+//! Compaction settings, including per-model overrides. They are validated when used, not when the
+//! settings file is read: an invalid override of one model must not affect sessions with another.
 
 use pi_ai::json::{JsonObject, value_to_string};
 use serde_json::Value;
 use thiserror::Error;
 
-/// Room kept for the answer.
+/// Tokens reserved for the response.
 const DEFAULT_RESERVE_TOKENS: u64 = 16_384;
 
-/// How much of the newest conversation a compaction leaves as it is.
+/// Tokens of recent conversation that a compaction keeps.
 const DEFAULT_KEEP_RECENT_TOKENS: u64 = 20_000;
 
-/// The largest whole number that JavaScript counts exactly.
-const LARGEST_SAFE_INTEGER: u64 = (1 << 53) - 1;
+/// `Number.MAX_SAFE_INTEGER` in JavaScript.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// When to compact and what to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionSettings {
-    /// Whether to compact without being asked.
+    /// Whether to compact automatically.
     pub enabled: bool,
-    /// Tokens of the window kept free for an answer.
+    /// Tokens of the context window reserved for a response.
     pub reserve_tokens: u64,
-    /// Tokens of the newest conversation that stay as they are.
+    /// Tokens of recent conversation to keep.
     pub keep_recent_tokens: u64,
 }
 
@@ -37,48 +34,33 @@ impl Default for CompactionSettings {
     }
 }
 
-/// A compaction setting that cannot be used.
+/// An invalid compaction setting.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CompactionSettingsError {
-    /// A number of tokens is not one.
+    #[error("invalid setting {setting}: {value}: expected a token count (an integer of 0 or more)")]
+    NotATokenCount { setting: String, value: String },
     #[error(
-        "the setting {setting} is {value}: set it to a whole number of tokens, 0 or more, or remove it"
+        "invalid setting {setting}: {value}: expected an object with reserveTokens or keepRecentTokens"
     )]
-    NotATokenCount {
-        /// The setting's full name.
-        setting: String,
-        /// What it is set to.
-        value: String,
-    },
-    /// The settings of a model are not an object.
-    #[error(
-        "the setting {setting} is {value}: set it to an object with reserveTokens or keepRecentTokens, or remove it"
-    )]
-    NotAnObject {
-        /// The setting's full name.
-        setting: String,
-        /// What it is set to.
-        value: String,
-    },
+    NotAnObject { setting: String, value: String },
 }
 
 impl CompactionSettings {
-    /// Reads the `compaction` settings as they apply to a model, which `model` names as
-    /// `provider/id`.
+    /// Resolves the `compaction` settings for a model, identified as `provider/id`.
     ///
-    /// The model's own value counts first, then the general one, then the default.
+    /// The value for the model takes precedence over the general one, then the default.
     pub fn resolve(
         compaction: Option<&Value>,
         model: Option<&str>,
     ) -> Result<Self, CompactionSettingsError> {
         let general = compaction.and_then(Value::as_object);
         let tokens = |name, default| -> Result<u64, CompactionSettingsError> {
-            let ordinary = token_count(general, name, "compaction")?;
-            let own = match model {
+            let general_value = token_count(general, name, "compaction")?;
+            let model_value = match model {
                 Some(model) => model_token_count(general, name, model)?,
                 None => None,
             };
-            Ok(own.or(ordinary).unwrap_or(default))
+            Ok(model_value.or(general_value).unwrap_or(default))
         };
         let enabled = general.and_then(|general| general.get("enabled"));
         Ok(Self {
@@ -95,12 +77,12 @@ fn model_token_count(
     model: &str,
 ) -> Result<Option<u64>, CompactionSettingsError> {
     let overrides = general.and_then(|general| general.get("modelOverrides"));
-    let Some(own) = overrides.and_then(|overrides| overrides.get(model)) else {
+    let Some(model_settings) = overrides.and_then(|overrides| overrides.get(model)) else {
         return Ok(None);
     };
     let setting = format!("compaction.modelOverrides[\"{model}\"]");
-    match own {
-        Value::Object(own) => token_count(Some(own), name, &setting),
+    match model_settings {
+        Value::Object(settings) => token_count(Some(settings), name, &setting),
         other => Err(CompactionSettingsError::NotAnObject {
             setting,
             value: value_to_string(other),
@@ -116,7 +98,7 @@ fn token_count(
     let Some(value) = settings.and_then(|settings| settings.get(name)) else {
         return Ok(None);
     };
-    match whole_number(value) {
+    match parse_integer(value) {
         Some(tokens) => Ok(Some(tokens)),
         None => Err(CompactionSettingsError::NotATokenCount {
             setting: format!("{within}.{name}"),
@@ -125,20 +107,20 @@ fn token_count(
     }
 }
 
-/// Reads a whole number, which JSON may also spell as `2e4` or `20000.0`.
-fn whole_number(value: &Value) -> Option<u64> {
+/// Parses an integer, which JSON may also write as `2e4` or `20000.0`.
+fn parse_integer(value: &Value) -> Option<u64> {
     let number = match value.as_u64() {
         Some(number) => number,
-        None => whole_float(value.as_f64()?)?,
+        None => float_to_integer(value.as_f64()?)?,
     };
-    (number <= LARGEST_SAFE_INTEGER).then_some(number)
+    (number <= MAX_SAFE_INTEGER).then_some(number)
 }
 
-fn whole_float(number: f64) -> Option<u64> {
+fn float_to_integer(number: f64) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "`as` saturates, and whatever it saturates is refused for its size"
+        reason = "`as` saturates, and saturated values are rejected as too large"
     )]
     (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)
 }
@@ -164,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_models_own_value_counts_before_the_general_one_and_the_default() {
+    fn a_model_override_takes_precedence_over_general_value_and_default() {
         let own = |own: Value| json!({"keepRecentTokens": 60, "modelOverrides": {"mock/alpha": own, "mock/beta": 7}});
         for (compaction, expected) in [
             (json!({}), settings(true, 16_384, 20_000)),
@@ -195,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_cannot_be_used_is_named() {
+    fn an_invalid_setting_is_named() {
         for (compaction, setting, value) in [
             (
                 json!({"reserveTokens": -1}),
@@ -240,7 +222,7 @@ mod tests {
         ] {
             let message = resolve(&compaction).unwrap_err();
             assert!(
-                message.starts_with(&format!("the setting {setting} is {value}: set it to ")),
+                message.starts_with(&format!("invalid setting {setting}: {value}: expected ")),
                 "{message}"
             );
         }

@@ -1,4 +1,4 @@
-//! Sizes, plans, requests and results of compactions.
+//! Estimates, plans, requests and results of compactions.
 
 mod properties;
 mod reference;
@@ -11,12 +11,12 @@ use serde_json::json;
 use super::estimate::message_tokens;
 use super::*;
 use crate::testing::{
-    Path, answer, answer_of, calling, compaction, custom_message, described, metadata, model,
-    omission, replacement, result, user,
+    TestPath, compaction, custom_message, described, metadata, model, omission, replacement,
+    response, response_with_tokens, result, tool_calls, user,
 };
 
-/// Text of so many tokens.
-fn words(tokens: usize) -> String {
+/// Returns a text of this many tokens.
+fn text_of(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }
 
@@ -28,7 +28,7 @@ fn keeping(keep_recent_tokens: u64) -> CompactionSettings {
 }
 
 fn plan(entries: Vec<Value>, keep: u64) -> Result<CompactionPlan, NothingToCompact> {
-    CompactionPlan::new(&Path::of(entries).projection(), &keeping(keep))
+    CompactionPlan::new(&TestPath::of(entries).projection(), &keeping(keep))
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn four_characters_make_a_token_in_every_role() {
 }
 
 #[test]
-fn the_last_usable_report_counts_unless_something_changed_since() {
+fn the_last_usable_report_is_used_unless_the_context_changed_since() {
     let reported = |usage_tokens: u64, trailing_tokens: u64, index: usize| ContextEstimate {
         tokens: usage_tokens + trailing_tokens,
         usage_tokens,
@@ -87,24 +87,24 @@ fn the_last_usable_report_counts_unless_something_changed_since() {
         trailing_tokens: tokens,
         last_usage_index: None,
     };
-    let ended = |reason: &str| {
-        let mut answer = answer_of("abcd", 900);
-        answer["stopReason"] = json!(reason);
-        answer
+    let stopped = |reason: &str| {
+        let mut response = response_with_tokens("abcd", 900);
+        response["stopReason"] = json!(reason);
+        response
     };
-    let mut parts = answer("abcd");
+    let mut parts = response("abcd");
     parts["usage"] = json!({"input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4});
     let system = |text: &str| json!({"role": "system", "content": "", "sections": {"a": text}});
     let cases = [
         ("nothing", vec![], estimated(0)),
         (
             "no report",
-            vec![user("abcd"), answer("abcd")],
+            vec![user("abcd"), response("abcd")],
             estimated(2),
         ),
         (
             "a total",
-            vec![user("abcd"), answer_of("a", 50), user("abcd")],
+            vec![user("abcd"), response_with_tokens("a", 50), user("abcd")],
             reported(50, 1, 1),
         ),
         (
@@ -114,47 +114,54 @@ fn the_last_usable_report_counts_unless_something_changed_since() {
         ),
         (
             "failed",
-            vec![answer_of("a", 50), ended("error")],
+            vec![response_with_tokens("a", 50), stopped("error")],
             reported(50, 1, 0),
         ),
         (
-            "cancelled",
-            vec![answer_of("a", 50), ended("aborted")],
+            "canceled",
+            vec![response_with_tokens("a", 50), stopped("aborted")],
             reported(50, 1, 0),
         ),
         (
-            "cut off",
-            vec![answer_of("a", 50), ended("length")],
+            "truncated",
+            vec![response_with_tokens("a", 50), stopped("length")],
             reported(900, 0, 1),
         ),
         (
             "zero",
-            vec![answer_of("a", 50), answer_of("abcd", 0)],
+            vec![
+                response_with_tokens("a", 50),
+                response_with_tokens("abcd", 0),
+            ],
             reported(50, 1, 0),
         ),
         (
             "metadata since",
-            vec![answer_of("a", 50), metadata()],
+            vec![response_with_tokens("a", 50), metadata()],
             reported(50, 0, 0),
         ),
         (
             "edited since",
             vec![
                 user("abcd"),
-                answer_of("abcd", 50),
+                response_with_tokens("abcd", 50),
                 replacement("e0", &json!("abcdefgh")),
             ],
             estimated(3),
         ),
         (
             "edited before",
-            vec![user("abcd"), omission("e0"), answer_of("abcd", 50)],
+            vec![
+                user("abcd"),
+                omission("e0"),
+                response_with_tokens("abcd", 50),
+            ],
             reported(50, 0, 0),
         ),
         (
             "compacted since",
             vec![
-                answer_of("abcd", 50),
+                response_with_tokens("abcd", 50),
                 compaction("abcd", "e0"),
                 user("abcd"),
             ],
@@ -162,18 +169,22 @@ fn the_last_usable_report_counts_unless_something_changed_since() {
         ),
         (
             "compacted before",
-            vec![user("x"), compaction("abcd", "e0"), answer_of("abcd", 50)],
+            vec![
+                user("x"),
+                compaction("abcd", "e0"),
+                response_with_tokens("abcd", 50),
+            ],
             reported(50, 0, 2),
         ),
         (
-            "only the prompt in force",
+            "only the current prompt",
             vec![system("12345678"), system("1234"), user("abcd")],
             estimated(2),
         ),
     ];
     for (name, entries, expected) in cases {
         assert_eq!(
-            Path::of(entries).projection().estimate(),
+            TestPath::of(entries).projection().estimate(),
             expected,
             "{name}"
         );
@@ -181,21 +192,21 @@ fn the_last_usable_report_counts_unless_something_changed_since() {
 }
 
 #[test]
-fn nothing_is_planned_where_nothing_would_go() {
-    let long = || user(&words(100));
+fn nothing_is_planned_if_nothing_would_be_summarized() {
+    let long = || user(&text_of(100));
     let cases = [
         (vec![], NothingToCompact::TooSmall),
         (vec![metadata()], NothingToCompact::TooSmall),
-        (vec![user("a"), answer("b")], NothingToCompact::TooSmall),
+        (vec![user("a"), response("b")], NothingToCompact::TooSmall),
         (
-            vec![long(), answer("b"), compaction("s", "e1")],
+            vec![long(), response("b"), compaction("s", "e1")],
             NothingToCompact::AlreadyCompacted,
         ),
         (
             vec![
                 json!({"role": "system", "content": "p"}),
                 long(),
-                answer("b"),
+                response("b"),
             ],
             NothingToCompact::TooSmall,
         ),
@@ -207,27 +218,27 @@ fn nothing_is_planned_where_nothing_would_go() {
             "{entries:?}"
         );
     }
-    // What an earlier compaction kept is summarized by the next.
+    // Entries kept by an earlier compaction are summarized by the next one.
     let kept = plan(vec![user("a"), compaction("s", "e0"), long()], 50).unwrap();
     assert_eq!(described(kept.history_messages()), ["user a"]);
 }
 
 #[test]
-fn a_plan_starts_behind_the_previous_compaction_and_updates_its_summary() {
+fn a_plan_starts_after_the_previous_compaction_and_updates_its_summary() {
     let mut previous = compaction("previous", "e2");
     previous["details"] = json!({"readFiles": ["old"], "modifiedFiles": ["m"]});
     let mut entries = vec![
         user("gone"),
-        answer("gone"),
+        response("gone"),
         user("kept"),
-        answer("kept"),
+        response("kept"),
         previous,
         json!({"role": "system", "content": "", "sections": {"cwd": "/"}}),
         custom_message("note"),
-        calling(&["f"]),
+        tool_calls(&["f"]),
         result("f", "x"),
-        user(&words(20)),
-        answer("end"),
+        user(&text_of(20)),
+        response("end"),
     ];
     let planned = plan(entries.clone(), 10).unwrap();
     assert_eq!(planned.first_kept_entry_id, "e9");
@@ -259,8 +270,8 @@ fn a_compaction_that_was_edited_out_has_no_summary_to_update() {
         user("0"),
         compaction("hidden", "e0"),
         omission("e1"),
-        answer("a"),
-        user(&words(20)),
+        response("a"),
+        user(&text_of(20)),
     ];
     let planned = plan(entries, 10).unwrap();
     assert_eq!(planned.previous_summary, None);
@@ -271,15 +282,15 @@ fn a_compaction_that_was_edited_out_has_no_summary_to_update() {
 }
 
 #[test]
-fn a_split_turn_has_a_beginning_of_its_own() {
+fn a_split_turn_has_a_separate_prefix() {
     let entries = vec![
         user("before"),
-        answer("before"),
+        response("before"),
         user("ask"),
-        calling(&["a"]),
+        tool_calls(&["a"]),
         result("a", "ra"),
-        calling(&["b"]),
-        result("b", &words(20)),
+        tool_calls(&["b"]),
+        result("b", &text_of(20)),
     ];
     let planned = plan(entries.clone(), 10).unwrap();
     assert!(planned.is_split_turn());
@@ -317,24 +328,24 @@ fn text(request: &SummaryRequest) -> String {
 fn split_plan(previous: Option<&str>) -> CompactionPlan {
     let turn = vec![
         user("ask"),
-        calling(&["a"]),
+        tool_calls(&["a"]),
         result("a", "ra"),
-        answer(&words(20)),
+        response(&text_of(20)),
     ];
     let leading = previous.map(|summary| compaction(summary, "none"));
     plan(leading.into_iter().chain(turn).collect(), 10).unwrap()
 }
 
 #[test]
-fn requests_ask_for_history_then_for_the_turns_beginning() {
+fn the_history_is_requested_before_the_turn_prefix() {
     let mut large = model();
     large.max_tokens = 64_000;
     let entries = vec![
         user("before"),
-        answer("b"),
+        response("b"),
         user("ask"),
-        calling(&["a"]),
-        result("a", &words(20)),
+        tool_calls(&["a"]),
+        result("a", &text_of(20)),
     ];
     let planned = plan(entries, 10).unwrap();
     let requests = planned.requests(&summarizer(&large), Some("the names"));
@@ -371,7 +382,7 @@ fn requests_ask_for_history_then_for_the_turns_beginning() {
 }
 
 #[test]
-fn the_models_own_limit_and_abilities_count() {
+fn the_models_output_limit_and_reasoning_support_apply() {
     let mut small = model();
     small.reasoning = false;
     let request = &split_plan(None).requests(&summarizer(&small), None)[0];
@@ -392,22 +403,24 @@ fn the_models_own_limit_and_abilities_count() {
 }
 
 #[test]
-fn the_previous_summary_is_passed_for_update() {
+fn the_previous_summary_is_included_for_update() {
     let entries = |previous: &str| {
         vec![
             compaction(previous, "none"),
             user("a"),
-            answer("b"),
-            user(&words(20)),
-            answer("d"),
+            response("b"),
+            user(&text_of(20)),
+            response("d"),
         ]
     };
-    let ask = |previous: &str| {
+    let request_text = |previous: &str| {
         let planned = plan(entries(previous), 10).unwrap();
         text(&planned.requests(&summarizer(&model()), None)[0])
     };
-    assert!(ask("old notes").contains("<previous-summary>\nold notes\n</previous-summary>"));
-    assert!(!ask("").contains("previous-summary"));
+    assert!(
+        request_text("old notes").contains("<previous-summary>\nold notes\n</previous-summary>")
+    );
+    assert!(!request_text("").contains("previous-summary"));
 }
 
 fn summary(purpose: SummaryPurpose, text: &str, input: u64) -> Summary {
@@ -421,15 +434,13 @@ fn summary(purpose: SummaryPurpose, text: &str, input: u64) -> Summary {
 }
 
 #[test]
-fn summaries_are_joined_with_their_files_and_their_costs() {
+fn summaries_are_joined_with_files_and_usage() {
     let prefix = || summary(SummaryPurpose::TurnPrefix, "P", 10);
     let files = "\n\n<read-files>\na\n</read-files>";
     for (previous, expected) in [
         (
             None,
-            format!(
-                "(Nothing came before this turn.)\n\n---\n\n**Turn Context (split turn):**\n\nP{files}"
-            ),
+            format!("(No prior history.)\n\n---\n\n**Turn Context (split turn):**\n\nP{files}"),
         ),
         (
             Some("old"),
@@ -444,11 +455,11 @@ fn summaries_are_joined_with_their_files_and_their_costs() {
     }
     let entries = vec![
         user("before"),
-        calling(&["a"]),
+        tool_calls(&["a"]),
         result("a", "r"),
         user("ask"),
-        answer("x"),
-        answer(&words(20)),
+        response("x"),
+        response(&text_of(20)),
     ];
     let planned = plan(entries, 10).unwrap();
     let result = planned
@@ -472,20 +483,20 @@ fn summaries_are_joined_with_their_files_and_their_costs() {
         result.details,
         Some(json!({"readFiles": ["a"], "modifiedFiles": []}))
     );
-    assert_eq!(planned.finish(&[prefix()]), Err(SummaryFailure::Missing));
-    assert_eq!(planned.finish(&[]), Err(SummaryFailure::Missing));
+    assert_eq!(planned.finish(&[prefix()]), Err(SummaryError::Missing));
+    assert_eq!(planned.finish(&[]), Err(SummaryError::Missing));
 }
 
 #[test]
-fn an_answer_that_is_not_wholly_a_summary_is_a_failure() {
+fn an_incomplete_summary_is_an_error() {
     let planned = split_plan(None);
     let request = &planned.requests(&summarizer(&model()), None)[0];
-    let read = |answer: Value| {
-        let answer: AssistantMessage = serde_json::from_value(answer).unwrap();
-        request.read(&answer).map(|summary| summary.text)
+    let read = |response: Value| {
+        let response: AssistantMessage = serde_json::from_value(response).unwrap();
+        request.read(&response).map(|summary| summary.text)
     };
     let text = json!([{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "t"}, {"type": "text", "text": "b"}]);
-    let failed = |message: &str| Err(SummaryFailure::Failed(message.to_owned()));
+    let failed = |message: &str| Err(SummaryError::Failed(message.to_owned()));
     let cases = [
         (
             json!({"stopReason": "stop", "content": text}),
@@ -497,37 +508,37 @@ fn an_answer_that_is_not_wholly_a_summary_is_a_failure() {
         ),
         (
             json!({"stopReason": "error", "content": text}),
-            failed("the provider gave no reason"),
+            failed("no error message from the provider"),
         ),
         (
             json!({"stopReason": "length", "content": text}),
-            Err(SummaryFailure::CutOff),
+            Err(SummaryError::Truncated),
         ),
         (
             json!({"stopReason": "aborted", "content": text}),
-            Err(SummaryFailure::Aborted),
+            Err(SummaryError::Aborted),
         ),
         (
             json!({"stopReason": "toolUse", "content": [{"type": "toolCall", "id": "1", "name": "ls", "arguments": {}}]}),
-            Err(SummaryFailure::CalledTool("ls".to_owned())),
+            Err(SummaryError::CalledTool("ls".to_owned())),
         ),
         (
             json!({"stopReason": "stop", "content": [{"type": "text", "text": " \n"}]}),
-            Err(SummaryFailure::Empty),
+            Err(SummaryError::Empty),
         ),
         (
             json!({"stopReason": "deferred", "content": text}),
-            failed("the provider has not finished its answer"),
+            failed("the response is not complete"),
         ),
     ];
-    for (answer, expected) in cases {
-        assert_eq!(read(answer.clone()), expected, "{answer}");
+    for (response, expected) in cases {
+        assert_eq!(read(response.clone()), expected, "{response}");
     }
 }
 
 #[test]
-fn the_entry_carries_the_prompt_and_the_tools_in_force() {
-    let path = Path::of([
+fn the_entry_contains_the_current_prompt_and_tools() {
+    let path = TestPath::of([
         json!({"role": "system", "content": "", "sections": {"a": "1", "b": "2"}, "toolsAdded": [{"name": "t", "description": "", "parameters": {}}]}),
         user("hi"),
         json!({"role": "system", "content": "", "sections": {"a": null, "c": "3"}}),
@@ -547,6 +558,10 @@ fn the_entry_carries_the_prompt_and_the_tools_in_force() {
         pi_ai::json::to_string(&body).unwrap(),
         r#"{"summary":"s","tokensBefore":5,"fromHook":true,"systemMessage":{"role":"system","content":"","sections":{"b":"2","c":"3"},"toolsAdded":[{"name":"t","description":"","parameters":{}}],"timestamp":99}}"#
     );
-    let bare = result.into_entry(&Path::of([user("hi")]).projection(), SummaryAuthor::Pi, 99);
+    let bare = result.into_entry(
+        &TestPath::of([user("hi")]).projection(),
+        SummaryAuthor::Pi,
+        99,
+    );
     assert_eq!((bare.from_hook, bare.system_message), (Some(false), None));
 }

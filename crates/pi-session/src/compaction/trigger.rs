@@ -1,7 +1,6 @@
-//! When a session is compacted without being asked, and whether it asks the model again afterwards.
-//!
-//! There are three check points: before the next answer of a run, before a new prompt, and after a
-//! run. The loop skips the first when the run ends with its batch of tools and nothing is queued.
+//! Decides when to compact automatically and whether to retry afterwards. The context is checked
+//! before the next response of a run, before a new prompt, and after a run. The loop skips the
+//! first check if the run ends with its batch of tools and nothing is queued.
 
 use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
 use pi_ai::{AgentMessage, AssistantMessage, Model, StopReason};
@@ -12,19 +11,17 @@ use super::settings::CompactionSettings;
 use crate::context::Projection;
 use crate::entry::{EntryBody, EntryId};
 
-/// Why a session is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionReason {
-    /// The user asked for it.
     Manual,
-    /// The context leaves too little room.
+    /// The context exceeds the threshold.
     Threshold,
     /// The context was too large for the model.
     Overflow,
 }
 
 impl CompactionReason {
-    /// Returns the reason as events spell it.
+    /// Returns the reason as used in events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -34,125 +31,120 @@ impl CompactionReason {
     }
 }
 
-/// What a check point asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CompactionNeed {
-    Nothing,
+pub enum CompactionDecision {
+    Skip,
     Compact {
         reason: CompactionReason,
-        /// Entries to leave out of the context first, with a context edit each: the attempt that
-        /// failed and the results of its calls.
+        /// Entries to omit from the context first, each with a context edit: the failed response
+        /// and its tool results.
         omit: Vec<EntryId>,
-        /// Whether to ask the model again afterwards.
+        /// Whether to retry the request afterwards.
         retry: bool,
     },
-    /// Nothing more: compacting has not helped.
+    /// Compaction was already tried and did not help.
     Failed(RecoveryFailure),
 }
 
-/// The context was compacted for an answer that failed, and it failed again.
+/// The context was compacted to recover a failed response, and the response failed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RecoveryFailure {
-    /// It is still too large.
+    /// The context is still too large.
     #[error(
-        "the context was compacted once and is still too large for the model; shorten the request or \
-        switch to a model with a larger window"
+        "the context is still too large for the model after compaction; shorten the request or \
+        switch to a model with a larger context window"
     )]
     Overflow,
-    /// The answer is still cut off.
-    #[error(
-        "the context was compacted once and the answer is still cut off before the model's limit"
-    )]
+    /// The response is still truncated.
+    #[error("the response is still truncated after compaction")]
     Length,
 }
 
-/// Whether the answer to the last user message has been recovered by a compaction before.
+/// Whether a compaction was already tried to recover the response to the last user message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovery {
-    Untried,
-    Tried,
+pub enum RecoveryState {
+    NotAttempted,
+    Attempted,
 }
 
-/// Where a check takes place.
+/// When a check takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckPoint {
+pub enum CompactionPhase {
     AfterRun,
-    /// Before a new prompt.
     BeforePrompt,
 }
 
-/// An answer to check the context by.
+/// Checks the context after a response.
 #[derive(Debug, Clone, Copy)]
-pub struct AnswerCheck<'check> {
-    /// Where the check takes place.
-    pub point: CheckPoint,
-    /// The context, the answer included.
+pub struct CompactionCheck<'check> {
+    pub phase: CompactionPhase,
+    /// The context, including the response.
     pub projection: &'check Projection,
-    pub answer: &'check AssistantMessage,
-    /// Its entry, if it has one.
-    pub answer_id: Option<&'check EntryId>,
-    /// The entries of its tool results.
+    pub response: &'check AssistantMessage,
+    /// The entry of the response, if it was appended.
+    pub response_id: Option<&'check EntryId>,
+    /// Entries of its tool results.
     pub result_ids: &'check [EntryId],
-    /// The model of the session.
     pub model: &'check Model,
-    /// The settings for that model.
     pub settings: &'check CompactionSettings,
-    /// Whether recovery was tried.
-    pub recovery: Recovery,
+    pub recovery: RecoveryState,
 }
 
-/// Returns whether the next answer of a run needs a compaction first.
-pub fn needs_room(projection: &Projection, model: &Model, settings: &CompactionSettings) -> bool {
+/// Returns whether a compaction is needed before the next response of a run.
+pub fn needs_compaction(
+    projection: &Projection,
+    model: &Model,
+    settings: &CompactionSettings,
+) -> bool {
     settings.enabled
         && exceeds_threshold(projection.estimate().tokens, model.context_window, settings)
 }
 
-impl AnswerCheck<'_> {
-    /// Decides what the answer asks for.
-    pub fn need(&self) -> CompactionNeed {
-        let is_cancelled = self.answer.stop_reason == StopReason::Aborted;
+impl CompactionCheck<'_> {
+    pub fn decide(&self) -> CompactionDecision {
+        let is_cancelled = self.response.stop_reason == StopReason::Aborted;
         if !self.settings.enabled
-            || (is_cancelled && self.point == CheckPoint::AfterRun)
-            || self.precedes_compaction(self.answer)
+            || (is_cancelled && self.phase == CompactionPhase::AfterRun)
+            || self.precedes_compaction(self.response)
         {
-            return CompactionNeed::Nothing;
+            return CompactionDecision::Skip;
         }
         if self.is_same_model() {
             if self.has_overflowed() {
                 return self.recover(RecoveryFailure::Overflow);
             }
-            if self.is_shown() && is_recoverable_length(self.answer, self.model) {
+            if self.is_shown() && is_recoverable_length(self.response, self.model) {
                 return self.recover(RecoveryFailure::Length);
             }
         }
         match self.tokens() {
             Some(tokens) if exceeds_threshold(tokens, self.model.context_window, self.settings) => {
-                CompactionNeed::Compact {
+                CompactionDecision::Compact {
                     reason: CompactionReason::Threshold,
                     omit: Vec::new(),
                     retry: false,
                 }
             }
-            Some(_) | None => CompactionNeed::Nothing,
+            Some(_) | None => CompactionDecision::Skip,
         }
     }
 
-    fn recover(&self, failure: RecoveryFailure) -> CompactionNeed {
+    fn recover(&self, failure: RecoveryFailure) -> CompactionDecision {
         let reason = CompactionReason::Overflow;
-        // A finished answer stands: there is nothing to ask again.
-        if self.answer.stop_reason == StopReason::Stop {
-            return CompactionNeed::Compact {
+        // A completed response is kept: there is nothing to retry.
+        if self.response.stop_reason == StopReason::Stop {
+            return CompactionDecision::Compact {
                 reason,
                 omit: Vec::new(),
                 retry: false,
             };
         }
         match self.recovery {
-            Recovery::Tried => CompactionNeed::Failed(failure),
-            Recovery::Untried => CompactionNeed::Compact {
+            RecoveryState::Attempted => CompactionDecision::Failed(failure),
+            RecoveryState::NotAttempted => CompactionDecision::Compact {
                 reason,
                 omit: self
-                    .answer_id
+                    .response_id
                     .into_iter()
                     .chain(self.result_ids)
                     .cloned()
@@ -163,35 +155,35 @@ impl AnswerCheck<'_> {
     }
 
     fn is_same_model(&self) -> bool {
-        self.answer.provider == self.model.provider && self.answer.model == self.model.id
+        self.response.provider == self.model.provider && self.response.model == self.model.id
     }
 
-    /// An answer that was given before the latest compaction says nothing about the context now.
-    fn precedes_compaction(&self, answer: &AssistantMessage) -> bool {
+    /// A response from before the latest compaction does not describe the current context.
+    fn precedes_compaction(&self, response: &AssistantMessage) -> bool {
         let compaction = self.projection.compaction();
         let compacted_at = compaction.and_then(|(entry, _)| entry.timestamp_ms());
-        compacted_at.is_some_and(|moment| answer.timestamp <= moment)
+        compacted_at.is_some_and(|time| response.timestamp <= time)
     }
 
     fn has_overflowed(&self) -> bool {
         let refused =
-            self.answer.stop_reason == StopReason::Error && is_context_overflow(self.answer, 0);
+            self.response.stop_reason == StopReason::Error && is_context_overflow(self.response, 0);
         let describes_context = self.is_shown() && !self.is_followed_by_edit();
         (refused && self.is_retained())
-            || (describes_context && is_context_overflow(self.answer, self.model.context_window))
+            || (describes_context && is_context_overflow(self.response, self.model.context_window))
     }
 
-    /// Returns the index of the answer's entry in the projection.
+    /// Returns the index of the response in the projection.
     fn position(&self) -> Option<usize> {
-        let id = self.answer_id?;
+        let id = self.response_id?;
         let entries = self.projection.entries();
         entries.iter().position(|entry| entry.entry().id == *id)
     }
 
-    /// Returns whether the answer is part of the context.
+    /// Returns whether the response is part of the context.
     fn is_shown(&self) -> bool {
         let Some(position) = self.position() else {
-            return self.answer_id.is_none();
+            return self.response_id.is_none();
         };
         let entry = self.projection.entries().get(position);
         entry.is_some_and(|entry| {
@@ -201,23 +193,23 @@ impl AnswerCheck<'_> {
     }
 
     fn is_followed_by_edit(&self) -> bool {
-        self.edits_after_answer().next().is_some()
+        self.edits_after_response().next().is_some()
     }
 
-    /// Returns whether nobody has left the answer out since.
+    /// Returns whether the response has not been omitted since.
     fn is_retained(&self) -> bool {
-        let Some(id) = self.answer_id else {
+        let Some(id) = self.response_id else {
             return true;
         };
         let last_edit = self
-            .edits_after_answer()
+            .edits_after_response()
             .filter(|edit| edit.target_id == *id)
             .last();
         let is_omitted = last_edit.is_some_and(|edit| edit.replacement.is_none());
         self.position().is_some() && !is_omitted
     }
 
-    fn edits_after_answer(&self) -> impl Iterator<Item = &crate::entry::ContextEditEntry> {
+    fn edits_after_response(&self) -> impl Iterator<Item = &crate::entry::ContextEditEntry> {
         let first = self.position().map_or(usize::MAX, |position| position + 1);
         let entries = self.projection.entries().iter().skip(first);
         entries.filter_map(|entry| match &entry.entry().body {
@@ -226,20 +218,20 @@ impl AnswerCheck<'_> {
         })
     }
 
-    /// Returns the size of the context; none where all that is known describes an older one.
+    /// Returns the context size; `None` if the only known size is from before the compaction.
     fn tokens(&self) -> Option<u64> {
         let mut entries = self.projection.entries().iter();
         if entries.any(|entry| matches!(entry.entry().body, EntryBody::ContextEdit(_))) {
             return Some(self.projection.estimate().tokens);
         }
-        let reported = self.answer.usage.context_tokens();
-        if self.answer.stop_reason != StopReason::Error && reported > 0 {
+        let reported = self.response.usage.context_tokens();
+        if self.response.stop_reason != StopReason::Error && reported > 0 {
             return Some(reported);
         }
-        // A service in trouble counts nothing: go by the last answer that did, if it has seen this
-        // context and not the one before the compaction.
+        // Failed responses report no usage. Use the last report unless it describes the context
+        // before the compaction.
         let last = self.projection.last_report();
-        if last.is_some_and(|report| self.precedes_compaction(report.answer)) {
+        if last.is_some_and(|report| self.precedes_compaction(report.response)) {
             return None;
         }
         Some(self.projection.estimate_despite_changes().tokens)

@@ -1,4 +1,4 @@
-//! Replaces what a message says to the model.
+//! Replaces the content of a message for the model.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use pi_ai::{AgentMessage, AssistantBlock, Content, InputBlock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Returns the message with other content; roles that cannot be edited stay as they are.
+/// Returns the message with other content; roles that cannot be edited are returned unchanged.
 ///
-/// Content that is neither text nor blocks reads as empty: the edit meant to hide what was there.
+/// Content that is neither text nor blocks becomes empty: the edit was meant to hide the original.
 pub(crate) fn with_content(message: AgentMessage, content: &Value) -> AgentMessage {
     match message {
         AgentMessage::User(mut user) => {
@@ -19,12 +19,12 @@ pub(crate) fn with_content(message: AgentMessage, content: &Value) -> AgentMessa
             custom.content = text_or_blocks(content);
             AgentMessage::Custom(custom)
         }
-        AgentMessage::Assistant(mut answer) => {
-            Arc::make_mut(&mut answer).content = match content {
+        AgentMessage::Assistant(mut response) => {
+            Arc::make_mut(&mut response).content = match content {
                 Value::String(text) => vec![AssistantBlock::text(text)],
                 other => blocks(other),
             };
-            AgentMessage::Assistant(answer)
+            AgentMessage::Assistant(response)
         }
         AgentMessage::ToolResult(mut result) => {
             Arc::make_mut(&mut result).content = match content {

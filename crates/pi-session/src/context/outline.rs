@@ -1,7 +1,6 @@
-//! What can be told of a context without reading its conversation.
-//!
-//! A session is opened before anybody asks for its messages, and most of a long one never is: how
-//! many there are and which tools they declare comes from the index and a few entries.
+//! Context metadata that is available without reading the conversation. A session is opened before
+//! its messages are requested, and most of a long session never is: the message count and the
+//! declared tools come from the index and a few entries.
 
 use std::collections::HashSet;
 
@@ -14,12 +13,11 @@ use crate::error::SessionError;
 use crate::kind::{EntryKind, MessageRole};
 use crate::store::Session;
 
-/// The outline of the context at a leaf.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextOutline {
-    /// How many messages [`crate::Projection::messages`] would give.
+    /// The number of messages in [`crate::Projection::messages`].
     pub messages: usize,
-    /// The tools that the transcript declares; none when it has no system message.
+    /// The tools declared by the context; `None` if it has no system message.
     pub tool_names: Option<Vec<String>>,
 }
 
@@ -29,46 +27,44 @@ impl ContextOutline {
         source: &Source,
         leaf: Option<&EntryId>,
     ) -> Result<Self, Source::Error> {
-        let mut reading = Reading::default();
+        let mut builder = OutlineBuilder::default();
         for step in source.walk(leaf) {
-            if !reading.take(source, step.id, step.kind)? {
+            if !builder.visit(source, step.id, step.kind)? {
                 break;
             }
         }
-        Ok(reading.finish())
+        Ok(builder.finish())
     }
 }
 
 impl Session {
-    /// Returns the outline of what the model sees now.
     pub fn context_outline(&self) -> Result<ContextOutline, SessionError> {
         ContextOutline::read(self, self.leaf_id())
     }
 }
 
-/// The walk from the leaf upwards.
+/// Collects the outline while walking from the leaf to the root.
 #[derive(Default)]
-struct Reading {
+struct OutlineBuilder {
     messages: usize,
-    /// Targets of edits, newest first: whether the first seen of each leaves it out.
+    /// Edit targets. Edits are visited newest first, so the first edit of a target decides.
     edited: HashSet<EntryId>,
     omitted: HashSet<EntryId>,
-    /// System messages, the newest first.
+    /// System messages, newest first.
     systems: Vec<Message>,
-    /// Where the entries end that the compaction keeps, once it has been met.
-    kept: Option<Kept>,
+    /// The range kept by the compaction, once one was visited.
+    kept: Option<KeptRange>,
 }
 
-/// What a compaction that has been met keeps.
-struct Kept {
+struct KeptRange {
     first: EntryId,
-    /// Messages among those it keeps, counted only once the first of them has been found.
+    /// Messages in the range; added to the total only once the first kept entry was found.
     messages: usize,
 }
 
-impl Reading {
-    /// Takes an entry; false ends the walk.
-    fn take<Source: EntrySource>(
+impl OutlineBuilder {
+    /// Visits an entry; returns `false` to stop the walk.
+    fn visit<Source: EntrySource>(
         &mut self,
         source: &Source,
         id: &EntryId,
@@ -104,7 +100,7 @@ impl Reading {
                     return Ok(true);
                 };
                 return Ok(match &entry.body {
-                    EntryBody::Compaction(compaction) => self.meet_compaction(id, compaction),
+                    EntryBody::Compaction(compaction) => self.visit_compaction(id, compaction),
                     _ => true,
                 });
             }
@@ -123,8 +119,8 @@ impl Reading {
         Ok(false)
     }
 
-    /// Counts the compaction; false where it keeps nothing.
-    fn meet_compaction(&mut self, id: &EntryId, compaction: &CompactionEntry) -> bool {
+    /// Counts the compaction; returns `false` if it keeps nothing.
+    fn visit_compaction(&mut self, id: &EntryId, compaction: &CompactionEntry) -> bool {
         if !self.omitted.contains(id) {
             self.messages += 1;
             if let Some(system) = &compaction.system_message {
@@ -134,7 +130,7 @@ impl Reading {
         }
         match compaction.first_kept_entry_id.as_ref() {
             Some(first) if first != id => {
-                self.kept = Some(Kept {
+                self.kept = Some(KeptRange {
                     first: first.clone(),
                     messages: 0,
                 });

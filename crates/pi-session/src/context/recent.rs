@@ -1,11 +1,10 @@
-//! How large the context is, told from its end.
-//!
-//! The last answer that reports its size has counted everything before it. Where nothing later changed
-//! what it had counted, a long conversation need not be read to know.
+//! Context size computed from the end of the path. The last response that reports its usage covers
+//! everything before it, so if nothing later changed the context, a long conversation need not be
+//! read.
 
 use pi_ai::AgentMessage;
 
-use super::shown::Edits;
+use super::entry_view::ContextEdits;
 use super::source::EntrySource;
 use crate::compaction::estimate::{message_tokens, reported_tokens};
 use crate::entry::EntryId;
@@ -14,8 +13,8 @@ use crate::kind::EntryKind;
 use crate::store::Session;
 
 impl Session {
-    /// Returns the size of what the model sees now, by the last report and what came after it; none
-    /// where an edit, a compaction or the beginning comes first, and only a projection can tell.
+    /// Returns the context size from the last reported usage and the messages after it; `None` if
+    /// an edit, a compaction or the start of the path comes first, which requires a projection.
     pub fn recent_context_tokens(&self) -> Result<Option<u64>, SessionError> {
         recent_context_tokens(self, self.leaf_id())
     }
@@ -35,9 +34,9 @@ fn recent_context_tokens<Source: EntrySource>(
         let Some(entry) = source.entry(step.id)? else {
             continue;
         };
-        for message in Edits::none().show(&entry).messages() {
-            if let AgentMessage::Assistant(answer) = message
-                && let Some(reported) = reported_tokens(answer)
+        for message in ContextEdits::none().show(&entry).messages() {
+            if let AgentMessage::Assistant(response) = message
+                && let Some(reported) = reported_tokens(response)
             {
                 return Ok(Some(reported.saturating_add(later)));
             }
@@ -54,41 +53,48 @@ mod tests {
     use super::*;
     use crate::context::source::PathEntries;
     use crate::testing::{
-        Path, answer, answer_of, compaction, custom_message, metadata, omission, user,
+        TestPath, compaction, custom_message, metadata, omission, response, response_with_tokens,
+        user,
     };
 
-    fn told(path: &Path) -> Option<u64> {
+    fn recent_tokens(path: &TestPath) -> Option<u64> {
         let leaf = path.entries.last().map(|entry| &entry.id);
         let Ok(tokens) = recent_context_tokens(&PathEntries::new(&path.entries), leaf);
         tokens
     }
 
     #[test]
-    fn the_end_tells_what_a_projection_would() {
-        let mut path = Path::of([user("hi"), answer_of("first", 100), user("more")]);
+    fn the_result_matches_the_projection() {
+        let mut path = TestPath::of([user("hi"), response_with_tokens("first", 100), user("more")]);
         for entry in [
             custom_message("a note of some length"),
             metadata(),
-            answer("reports nothing"),
-            answer_of("second", 250),
+            response("no usage"),
+            response_with_tokens("second", 250),
             user("and then some"),
         ] {
             path.push(entry);
-            assert_eq!(told(&path), Some(path.projection().estimate().tokens));
+            assert_eq!(
+                recent_tokens(&path),
+                Some(path.projection().estimate().tokens)
+            );
         }
     }
 
     #[test]
-    fn what_changed_after_the_report_is_not_told() {
-        let begun = || Path::of([user("hi"), answer_of("first", 100), user("more")]);
+    fn changes_after_the_report_require_a_projection() {
+        let begun = || TestPath::of([user("hi"), response_with_tokens("first", 100), user("more")]);
         for change in [omission("e0"), compaction("short", "e2")] {
             let mut path = begun();
             path.push(change);
-            assert_eq!(told(&path), None);
-            path.push(answer_of("second", 50));
-            assert_eq!(told(&path), Some(50));
+            assert_eq!(recent_tokens(&path), None);
+            path.push(response_with_tokens("second", 50));
+            assert_eq!(recent_tokens(&path), Some(50));
             assert_eq!(path.projection().estimate().tokens, 50);
         }
-        assert_eq!(told(&Path::of([user("hi"), answer("silent")])), None);
+        assert_eq!(
+            recent_tokens(&TestPath::of([user("hi"), response("no usage")])),
+            None
+        );
     }
 }

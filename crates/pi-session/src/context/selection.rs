@@ -1,24 +1,24 @@
-//! Which entries of a path take part in its context.
+//! Selects the entries of a path that contribute to the context.
 
 use std::sync::Arc;
 
 use pi_ai::AgentMessage;
 
 use super::Projection;
-use super::shown::{Edits, leave_out_older_compactions, leave_out_orphaned_results};
+use super::entry_view::{ContextEdits, hide_older_compactions, hide_orphaned_results};
 use super::source::{EntrySource, PathStep};
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 
-/// The entries that take part, each list in path order.
+/// The contributing entries, each list in path order.
 #[derive(Default)]
-pub(super) struct Selection {
+pub(super) struct ContextSelection {
     compaction: Option<Arc<Entry>>,
     kept: Vec<Arc<Entry>>,
     after: Vec<Arc<Entry>>,
 }
 
-impl Selection {
-    /// Walks from the leaf to the latest compaction, on to the first entry it keeps, and no further.
+impl ContextSelection {
+    /// Walks from the leaf to the latest compaction and on to the first entry it keeps.
     pub(super) fn read<Source: EntrySource>(
         source: &Source,
         leaf: Option<&EntryId>,
@@ -29,7 +29,7 @@ impl Selection {
             let Some(entry) = source.entry(step.id)? else {
                 continue;
             };
-            // A compaction of an unexpected shape reads as an unknown entry and compacts nothing.
+            // A compaction with an unexpected shape reads as an unknown entry and has no effect.
             if matches!(entry.body, EntryBody::Compaction(_)) {
                 selection.compaction = Some(entry);
                 break;
@@ -46,7 +46,7 @@ impl Selection {
     }
 
     pub(super) fn projection(self) -> Projection {
-        // The compaction carries the replay of the system messages before it.
+        // The compaction contains the replayed system messages that precede it.
         let kept: Vec<_> = self
             .kept
             .into_iter()
@@ -56,11 +56,11 @@ impl Selection {
         let is_compacted = self.compaction.is_some();
         let leading = self.compaction.into_iter();
         let sources: Vec<_> = leading.chain(kept).chain(self.after).collect();
-        let edits = Edits::of(&sources);
+        let edits = ContextEdits::of(&sources);
         let mut entries: Vec<_> = sources.iter().map(|entry| edits.show(entry)).collect();
         if is_compacted {
-            leave_out_older_compactions(&mut entries);
-            leave_out_orphaned_results(&mut entries);
+            hide_older_compactions(&mut entries);
+            hide_orphaned_results(&mut entries);
         }
         Projection {
             entries,
@@ -73,8 +73,8 @@ fn is_system_message(entry: &Entry) -> bool {
     matches!(entry.body, EntryBody::Message(AgentMessage::System(_)))
 }
 
-/// Reads what a compaction keeps of the path before it; nothing where the path does not have its
-/// first kept entry.
+/// Reads the entries before a compaction that it keeps; none if its first kept entry is not on the
+/// path.
 fn read_kept<'path, Source: EntrySource>(
     source: &Source,
     walk: impl Iterator<Item = PathStep<'path>>,

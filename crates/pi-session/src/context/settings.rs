@@ -1,4 +1,4 @@
-//! The model and the thinking level that a path has chosen.
+//! The model and thinking level selected on a path.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use crate::error::SessionError;
 use crate::kind::EntryKind;
 use crate::store::Session;
 
-/// The thinking level of a session that never chose one.
+/// The thinking level of a session that never set one.
 const DEFAULT_THINKING_LEVEL: &str = "off";
 
-/// What a path says about the model, to restore on resume and after a jump in the tree.
-///
-/// Unlike the context this takes the whole path into account, and all of it may have to be walked to
-/// find the last choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
+/// The model settings of a path, to restore on resume and after tree navigation.
+///
+/// Unlike the context, these depend on the whole path, and finding the last change may require
+/// walking all of it.
 pub struct PathSettings {
-    /// The model that was chosen or answered last.
+    /// The model that was last selected or that last responded.
     pub model: Option<ContextModel>,
-    /// The thinking level that was chosen last; a newer pi may know more of them.
+    /// The last selected thinking level; newer versions may define more levels.
     pub thinking_level: String,
-    /// Whether the path chose a thinking level at all.
+    /// Whether the path sets a thinking level.
     pub has_thinking_level: bool,
 }
 
-/// A model by the names session files use.
+/// A model, identified as in session files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextModel {
     pub provider: String,
-    /// The model's id at that provider.
+    /// The model ID at that provider.
     pub model_id: String,
 }
 
@@ -65,7 +65,7 @@ impl PathSettings {
         })
     }
 
-    /// Reads the settings of a path that is at hand, its root first.
+    /// Reads the settings of a path that is already in memory, root first.
     pub fn of_path(path: &[Arc<Entry>]) -> Self {
         let source = PathEntries::new(path);
         let leaf = path.last().map(|entry| &entry.id);
@@ -75,7 +75,7 @@ impl PathSettings {
 }
 
 impl Session {
-    /// Returns the model and the thinking level chosen on the way to the leaf.
+    /// Returns the model and thinking level selected on the path to the leaf.
     pub fn path_settings(&self) -> Result<PathSettings, SessionError> {
         PathSettings::read(self, self.leaf_id())
     }
@@ -87,9 +87,9 @@ fn model_of(entry: &Entry) -> Option<ContextModel> {
             provider: change.provider.clone(),
             model_id: change.model_id.clone(),
         }),
-        EntryBody::Message(AgentMessage::Assistant(answer)) => Some(ContextModel {
-            provider: answer.provider.clone(),
-            model_id: answer.model.clone(),
+        EntryBody::Message(AgentMessage::Assistant(response)) => Some(ContextModel {
+            provider: response.provider.clone(),
+            model_id: response.model.clone(),
         }),
         _ => None,
     }

@@ -1,7 +1,5 @@
-//! Where the entries of a path come from.
-//!
-//! A store knows parents and types of all entries and reads bodies on demand; a projection asks for
-//! the bodies it needs and no others.
+//! Access to the entries of a path. A source knows the parent and kind of every entry and reads
+//! bodies on demand; a projection requests only the bodies it needs.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -12,18 +10,17 @@ use crate::error::SessionError;
 use crate::kind::EntryKind;
 use crate::store::Session;
 
-/// Gives the entries of a session by id.
+/// Provides the entries of a session by ID.
 pub trait EntrySource {
-    /// Why an entry could not be read.
     type Error;
 
-    /// Returns what is known of an entry without reading it; none where there is no such entry.
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>>;
+    /// Returns the metadata of an entry without reading its body; `None` if there is no such entry.
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>>;
 
-    /// Reads an entry; none where there is no such entry.
+    /// Reads an entry; `None` if there is no such entry.
     fn entry(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, Self::Error>;
 
-    /// Walks from a leaf to the root. A path that runs in a circle ends where it would repeat.
+    /// Walks from a leaf to the root. A path with a cycle ends before it repeats.
     fn walk<'path>(
         &'path self,
         leaf: Option<&'path EntryId>,
@@ -39,17 +36,17 @@ pub trait EntrySource {
     }
 }
 
-/// One entry on the way from a leaf to the root.
+/// One entry on the path from a leaf to the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathStep<'path> {
     pub id: &'path EntryId,
     pub kind: EntryKind,
 }
 
-/// What is known of an entry without reading it.
+/// Metadata that is available without reading the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EntryOutline<'source> {
-    /// The entry it follows; none for a root.
+pub struct EntryMetadata<'source> {
+    /// The preceding entry; `None` for a root.
     pub parent_id: Option<&'source EntryId>,
     pub kind: EntryKind,
 }
@@ -57,10 +54,10 @@ pub struct EntryOutline<'source> {
 impl EntrySource for Session {
     type Error = SessionError;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
         let record = self.index.record(self.index.find(id.as_str())?)?;
         let parent = record.parent.slot();
-        Some(EntryOutline {
+        Some(EntryMetadata {
             parent_id: parent.and_then(|slot| Some(&self.index.record(slot)?.id)),
             kind: record.kind,
         })
@@ -71,8 +68,8 @@ impl EntrySource for Session {
         slot.map(|slot| self.entry_at(slot)).transpose()
     }
 
-    /// The index knows the places of parents and keeps circles out, so that a walk over a long session
-    /// looks up no id but the leaf's.
+    /// The index links parents by slot and contains no cycles, so a walk looks up only the ID of
+    /// the leaf.
     fn walk<'path>(
         &'path self,
         leaf: Option<&'path EntryId>,
@@ -87,7 +84,7 @@ impl EntrySource for Session {
     }
 }
 
-/// A walk that asks for each entry by its id.
+/// A walk that looks up each entry by ID.
 struct PathWalk<'path, Source> {
     source: &'path Source,
     next: Option<&'path EntryId>,
@@ -99,7 +96,7 @@ impl<'path, Source: EntrySource> Iterator for PathWalk<'path, Source> {
 
     fn next(&mut self) -> Option<PathStep<'path>> {
         let id = self.next.filter(|id| self.seen.insert(id))?;
-        let outline = self.source.outline(id)?;
+        let outline = self.source.metadata(id)?;
         self.next = outline.parent_id;
         Some(PathStep {
             id,
@@ -108,7 +105,7 @@ impl<'path, Source: EntrySource> Iterator for PathWalk<'path, Source> {
     }
 }
 
-/// A path that is in memory, its root first.
+/// A path in memory, root first.
 pub(crate) struct PathEntries<'path> {
     path: &'path [Arc<Entry>],
     positions: HashMap<&'path EntryId, usize>,
@@ -130,10 +127,10 @@ impl<'path> PathEntries<'path> {
 impl EntrySource for PathEntries<'_> {
     type Error = Infallible;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
         let position = *self.positions.get(id)?;
         let parent = position.checked_sub(1).and_then(|at| self.path.get(at));
-        Some(EntryOutline {
+        Some(EntryMetadata {
             parent_id: parent.map(|entry| &entry.id),
             kind: self.path.get(position)?.body.kind(),
         })

@@ -1,4 +1,4 @@
-//! Every rule of building a context, and what it costs to apply them.
+//! Rules for building a context, and their cost.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{
-    Path, START_MS, answer, calling, compaction, custom_message, described, metadata, omission,
-    replacement, result, user,
+    START_MS, TestPath, compaction, custom_message, described, metadata, omission, replacement,
+    response, result, tool_calls, user,
 };
 
 fn context(entries: impl IntoIterator<Item = Value>) -> Vec<String> {
-    described(Path::of(entries).projection().messages())
+    described(TestPath::of(entries).projection().messages())
 }
 
 fn system(text: &str) -> Value {
@@ -22,10 +22,10 @@ fn system(text: &str) -> Value {
 }
 
 #[test]
-fn entries_show_what_their_type_says() {
+fn each_entry_type_shows_its_messages() {
     let cases: [(Value, &[&str]); 12] = [
         (user("hi"), &["user hi"]),
-        (answer("yes"), &["assistant [yes]"]),
+        (response("yes"), &["assistant [yes]"]),
         (result("c", "out"), &["toolResult [out]"]),
         (
             json!({"role": "bashExecution", "command": "ls", "output": "", "excludeFromContext": true}),
@@ -58,8 +58,8 @@ fn entries_show_what_their_type_says() {
 }
 
 #[test]
-fn made_messages_carry_the_fields_and_the_time_of_their_entry() {
-    let mut path = Path::default();
+fn synthesized_messages_have_the_fields_and_timestamp_of_their_entry() {
+    let mut path = TestPath::default();
     path.push(
         json!({"type": "custom_message", "customType": "note", "content": "c",
         "display": false, "details": {"n": 1}}),
@@ -87,18 +87,18 @@ fn made_messages_carry_the_fields_and_the_time_of_their_entry() {
 }
 
 #[test]
-fn a_compaction_leads_what_it_keeps_and_what_follows() {
+fn a_compaction_precedes_what_it_keeps_and_what_follows() {
     let before = || {
         vec![
             system("old"),
             user("1"),
-            answer("2"),
+            response("2"),
             user("3"),
             system("new"),
-            answer("4"),
+            response("4"),
         ]
     };
-    let after = || vec![user("6"), system("newer"), answer("7")];
+    let after = || vec![user("6"), system("newer"), response("7")];
     let cases: [(&str, &[&str]); 4] = [
         ("e3", &["user 3", "assistant [4]"]),
         (
@@ -121,7 +121,7 @@ fn a_compaction_leads_what_it_keeps_and_what_follows() {
 }
 
 #[test]
-fn a_compaction_brings_the_prompt_in_force() {
+fn a_compaction_includes_the_current_prompt() {
     let mut entry = compaction("s", "e1");
     entry["systemMessage"] = json!({"role": "system", "content": "prompt"});
     assert_eq!(
@@ -131,7 +131,7 @@ fn a_compaction_brings_the_prompt_in_force() {
 }
 
 #[test]
-fn older_compactions_and_odd_ones_contribute_nothing() {
+fn older_and_invalid_compactions_contribute_nothing() {
     let odd = json!({"type": "compaction", "summary": ["not", "text"], "firstKeptEntryId": "e0"});
     assert_eq!(
         context([
@@ -156,7 +156,7 @@ fn a_first_format_compaction_without_a_kept_entry_keeps_none() {
 }
 
 #[test]
-fn the_last_edit_of_a_target_counts() {
+fn the_last_edit_of_a_target_applies() {
     let cases: [(&str, Value, Vec<Value>, &[&str]); 12] = [
         ("omitted", user("x"), vec![omission("e0")], &[]),
         (
@@ -172,8 +172,8 @@ fn the_last_edit_of_a_target_counts() {
             &["user [y]"],
         ),
         (
-            "text becomes a block in answers",
-            answer("x"),
+            "text becomes a block in responses",
+            response("x"),
             vec![replacement("e0", &json!("y"))],
             &["assistant [y]"],
         ),
@@ -220,7 +220,7 @@ fn the_last_edit_of_a_target_counts() {
             &["user x"],
         ),
         (
-            "roles without content",
+            "other roles",
             json!({"type": "branch_summary", "fromId": "r", "summary": "b"}),
             vec![replacement("e0", &json!("y"))],
             &["branchSummary b"],
@@ -246,15 +246,15 @@ fn only_edits_within_the_context_apply() {
         omission("e3"),
     ];
     assert_eq!(context(edited_before), ["compactionSummary s"]);
-    let edit_lies_before_the_kept_range = [
+    let edit_before_the_kept_range = [
         user("0"),
-        answer("1"),
+        response("1"),
         omission("e3"),
         user("3"),
         compaction("s", "e3"),
     ];
     assert_eq!(
-        context(edit_lies_before_the_kept_range),
+        context(edit_before_the_kept_range),
         ["compactionSummary s", "user 3"]
     );
 }
@@ -272,13 +272,13 @@ fn missing_content_reads_as_empty() {
 }
 
 #[test]
-fn results_of_calls_that_were_compacted_away_are_left_out() {
+fn results_of_compacted_calls_are_hidden() {
     let path = [
         user("0"),
-        calling(&["a", "b"]),
+        tool_calls(&["a", "b"]),
         result("a", "ra"),
         result("b", "rb"),
-        calling(&["c"]),
+        tool_calls(&["c"]),
         compaction("s", "e3"),
         result("c", "rc"),
         result("gone", "r"),
@@ -294,7 +294,7 @@ fn results_of_calls_that_were_compacted_away_are_left_out() {
 }
 
 #[test]
-fn model_and_thinking_level_are_the_last_of_the_whole_path() {
+fn model_and_thinking_level_come_from_the_whole_path() {
     let level = |level: &str| json!({"type": "thinking_level_change", "thinkingLevel": level});
     let model = |model: &str| json!({"type": "model_change", "provider": "p", "modelId": model});
     let cases: [(Vec<Value>, Option<&str>, &str); 6] = [
@@ -304,25 +304,30 @@ fn model_and_thinking_level_are_the_last_of_the_whole_path() {
             Some("p/m"),
             "high",
         ),
-        (vec![model("m"), answer("a")], Some("mock/alpha"), "off"),
+        (vec![model("m"), response("a")], Some("mock/alpha"), "off"),
         (
-            vec![answer("a"), model("m"), level("high"), level("odd")],
+            vec![response("a"), model("m"), level("high"), level("odd")],
             Some("p/m"),
             "odd",
         ),
         (
-            vec![level("low"), answer("a"), user("u"), compaction("s", "e3")],
+            vec![
+                level("low"),
+                response("a"),
+                user("u"),
+                compaction("s", "e3"),
+            ],
             Some("mock/alpha"),
             "low",
         ),
         (
-            vec![model("m"), answer("a"), omission("e1")],
+            vec![model("m"), response("a"), omission("e1")],
             Some("mock/alpha"),
             "off",
         ),
     ];
     for (entries, model, level) in cases {
-        let settings = PathSettings::of_path(&Path::of(entries).entries);
+        let settings = PathSettings::of_path(&TestPath::of(entries).entries);
         let name = settings
             .model
             .map(|model| format!("{}/{}", model.provider, model.model_id));
@@ -334,46 +339,46 @@ fn model_and_thinking_level_are_the_last_of_the_whole_path() {
 }
 
 #[test]
-fn the_tools_in_force_are_restored() {
+fn the_current_tools_are_restored() {
     let tool = |name: &str| json!({"name": name, "description": "", "parameters": {}});
     let path = [
         json!({"role": "system", "content": "", "toolsAdded": [tool("read"), tool("bash")]}),
         user("hi"),
         json!({"role": "system", "content": "", "toolsRemoved": [{"name": "read"}], "toolsAdded": [tool("ls")]}),
     ];
-    let names = Path::of(path).projection().tool_names();
+    let names = TestPath::of(path).projection().tool_names();
     assert_eq!(names, Some(vec!["bash".to_owned(), "ls".to_owned()]));
-    let none_left = Path::of([json!({"role": "system", "content": "p"})]).projection();
+    let none_left = TestPath::of([json!({"role": "system", "content": "p"})]).projection();
     assert_eq!(none_left.tool_names(), Some(Vec::new()));
-    assert_eq!(Path::of([user("hi")]).projection().tool_names(), None);
+    assert_eq!(TestPath::of([user("hi")]).projection().tool_names(), None);
 }
 
-/// A store that notes what is read.
-struct Store {
+/// A source that records which entries are read.
+struct RecordingSource {
     entries: HashMap<EntryId, Arc<Entry>>,
     read: RefCell<Vec<String>>,
-    outlined: RefCell<usize>,
+    metadata_reads: RefCell<usize>,
 }
 
-impl Store {
-    fn of(path: &Path) -> Self {
+impl RecordingSource {
+    fn of(path: &TestPath) -> Self {
         let entries = path.entries.iter();
         Self {
             entries: entries
                 .map(|entry| (entry.id.clone(), Arc::clone(entry)))
                 .collect(),
             read: RefCell::default(),
-            outlined: RefCell::default(),
+            metadata_reads: RefCell::default(),
         }
     }
 }
 
-impl EntrySource for Store {
+impl EntrySource for RecordingSource {
     type Error = Infallible;
 
-    fn outline(&self, id: &EntryId) -> Option<EntryOutline<'_>> {
-        *self.outlined.borrow_mut() += 1;
-        self.entries.get(id).map(|entry| EntryOutline {
+    fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {
+        *self.metadata_reads.borrow_mut() += 1;
+        self.entries.get(id).map(|entry| EntryMetadata {
             parent_id: entry.parent_id.as_ref(),
             kind: entry.body.kind(),
         })
@@ -386,21 +391,22 @@ impl EntrySource for Store {
 }
 
 #[test]
-fn only_what_takes_part_is_read() {
-    let mut path = Path::of([json!({"type": "thinking_level_change", "thinkingLevel": "high"})]);
+fn only_contributing_entries_are_read() {
+    let mut path =
+        TestPath::of([json!({"type": "thinking_level_change", "thinkingLevel": "high"})]);
     for _ in 0..1000 {
         path.push(user("long ago"));
-        path.push(answer("long ago"));
+        path.push(response("long ago"));
     }
     let kept = path.push(user("kept"));
-    path.push(answer("kept"));
+    path.push(response("kept"));
     path.push(compaction("s", kept.as_str()));
     let leaf = path.push(user("now"));
-    let store = Store::of(&path);
+    let store = RecordingSource::of(&path);
     let Ok(projection) = project(&store, Some(&leaf));
     assert_eq!(projection, path.projection());
     assert_eq!(store.read.take(), ["e2004", "e2003", "e2001", "e2002"]);
-    assert_eq!(store.outlined.take(), 4);
+    assert_eq!(store.metadata_reads.take(), 4);
 
     let Ok(settings) = PathSettings::read(&store, Some(&leaf));
     assert_eq!(settings, PathSettings::of_path(&path.entries));
@@ -409,14 +415,22 @@ fn only_what_takes_part_is_read() {
 }
 
 #[test]
-fn the_outline_counts_what_the_projection_shows_and_reads_little() {
+fn the_outline_matches_the_projection_and_reads_little() {
     let tools = |name: &str| json!({"role": "system", "content": "", "toolsAdded": [{"name": name, "description": "", "parameters": {}}]});
-    let beginning = || vec![tools("read"), user("1"), answer("2"), metadata(), user("3")];
+    let start = || {
+        vec![
+            tools("read"),
+            user("1"),
+            response("2"),
+            metadata(),
+            user("3"),
+        ]
+    };
     let cases = [
         Vec::new(),
-        beginning(),
+        start(),
         [
-            beginning(),
+            start(),
             vec![
                 omission("e2"),
                 omission("e4"),
@@ -425,7 +439,7 @@ fn the_outline_counts_what_the_projection_shows_and_reads_little() {
         ]
         .concat(),
         [
-            beginning(),
+            start(),
             vec![
                 tools("bash"),
                 compaction("s", "e2"),
@@ -435,16 +449,16 @@ fn the_outline_counts_what_the_projection_shows_and_reads_little() {
         ]
         .concat(),
         [
-            beginning(),
-            vec![compaction("s", "e1"), omission("e5"), answer("7")],
+            start(),
+            vec![compaction("s", "e1"), omission("e5"), response("7")],
         ]
         .concat(),
-        [beginning(), vec![compaction("s", "nowhere"), answer("7")]].concat(),
+        [start(), vec![compaction("s", "nowhere"), response("7")]].concat(),
         vec![json!({"type": "branch_summary", "fromId": "root", "summary": ""})],
     ];
     for entries in cases {
-        let path = Path::of(entries.clone());
-        let store = Store::of(&path);
+        let path = TestPath::of(entries.clone());
+        let store = RecordingSource::of(&path);
         let leaf = path.entries.last().map(|entry| &entry.id);
         let Ok(outline) = ContextOutline::read(&store, leaf);
         let projection = path.projection();
@@ -470,33 +484,33 @@ fn the_outline_counts_what_the_projection_shows_and_reads_little() {
 }
 
 #[test]
-fn a_projection_follows_what_is_appended() {
-    let mut path = Path::of([user("1"), answer("2")]);
+fn a_projection_is_extended_by_appended_entries() {
+    let mut path = TestPath::of([user("1"), response("2")]);
     let mut projection = path.projection();
     for entry in [
         user("3"),
         metadata(),
         custom_message("4"),
-        calling(&["c"]),
+        tool_calls(&["c"]),
         result("c", "5"),
     ] {
         path.push(entry);
-        assert!(projection.follow(path.entries.last().unwrap()));
+        assert!(projection.append(path.entries.last().unwrap()));
         assert_eq!(projection, path.projection());
     }
     for entry in [omission("e0"), compaction("s", "e1")] {
         path.push(entry);
         let before = projection.clone();
-        assert!(!projection.follow(path.entries.last().unwrap()));
+        assert!(!projection.append(path.entries.last().unwrap()));
         assert_eq!(projection, before);
     }
 }
 
 #[test]
-fn paths_end_at_a_missing_parent_and_never_run_in_a_circle() {
-    let mut path = Path::of([user("0"), user("1"), user("2")]);
-    let store = Store::of(&path);
-    let at = |store: &Store, leaf: Option<&str>| {
+fn paths_end_at_a_missing_parent_and_never_loop() {
+    let mut path = TestPath::of([user("0"), user("1"), user("2")]);
+    let store = RecordingSource::of(&path);
+    let at = |store: &RecordingSource, leaf: Option<&str>| {
         let Ok(projection) = project(store, leaf.map(EntryId::from).as_ref());
         described(projection.messages())
     };
@@ -505,18 +519,21 @@ fn paths_end_at_a_missing_parent_and_never_run_in_a_circle() {
     assert_eq!(at(&store, None), [""; 0]);
 
     Arc::make_mut(&mut path.entries[0]).parent_id = Some(EntryId::from("missing"));
-    assert_eq!(at(&Store::of(&path), Some("e1")), ["user 0", "user 1"]);
+    assert_eq!(
+        at(&RecordingSource::of(&path), Some("e1")),
+        ["user 0", "user 1"]
+    );
     Arc::make_mut(&mut path.entries[0]).parent_id = Some(EntryId::from("e2"));
     assert_eq!(
-        at(&Store::of(&path), Some("e1")),
+        at(&RecordingSource::of(&path), Some("e1")),
         ["user 2", "user 0", "user 1"]
     );
 }
 
 #[test]
-fn the_leaf_is_known_behind_a_compaction() {
+fn the_leaf_is_known_after_a_compaction() {
     let leaf = |entries: Vec<Value>| {
-        let projection = Path::of(entries).projection();
+        let projection = TestPath::of(entries).projection();
         projection.last_entry().map(|entry| entry.id.to_string())
     };
     assert_eq!(leaf(vec![]), None);

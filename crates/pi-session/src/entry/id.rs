@@ -1,4 +1,4 @@
-//! The ids of entries.
+//! Entry IDs.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Names an entry within its session: usually eight hexadecimal digits.
+/// Identifies an entry within its session: usually eight hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntryId(Arc<str>);
 
 impl EntryId {
-    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

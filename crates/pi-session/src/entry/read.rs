@@ -1,8 +1,6 @@
-//! Reads entries from their lines.
-//!
-//! Whatever is an object with a type and an id is an entry; what a known type does not expect is kept. Messages,
-//! which are most of every session, are read as they come; whatever is unusual about one, the way
-//! that takes everything settles.
+//! Parses entries. Any object with a type and an ID is an entry; unexpected fields are kept.
+//! Messages, which make up most of every session, take a fast path; anything unusual falls back to
+//! the lenient parser.
 
 use pi_ai::AgentMessage;
 use pi_ai::json::JsonObject;
@@ -17,7 +15,7 @@ use super::{
 use crate::kind::EntryKind;
 
 impl Entry {
-    /// Reads the line of an entry; `kind` is what the index knows of it.
+    /// Parses the line of an entry; `kind` is the kind recorded in the index.
     pub(crate) fn read(line: &str, kind: EntryKind) -> Result<Self, serde_json::Error> {
         if matches!(kind, EntryKind::Message(_))
             && let Ok(message) = serde_json::from_str::<MessageLine>(line)
@@ -28,7 +26,7 @@ impl Entry {
     }
 }
 
-/// The line of a message of the usual shape.
+/// A message line of the usual shape.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct MessageLine {
@@ -69,8 +67,8 @@ impl<'de> Deserialize<'de> for Entry {
             _ => None,
         };
         let type_name =
-            text("type").ok_or_else(|| serde::de::Error::custom("an entry needs a `type`"))?;
-        let id = text("id").ok_or_else(|| serde::de::Error::custom("an entry needs an `id`"))?;
+            text("type").ok_or_else(|| serde::de::Error::custom("entry without a `type`"))?;
+        let id = text("id").ok_or_else(|| serde::de::Error::custom("entry without an `id`"))?;
         let parent_id = text("parentId").map(EntryId::from);
         let timestamp = text("timestamp").unwrap_or_default();
         let (body, extra) = read_body(type_name, fields);
@@ -84,7 +82,7 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-/// Reads the fields of a type; what does not fit is kept as an unknown entry.
+/// Parses the type-specific fields; if they do not match, the entry is kept as an unknown one.
 fn read_body(type_name: String, mut fields: JsonObject) -> (EntryBody, JsonObject) {
     if type_name == "message"
         && fields.get("message").is_some_and(Value::is_object)
@@ -124,7 +122,7 @@ fn read_known(type_name: &str, fields: JsonObject) -> Result<(EntryBody, JsonObj
     }
 }
 
-/// Reads a body and what it leaves over; gives the fields back where they do not fit.
+/// Parses a body and the remaining fields; returns the fields unchanged if they do not match.
 fn read_fields<Body>(fields: JsonObject) -> Result<(EntryBody, JsonObject), JsonObject>
 where
     Body: for<'any> Deserialize<'any> + Into<EntryBody>,
@@ -184,8 +182,8 @@ mod tests {
         json!({"type": "message", "id": "a", "parentId": null, "timestamp": "2026", "message": message, "x": 1})
     }
 
-    /// Lists the place of every value in a value, as JSON pointers.
-    fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    /// Lists the JSON pointers of all nested values.
+    fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
         let children: Vec<(String, &Value)> = match value {
             Value::Object(fields) => fields.iter().map(|(key, v)| (key.clone(), v)).collect(),
             Value::Array(list) => list
@@ -196,13 +194,13 @@ mod tests {
             _ => Vec::new(),
         };
         for (key, child) in children {
-            let place = format!("{at}/{key}");
-            places(child, &place, found);
-            found.push(place);
+            let pointer = format!("{at}/{key}");
+            pointers(child, &pointer, found);
+            found.push(pointer);
         }
     }
 
-    /// Returns a line with every value replaced, removed and put last in turn.
+    /// Returns variants of a line with every value replaced, removed and moved to the end in turn.
     fn variations(line: &Value) -> Vec<Value> {
         let others = [
             json!(null),
@@ -218,15 +216,15 @@ mod tests {
             json!({"type": "text"}),
         ];
         let mut found = Vec::new();
-        places(line, "", &mut found);
+        pointers(line, "", &mut found);
         let mut variations = vec![line.clone()];
-        for place in &found {
+        for pointer in &found {
             for other in &others {
                 let mut varied = line.clone();
-                *varied.pointer_mut(place).unwrap() = other.clone();
+                *varied.pointer_mut(pointer).unwrap() = other.clone();
                 variations.push(varied);
             }
-            let (parent, key) = place.rsplit_once('/').unwrap();
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
             let mut without = line.clone();
             let Some(Value::Object(fields)) = without.pointer_mut(parent) else {
                 continue;
@@ -245,18 +243,18 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_way_reads_what_the_thorough_one_reads() {
+    fn the_fast_path_agrees_with_the_lenient_parser() {
         for message in messages() {
             for varied in variations(&line(&message)) {
                 let text = varied.to_string();
-                let thoroughly: Option<Entry> = serde_json::from_str(&text).ok();
-                assert_eq!(Entry::read(&text, MESSAGE).ok(), thoroughly, "{text}");
+                let expected: Option<Entry> = serde_json::from_str(&text).ok();
+                assert_eq!(Entry::read(&text, MESSAGE).ok(), expected, "{text}");
             }
         }
     }
 
     #[test]
-    fn what_models_say_is_read_the_quick_way() {
+    fn ordinary_messages_take_the_fast_path() {
         for message in messages().iter().take(4) {
             let text = line(message).to_string();
             assert!(serde_json::from_str::<MessageLine>(&text).is_ok(), "{text}");
@@ -264,8 +262,8 @@ mod tests {
     }
 
     #[test]
-    fn of_fields_told_twice_the_last_counts() {
-        for (told, again) in [
+    fn the_last_of_duplicate_fields_wins() {
+        for (once, twice) in [
             (r#""type":"message""#, r#""type":"message","type":"custom""#),
             (r#""id":"a""#, r#""id":"a","id":"b""#),
             (r#""role":"user""#, r#""role":"user","role":"assistant""#),
@@ -274,9 +272,9 @@ mod tests {
         ] {
             let text =
                 r#"{"type":"message","id":"a","message":{"role":"user","content":"c","more":1}}"#;
-            let text = text.replace(told, again);
-            let thoroughly: Entry = serde_json::from_str(&text).unwrap();
-            assert_eq!(Entry::read(&text, MESSAGE).unwrap(), thoroughly, "{text}");
+            let text = text.replace(once, twice);
+            let expected: Entry = serde_json::from_str(&text).unwrap();
+            assert_eq!(Entry::read(&text, MESSAGE).unwrap(), expected, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every type of entry keeps its text through reading and writing.
+//! Entries of every type survive a round trip.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn read(line: &str) -> Entry {
 }
 
 #[test]
-fn every_type_round_trips_in_its_order() {
+fn every_type_round_trips_in_field_order() {
     let cases = [
         line(
             "message",
@@ -119,7 +119,7 @@ fn unknown_fields_of_known_types_follow_the_known_ones() {
 }
 
 #[test]
-fn a_known_type_of_unexpected_shape_is_kept() {
+fn a_known_type_with_an_unexpected_shape_is_kept() {
     for case in [
         line("model_change", r#""provider":7"#),
         line("label", ""),
@@ -136,7 +136,7 @@ fn a_known_type_of_unexpected_shape_is_kept() {
 }
 
 #[test]
-fn an_entry_needs_type_and_id_only() {
+fn an_entry_requires_only_type_and_id() {
     let entry = read(r#"{"type":"custom","customType":"x","id":"1"}"#);
     assert_eq!((entry.parent_id, entry.timestamp.as_str()), (None, ""));
     for case in [

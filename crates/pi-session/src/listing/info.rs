@@ -1,4 +1,4 @@
-//! What a list shows of one session, gathered in one pass over its file.
+//! Session metadata for lists, collected in one pass over the file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -11,52 +11,51 @@ use crate::entry::{Entry, EntryBody};
 use crate::header::SessionHeader;
 use crate::kind::{EntryKind, MessageRole};
 use crate::load::parse;
-use crate::moment;
-use crate::reader::{Flow, each_line};
-use crate::scan::{Fields, Line, Scanner};
-use crate::storage::{Access, DiskStorage, LogStorage};
+use crate::reader::{LineFlow, each_line};
+use crate::scan::{LineFields, ScannedLine, Scanner};
+use crate::storage::{AccessMode, DiskStorage, LogStorage};
+use crate::timestamp;
 
-/// What a list shows of a session.
+/// Metadata of a session as shown in lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionInfo {
     pub path: PathBuf,
     pub id: String,
-    /// The directory it works in; empty if the header has none.
+    /// Working directory; empty if the header has none.
     pub cwd: String,
-    /// Its name, if it has one.
     pub name: Option<String>,
-    /// The session file it was forked from.
+    /// The session file this one was forked from.
     pub parent_session: Option<String>,
-    /// When it began, in milliseconds since the epoch, if the header says.
+    /// Creation time in milliseconds since the epoch, if the header has one.
     pub created_ms: Option<i64>,
-    /// When the user or the model last said something, else when it began, else when the file was
-    /// written.
+    /// Time of the last user or assistant message; otherwise the creation time, otherwise the
+    /// modification time of the file.
     pub modified_ms: i64,
-    /// How many messages there are, on all branches.
+    /// Number of messages on all branches.
     pub message_count: usize,
-    /// The first thing the user said.
+    /// Text of the first user message.
     pub first_message: Option<String>,
-    /// Everything the user and the model said, if it was asked for.
+    /// Text of all user and assistant messages, if requested.
     pub text: String,
 }
 
-/// Whether everything that was said is collected.
+/// Whether to collect the text of all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MessageText {
-    /// Only what a list shows.
+    /// Collect only what a list shows.
     #[default]
-    Leave,
-    /// Everything, to be searched; this takes memory.
+    Skip,
+    /// Collect all text for searching; uses more memory.
     Collect,
 }
 
 impl SessionInfo {
-    /// Returns what stands for the session in a list: its name, or the first thing the user said.
+    /// Returns the title shown in lists: the name, or the first user message.
     pub fn title(&self) -> Option<&str> {
         self.name.as_deref().or(self.first_message.as_deref())
     }
 
-    /// Reads a file; none if it is no session.
+    /// Reads a file; `None` if it is not a session.
     pub fn read(path: &Path, text: MessageText) -> Option<Self> {
         Self::read_until(path, text, &CancellationToken::new())
     }
@@ -66,42 +65,41 @@ impl SessionInfo {
         text: MessageText,
         token: &CancellationToken,
     ) -> Option<Self> {
-        let file = DiskStorage.open(path, Access::Read).ok()?;
+        let file = DiskStorage.open(path, AccessMode::Read).ok()?;
         let length = file.length().ok()?;
         let mut scanner = Scanner::default();
-        let mut gathered = Gathered::new(text);
+        let mut builder = SessionInfoBuilder::new(text);
         let mut header: Option<SessionHeader> = None;
         each_line(&*file, 0, length, |line| {
             if token.is_cancelled() {
                 header = None;
-                return Flow::Stop;
+                return LineFlow::Stop;
             }
             let fields = match scanner.scan(line.bytes) {
-                Line::Blank | Line::Malformed => return Flow::Continue,
-                Line::Scalar => None,
-                Line::Object(fields) => Some(fields),
+                ScannedLine::Blank | ScannedLine::Malformed => return LineFlow::Continue,
+                ScannedLine::Scalar => None,
+                ScannedLine::Object(fields) => Some(fields),
             };
             if header.is_none() {
                 header = parse(line.bytes);
                 return if header.is_some() {
-                    Flow::Continue
+                    LineFlow::Continue
                 } else {
-                    Flow::Stop
+                    LineFlow::Stop
                 };
             }
             if let Some(fields) = fields {
-                gathered.add(&fields, line.bytes);
+                builder.add(&fields, line.bytes);
             }
-            Flow::Continue
+            LineFlow::Continue
         })
         .ok()?;
-        Some(gathered.finish(path, header?))
+        Some(builder.finish(path, header?))
     }
 }
 
-/// What has been seen of a session so far.
 #[derive(Debug)]
-struct Gathered {
+struct SessionInfoBuilder {
     collect: MessageText,
     name: Option<String>,
     message_count: usize,
@@ -110,7 +108,7 @@ struct Gathered {
     text: String,
 }
 
-impl Gathered {
+impl SessionInfoBuilder {
     fn new(collect: MessageText) -> Self {
         Self {
             collect,
@@ -122,7 +120,7 @@ impl Gathered {
         }
     }
 
-    fn add(&mut self, fields: &Fields<'_>, line: &[u8]) {
+    fn add(&mut self, fields: &LineFields<'_>, line: &[u8]) {
         let type_name = fields.type_name.as_deref().unwrap_or_default();
         let role = match EntryKind::from_names(type_name, fields.role.as_deref()) {
             EntryKind::SessionInfo => return self.rename(line),
@@ -133,26 +131,26 @@ impl Gathered {
         if !matches!(role, MessageRole::User | MessageRole::Assistant) {
             return;
         }
-        let moment = fields
+        let timestamp = fields
             .message_timestamp
-            .or_else(|| moment::parse_iso(fields.timestamp.as_deref()?));
-        self.last_activity_ms = self.last_activity_ms.max(moment.unwrap_or_default());
+            .or_else(|| timestamp::parse_iso(fields.timestamp.as_deref()?));
+        self.last_activity_ms = self.last_activity_ms.max(timestamp.unwrap_or_default());
         let is_first = role == MessageRole::User && self.first_message.is_none();
-        if !is_first && self.collect == MessageText::Leave {
+        if !is_first && self.collect == MessageText::Skip {
             return;
         }
-        let said = said(line);
-        if said.is_empty() {
+        let text = message_text(line);
+        if text.is_empty() {
             return;
         }
         if self.collect == MessageText::Collect {
             if !self.text.is_empty() {
                 self.text.push(' ');
             }
-            self.text.push_str(&said);
+            self.text.push_str(&text);
         }
         if is_first {
-            self.first_message = Some(said);
+            self.first_message = Some(text);
         }
     }
 
@@ -168,8 +166,8 @@ impl Gathered {
     }
 
     fn finish(self, path: &Path, header: SessionHeader) -> SessionInfo {
-        let created_ms = moment::parse_iso(&header.timestamp);
-        let spoken = (self.last_activity_ms > 0).then_some(self.last_activity_ms);
+        let created_ms = timestamp::parse_iso(&header.timestamp);
+        let last_activity = (self.last_activity_ms > 0).then_some(self.last_activity_ms);
         SessionInfo {
             path: path.to_owned(),
             id: header.id,
@@ -177,9 +175,9 @@ impl Gathered {
             name: self.name,
             parent_session: header.parent_session,
             created_ms,
-            modified_ms: spoken
+            modified_ms: last_activity
                 .or(created_ms)
-                .or_else(|| written_ms(path))
+                .or_else(|| file_modified_ms(path))
                 .unwrap_or_default(),
             message_count: self.message_count,
             first_message: self.first_message,
@@ -188,44 +186,44 @@ impl Gathered {
     }
 }
 
-fn written_ms(path: &Path) -> Option<i64> {
+fn file_modified_ms(path: &Path) -> Option<i64> {
     let written = std::fs::metadata(path).ok()?.modified().ok()?;
     i64::try_from(written.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
 }
 
-/// Reads the text of a message, its blocks joined by spaces.
-fn said(line: &[u8]) -> String {
+/// Returns the text of a message, its blocks joined by spaces.
+fn message_text(line: &[u8]) -> String {
     #[derive(Deserialize)]
-    struct MessageLine<'line> {
+    struct TextLine<'line> {
         #[serde(borrow)]
-        message: Message<'line>,
+        message: TextMessage<'line>,
     }
     #[derive(Deserialize)]
-    struct Message<'line> {
+    struct TextMessage<'line> {
         #[serde(borrow, default)]
-        content: Option<Content<'line>>,
+        content: Option<TextContent<'line>>,
     }
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Content<'line> {
+    enum TextContent<'line> {
         Text(#[serde(borrow)] Cow<'line, str>),
-        Blocks(#[serde(borrow)] Vec<Block<'line>>),
+        Blocks(#[serde(borrow)] Vec<TextBlock<'line>>),
     }
     #[derive(Deserialize)]
-    struct Block<'line> {
+    struct TextBlock<'line> {
         #[serde(borrow, rename = "type", default)]
         type_name: Cow<'line, str>,
         #[serde(borrow, default)]
         text: Cow<'line, str>,
     }
     let line = String::from_utf8_lossy(line);
-    let Ok(line) = pi_ai::json::from_str_lenient::<MessageLine<'_>>(&line) else {
+    let Ok(line) = pi_ai::json::from_str_lenient::<TextLine<'_>>(&line) else {
         return String::new();
     };
     match line.message.content {
         None => String::new(),
-        Some(Content::Text(text)) => text.into_owned(),
-        Some(Content::Blocks(blocks)) => {
+        Some(TextContent::Text(text)) => text.into_owned(),
+        Some(TextContent::Blocks(blocks)) => {
             let texts = blocks.iter().filter(|block| block.type_name == "text");
             let texts: Vec<&str> = texts.map(|block| &*block.text).collect();
             texts.join(" ")

@@ -1,11 +1,11 @@
-//! What each role says to a model.
+//! What each role becomes for the model.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
 
-fn told(message: Value) -> Option<Value> {
+fn converted(message: Value) -> Option<Value> {
     let message: AgentMessage = serde_json::from_value(message).unwrap();
     to_model_message(&message).map(|message| serde_json::to_value(message).unwrap())
 }
@@ -19,23 +19,23 @@ fn bash(fields: &Value) -> String {
 }
 
 #[test]
-fn a_command_is_told_with_its_output_and_its_end() {
+fn a_command_includes_its_output_and_exit_status() {
     let cases = [
-        (json!({}), "Ran `make`\n(it printed nothing)"),
-        (json!({"exitCode": 0}), "Ran `make`\n(it printed nothing)"),
+        (json!({}), "Ran `make`\n(no output)"),
+        (json!({"exitCode": 0}), "Ran `make`\n(no output)"),
         (json!({"output": "a\nb"}), "Ran `make`\n```\na\nb\n```"),
         (
             json!({"output": "a", "exitCode": 3}),
-            "Ran `make`\n```\na\n```\n\nThe command failed with exit code 3.",
+            "Ran `make`\n```\na\n```\n\nCommand exited with code 3",
         ),
         (
             json!({"output": "a", "exitCode": 3, "cancelled": true}),
-            "Ran `make`\n```\na\n```\n\n(the user cancelled the command)",
+            "Ran `make`\n```\na\n```\n\n(command canceled by the user)",
         ),
         (
             json!({"output": "a", "exitCode": 1, "truncated": true, "fullOutputPath": "/tmp/x"}),
-            "Ran `make`\n```\na\n```\n\nThe command failed with exit code 1.\n\n\
-             [The beginning of the output is cut off. All of it is in /tmp/x]",
+            "Ran `make`\n```\na\n```\n\nCommand exited with code 1\n\n\
+             [Output truncated: only the end is shown. Full output: /tmp/x]",
         ),
         (
             json!({"output": "a", "truncated": true}),
@@ -56,14 +56,14 @@ fn a_command_is_told_with_its_output_and_its_end() {
 }
 
 #[test]
-fn roles_no_model_knows_become_the_users() {
+fn application_roles_become_user_messages() {
     let text = |text: &str| {
         Some(json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 7}))
     };
     let cases = [
         (
             json!({"role": "bashExecution", "command": "ls", "output": "", "timestamp": 7}),
-            text("Ran `ls`\n(it printed nothing)"),
+            text("Ran `ls`\n(no output)"),
         ),
         (
             json!({"role": "bashExecution", "command": "ls", "output": "", "excludeFromContext": true}),
@@ -90,12 +90,12 @@ fn roles_no_model_knows_become_the_users() {
         (json!({"role": "fromTheFuture", "content": "x"}), None),
     ];
     for (message, expected) in cases {
-        assert_eq!(told(message.clone()), expected, "{message}");
+        assert_eq!(converted(message.clone()), expected, "{message}");
     }
 }
 
 #[test]
-fn roles_every_model_knows_stay_as_they_are() {
+fn model_roles_are_unchanged() {
     for role in ["system", "user", "assistant", "toolResult"] {
         let message: AgentMessage =
             serde_json::from_value(json!({"role": role, "timestamp": 7})).unwrap();

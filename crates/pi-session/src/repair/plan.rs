@@ -1,4 +1,4 @@
-//! What a repaired file holds: the good records as they stand, in their order, and what joins them.
+//! The contents of a repaired file: the readable records verbatim and in order, plus placeholders.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -6,51 +6,49 @@ use std::io::{self, Write};
 use pi_ai::json::JsonObject;
 use serde_json::Value;
 
-use crate::check::Examined;
-use crate::check::links::StandIn;
-use crate::check::survey::{Content, Piece};
+use crate::check::FileInspection;
+use crate::check::file_scan::{Segment, SegmentKind};
+use crate::check::links::Placeholder;
 use crate::entry::{CustomEntry, Entry};
 use crate::header::{CURRENT_VERSION, SessionHeader};
 use crate::load::parse;
 use crate::log::read_range;
-use crate::moment;
 use crate::storage::LogFile;
-use crate::store::spell;
+use crate::store::encode_record;
+use crate::timestamp;
 
-/// How much of a file is copied at once.
-const COPY_PIECE: u64 = 256 * 1024;
+const COPY_CHUNK_BYTES: u64 = 256 * 1024;
 
-/// The type of the entries that stand in for lost ones. Like all of their kind they are for no model.
-const STAND_IN_TYPE: &str = "pi.lost-entry";
+/// Custom type of placeholder entries. Like all custom entries, they are not visible to the model.
+const PLACEHOLDER_TYPE: &str = "pi.lost-entry";
 
-/// What a repaired file is put together from.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    steps: Vec<Step>,
-    /// What does not stay in the file.
-    pub(super) aside: Vec<Place>,
+pub(super) struct RepairPlan {
+    steps: Vec<OutputStep>,
+    /// What is removed from the file.
+    pub(super) quarantined: Vec<ByteRange>,
 }
 
 #[derive(Debug)]
-enum Step {
-    /// These bytes of the old file and a line feed.
-    Keep(Place),
-    /// A record, line feed included.
+enum OutputStep {
+    /// Copies a range of the old file and adds a line feed.
+    Copy(ByteRange),
+    /// Writes a record, including its line feed.
     Write(Vec<u8>),
 }
 
-/// A range of the old file.
+/// A byte range of the old file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ByteRange {
     offset: u64,
     length: u64,
 }
 
-impl Place {
-    fn of(piece: &Piece) -> Self {
+impl ByteRange {
+    fn of(segment: &Segment) -> Self {
         Self {
-            offset: piece.offset,
-            length: piece.length,
+            offset: segment.offset,
+            length: segment.length,
         }
     }
 
@@ -60,7 +58,6 @@ impl Place {
     }
 }
 
-/// Copies a range of a file.
 pub(super) fn copy(
     file: &dyn LogFile,
     start: u64,
@@ -69,106 +66,114 @@ pub(super) fn copy(
 ) -> io::Result<()> {
     let mut position = start;
     while position < end {
-        let next = end.min(position + COPY_PIECE);
+        let next = end.min(position + COPY_CHUNK_BYTES);
         target.write_all(&read_range(file, position, next)?)?;
         position = next;
     }
     Ok(())
 }
 
-impl Plan {
-    /// Plans the repair of a file; `rebuilt` makes a header where there is none.
+impl RepairPlan {
+    /// Plans the repair of a file; `rebuild_header` is called if there is no header.
     pub(super) fn new(
-        examined: &Examined,
+        inspection: &FileInspection,
         file: &dyn LogFile,
-        rebuilt: impl FnOnce() -> SessionHeader,
+        rebuild_header: impl FnOnce() -> SessionHeader,
     ) -> io::Result<Self> {
         let mut plan = Self::default();
-        plan.put_header(examined, rebuilt)?;
-        let cut: HashSet<usize> = examined.mending.cut.iter().copied().collect();
-        let mut stand_ins: Vec<&StandIn> = examined.mending.stand_ins.iter().collect();
-        stand_ins.sort_by_key(|stand_in| stand_in.place);
-        let mut stand_ins = stand_ins.into_iter().peekable();
-        for (position, piece) in examined.survey.pieces.iter().enumerate() {
-            while let Some(stand_in) = stand_ins.next_if(|next| next.place <= position) {
-                plan.steps.push(Step::Write(spelled(&record_of(stand_in))?));
+        plan.add_header(inspection, rebuild_header)?;
+        let detached: HashSet<usize> = inspection.link_repairs.detached.iter().copied().collect();
+        let mut placeholders: Vec<&Placeholder> =
+            inspection.link_repairs.placeholders.iter().collect();
+        placeholders.sort_by_key(|placeholder| placeholder.position);
+        let mut placeholders = placeholders.into_iter().peekable();
+        for (position, segment) in inspection.scan.segments.iter().enumerate() {
+            while let Some(placeholder) = placeholders.next_if(|next| next.position <= position) {
+                plan.steps
+                    .push(OutputStep::Write(encode(&placeholder_entry(placeholder))?));
             }
-            let place = Place::of(piece);
-            match piece.content {
-                Content::Entry(_) if cut.contains(&position) => {
-                    plan.steps.push(Step::Write(without_parent(file, place)?));
-                    plan.aside.push(place);
+            let range = ByteRange::of(segment);
+            match segment.kind {
+                SegmentKind::Entry(_) if detached.contains(&position) => {
+                    plan.steps
+                        .push(OutputStep::Write(without_parent(file, range)?));
+                    plan.quarantined.push(range);
                 }
-                Content::Entry(_) | Content::EntryWithoutId => plan.steps.push(Step::Keep(place)),
-                Content::Lost(_) => plan.aside.push(place),
-                Content::Header | Content::Nothing => {}
+                SegmentKind::Entry(_) | SegmentKind::EntryWithoutId => {
+                    plan.steps.push(OutputStep::Copy(range));
+                }
+                SegmentKind::Unreadable(_) => plan.quarantined.push(range),
+                SegmentKind::Header | SegmentKind::Blank => {}
             }
         }
         Ok(plan)
     }
 
-    fn put_header(
+    fn add_header(
         &mut self,
-        examined: &Examined,
-        rebuilt: impl FnOnce() -> SessionHeader,
+        inspection: &FileInspection,
+        rebuild_header: impl FnOnce() -> SessionHeader,
     ) -> io::Result<()> {
-        let survey = &examined.survey;
-        let mut pieces = survey.pieces.iter();
-        let old = pieces.find(|piece| matches!(piece.content, Content::Header));
-        let step = match (&survey.header, old.map(Place::of)) {
-            (Some(header), Some(old)) if survey.version_is_doubtful => {
-                self.aside.push(old);
+        let scan = &inspection.scan;
+        let mut segments = scan.segments.iter();
+        let old = segments.find(|segment| matches!(segment.kind, SegmentKind::Header));
+        let step = match (&scan.header, old.map(ByteRange::of)) {
+            (Some(header), Some(old)) if scan.version_mismatch => {
+                self.quarantined.push(old);
                 let header = header.clone().with_version(Some(CURRENT_VERSION));
-                Step::Write(spelled(&header)?)
+                OutputStep::Write(encode(&header)?)
             }
-            (Some(_), Some(old)) => Step::Keep(old),
-            _ => Step::Write(spelled(&rebuilt())?),
+            (Some(_), Some(old)) => OutputStep::Copy(old),
+            _ => OutputStep::Write(encode(&rebuild_header())?),
         };
         self.steps.push(step);
         Ok(())
     }
 
-    /// Writes the repaired file.
     pub(super) fn write(&self, file: &dyn LogFile, target: &mut dyn Write) -> io::Result<()> {
         for step in &self.steps {
             match step {
-                Step::Keep(place) => place.copy(file, target)?,
-                Step::Write(record) => target.write_all(record)?,
+                OutputStep::Copy(range) => range.copy(file, target)?,
+                OutputStep::Write(record) => target.write_all(record)?,
             }
         }
         Ok(())
     }
 
-    /// Writes what does not stay in the file, a line each.
-    pub(super) fn write_aside(&self, file: &dyn LogFile, target: &mut dyn Write) -> io::Result<()> {
-        self.aside
+    /// Writes what is removed from the file, one segment per line.
+    pub(super) fn write_quarantined(
+        &self,
+        file: &dyn LogFile,
+        target: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.quarantined
             .iter()
-            .try_for_each(|place| place.copy(file, target))
+            .try_for_each(|range| range.copy(file, target))
     }
 }
 
-fn record_of(stand_in: &StandIn) -> Entry {
+fn placeholder_entry(placeholder: &Placeholder) -> Entry {
     let body = CustomEntry {
-        custom_type: STAND_IN_TYPE.to_owned(),
+        custom_type: PLACEHOLDER_TYPE.to_owned(),
         data: None,
     };
     Entry {
-        id: stand_in.id.clone(),
-        parent_id: stand_in.parent.clone(),
-        timestamp: moment::to_iso(stand_in.timestamp_ms),
+        id: placeholder.id.clone(),
+        parent_id: placeholder.parent.clone(),
+        timestamp: timestamp::to_iso(placeholder.timestamp_ms),
         body: body.into(),
         extra: JsonObject::new(),
     }
 }
 
-/// Spells an entry anew as one that follows none.
-fn without_parent(file: &dyn LogFile, place: Place) -> io::Result<Vec<u8>> {
-    let line = read_range(file, place.offset, place.offset + place.length)?;
+/// Re-encodes an entry without its parent.
+fn without_parent(file: &dyn LogFile, range: ByteRange) -> io::Result<Vec<u8>> {
+    let line = read_range(file, range.offset, range.offset + range.length)?;
     let mut object: JsonObject = parse(&line).ok_or(io::ErrorKind::InvalidData)?;
     object.insert("parentId".to_owned(), Value::Null);
-    spelled(&object)
+    encode(&object)
 }
 
-fn spelled<T: serde::Serialize>(value: &T) -> io::Result<Vec<u8>> {
-    spell(value).map_err(io::Error::other)
+fn encode<T: serde::Serialize>(value: &T) -> io::Result<Vec<u8>> {
+    encode_record(value).map_err(io::Error::other)
 }

@@ -1,4 +1,5 @@
-//! Whatever happened to a file: what is whole survives, what is joined opens, and once is enough.
+//! Repairing arbitrary damage: complete records survive, the tree is reconnected, and one repair is
+//! enough.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -15,28 +16,28 @@ use crate::{OpenSession, Session};
 const PATH: &str = "/sessions/2026-01-01T00-00-00-000Z_one.jsonl";
 const HEADER: &str = r#"{"type":"session","version":3,"id":"one","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project"}"#;
 
-/// What a repair makes of a file, and what it sets aside; none if there is nothing to make a session of.
+/// Returns the repaired content and the quarantined data; `None` if nothing can be repaired.
 fn repaired(content: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let file = MemoryFile::new(content.to_vec());
-    let examined = Examined::of(&file).unwrap();
-    if examined.survey.findings.damage == 0 {
+    let inspection = FileInspection::of(&file).unwrap();
+    if inspection.scan.findings.damage == 0 {
         return Some((content.to_vec(), Vec::new()));
     }
-    if !examined.survey.has_records() {
+    if !inspection.scan.has_records() {
         return None;
     }
-    let rebuilt = || header::rebuilt(Path::new(PATH), &examined.survey, &Env::process());
-    let plan = Plan::new(&examined, &file, rebuilt).unwrap();
-    let (mut whole, mut aside) = (Vec::new(), Vec::new());
-    plan.write(&file, &mut whole).unwrap();
-    plan.write_aside(&file, &mut aside).unwrap();
-    Some((whole, aside))
+    let rebuild = || header::rebuild(Path::new(PATH), &inspection.scan, &Env::process());
+    let plan = RepairPlan::new(&inspection, &file, rebuild).unwrap();
+    let (mut repaired_content, mut quarantined) = (Vec::new(), Vec::new());
+    plan.write(&file, &mut repaired_content).unwrap();
+    plan.write_quarantined(&file, &mut quarantined).unwrap();
+    Some((repaired_content, quarantined))
 }
 
 fn damage(content: &[u8]) -> Vec<String> {
-    let examined = Examined::of(&MemoryFile::new(content.to_vec())).unwrap();
-    let report = examined.report(PathBuf::from(PATH));
-    let damage = report.of_severity(crate::Severity::Damage);
+    let inspection = FileInspection::of(&MemoryFile::new(content.to_vec())).unwrap();
+    let report = inspection.report(PathBuf::from(PATH));
+    let damage = report.with_severity(crate::Severity::Damage);
     damage.map(|problem| format!("{problem:?}")).collect()
 }
 
@@ -64,35 +65,35 @@ fn branch(content: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn a_conversation_is_joined_over_what_is_lost() {
+fn a_conversation_is_reconnected_across_lost_entries() {
     let (a, b, c) = (
         line("a", None, "1"),
         line("b", Some("a"), "2"),
         line("c", Some("b"), "3"),
     );
-    for middle in [
+    for damaged_line in [
         b.get(..70).unwrap(),
         "rubbish",
         "\0\0\0\0",
         &b.replace("\"2\"", "\u{1}\"2"),
     ] {
-        let content = format!("{HEADER}\n{a}\n{middle}\n{c}\n");
-        let (whole, aside) = repaired(content.as_bytes()).unwrap();
-        assert_eq!(branch(&whole), ["a", "b", "c"], "{middle}");
-        let is_void = middle.starts_with('\0');
+        let content = format!("{HEADER}\n{a}\n{damaged_line}\n{c}\n");
+        let (repaired_content, quarantined) = repaired(content.as_bytes()).unwrap();
+        assert_eq!(branch(&repaired_content), ["a", "b", "c"], "{damaged_line}");
+        let is_filler = damaged_line.starts_with('\0');
         assert_eq!(
-            String::from_utf8(aside).unwrap().trim_end(),
-            if is_void { "" } else { middle }
+            String::from_utf8(quarantined).unwrap().trim_end(),
+            if is_filler { "" } else { damaged_line }
         );
     }
 }
 
 #[test]
-fn a_lost_header_is_written_anew_from_what_is_left() {
+fn a_lost_header_is_rebuilt_from_its_remains() {
     let a = line("a", None, "1");
     let header = |content: String| {
-        let (whole, _) = repaired(content.as_bytes()).unwrap();
-        let session = open(&whole);
+        let (repaired_content, _) = repaired(content.as_bytes()).unwrap();
+        let session = open(&repaired_content);
         let header = session.header();
         (
             header.id.clone(),
@@ -100,9 +101,9 @@ fn a_lost_header_is_written_anew_from_what_is_left() {
             header.cwd.clone(),
         )
     };
-    let cut = HEADER.replacen("\"version\"", "\"ver", 1);
+    let damaged = HEADER.replacen("\"version\"", "\"ver", 1);
     assert_eq!(
-        header(format!("{cut}\n{a}\n")),
+        header(format!("{damaged}\n{a}\n")),
         (
             "one".to_owned(),
             "2026-01-01T00:00:00.000Z".to_owned(),
@@ -117,22 +118,22 @@ fn a_lost_header_is_written_anew_from_what_is_left() {
 }
 
 #[test]
-fn a_circle_is_cut_and_the_record_as_it_was_is_set_aside() {
+fn a_cycle_is_broken_and_the_original_record_is_quarantined() {
     let (a, b) = (line("a", Some("b"), "1"), line("b", Some("a"), "2"));
     let content = format!("{HEADER}\n{a}\n{b}\n");
-    let (whole, aside) = repaired(content.as_bytes()).unwrap();
-    assert_eq!(branch(&whole), ["a", "b"]);
-    assert_eq!(String::from_utf8(aside).unwrap(), format!("{a}\n"));
-    assert!(String::from_utf8(whole).unwrap().contains(&b));
+    let (repaired_content, quarantined) = repaired(content.as_bytes()).unwrap();
+    assert_eq!(branch(&repaired_content), ["a", "b"]);
+    assert_eq!(String::from_utf8(quarantined).unwrap(), format!("{a}\n"));
+    assert!(String::from_utf8(repaired_content).unwrap().contains(&b));
 }
 
 #[test]
-fn a_wrong_version_does_not_number_the_entries_anew() {
+fn a_wrong_version_does_not_renumber_entries() {
     let (a, b) = (line("a", None, "1"), line("b", Some("a"), "2"));
     let content = format!("{}\n{a}\n{b}\n", HEADER.replace(":3", ":1"));
-    let (whole, _) = repaired(content.as_bytes()).unwrap();
+    let (repaired_content, _) = repaired(content.as_bytes()).unwrap();
     assert_eq!(
-        String::from_utf8(whole).unwrap(),
+        String::from_utf8(repaired_content).unwrap(),
         format!("{HEADER}\n{a}\n{b}\n")
     );
 }
@@ -142,72 +143,72 @@ fn a_file_of_the_first_format_keeps_its_entries() {
     let plain = r#"{"type":"message","timestamp":"t","message":{"role":"user","content":"x"}}"#;
     let header = HEADER.replace(r#""version":3,"#, "");
     let content = format!("{header}\n{plain}\nrubbish\n{plain}\n");
-    let (whole, aside) = repaired(content.as_bytes()).unwrap();
+    let (repaired_content, quarantined) = repaired(content.as_bytes()).unwrap();
     assert_eq!(
-        String::from_utf8(whole.clone()).unwrap(),
+        String::from_utf8(repaired_content.clone()).unwrap(),
         format!("{header}\n{plain}\n{plain}\n")
     );
-    assert_eq!(aside, b"rubbish\n");
-    assert_eq!(open(&whole).len(), 2);
+    assert_eq!(quarantined, b"rubbish\n");
+    assert_eq!(open(&repaired_content).len(), 2);
 }
 
-/// One thing that happens to a file.
+/// One way to corrupt a file.
 #[derive(Debug, Clone)]
-enum Mishap {
+enum Corruption {
     Byte(prop::sample::Index, u8),
     Cut(prop::sample::Index),
     Insert(prop::sample::Index, Vec<u8>),
     Remove(prop::sample::Index, usize),
     Nulls(prop::sample::Index, usize),
-    /// A part of the file appears again elsewhere, as after a careless merge.
+    /// Duplicates a part of the file elsewhere, like a bad merge.
     Copy(prop::sample::Index, prop::sample::Index, usize),
 }
 
-fn mishaps() -> impl Strategy<Value = Vec<Mishap>> {
+fn corruptions() -> impl Strategy<Value = Vec<Corruption>> {
     let at = any::<prop::sample::Index>;
-    let mishap = prop_oneof![
-        6 => (at(), any::<u8>()).prop_map(|(at, byte)| Mishap::Byte(at, byte)),
-        2 => (at(), prop::sample::select(b"{}[]\",:\\\n\0".to_vec())).prop_map(|(at, byte)| Mishap::Byte(at, byte)),
-        1 => at().prop_map(Mishap::Cut),
-        2 => (at(), proptest::collection::vec(any::<u8>(), 1..40)).prop_map(|(at, bytes)| Mishap::Insert(at, bytes)),
-        2 => (at(), 1..200_usize).prop_map(|(at, length)| Mishap::Remove(at, length)),
-        1 => (at(), 1..300_usize).prop_map(|(at, length)| Mishap::Nulls(at, length)),
-        1 => (at(), at(), 1..300_usize).prop_map(|(from, to, length)| Mishap::Copy(from, to, length)),
+    let corruption = prop_oneof![
+        6 => (at(), any::<u8>()).prop_map(|(at, byte)| Corruption::Byte(at, byte)),
+        2 => (at(), prop::sample::select(b"{}[]\",:\\\n\0".to_vec())).prop_map(|(at, byte)| Corruption::Byte(at, byte)),
+        1 => at().prop_map(Corruption::Cut),
+        2 => (at(), proptest::collection::vec(any::<u8>(), 1..40)).prop_map(|(at, bytes)| Corruption::Insert(at, bytes)),
+        2 => (at(), 1..200_usize).prop_map(|(at, length)| Corruption::Remove(at, length)),
+        1 => (at(), 1..300_usize).prop_map(|(at, length)| Corruption::Nulls(at, length)),
+        1 => (at(), at(), 1..300_usize).prop_map(|(from, to, length)| Corruption::Copy(from, to, length)),
     ];
-    proptest::collection::vec(mishap, 0..6)
+    proptest::collection::vec(corruption, 0..6)
 }
 
-fn happen(content: &mut Vec<u8>, mishap: Mishap) {
-    let place = |at: prop::sample::Index, length: usize| at.index(length + 1);
+fn corrupt(content: &mut Vec<u8>, corruption: Corruption) {
+    let offset = |at: prop::sample::Index, length: usize| at.index(length + 1);
     let length = content.len();
-    match mishap {
-        Mishap::Byte(at, byte) => {
-            if let Some(target) = content.get_mut(place(at, length)) {
+    match corruption {
+        Corruption::Byte(at, byte) => {
+            if let Some(target) = content.get_mut(offset(at, length)) {
                 *target = byte;
             }
         }
-        Mishap::Cut(at) => content.truncate(place(at, length)),
-        Mishap::Insert(at, bytes) => {
-            let at = place(at, length);
+        Corruption::Cut(at) => content.truncate(offset(at, length)),
+        Corruption::Insert(at, bytes) => {
+            let at = offset(at, length);
             content.splice(at..at, bytes);
         }
-        Mishap::Remove(at, count) => {
-            let at = place(at, length);
+        Corruption::Remove(at, count) => {
+            let at = offset(at, length);
             content.drain(at..length.min(at + count));
         }
-        Mishap::Nulls(at, count) => {
-            let at = place(at, length);
+        Corruption::Nulls(at, count) => {
+            let at = offset(at, length);
             content[at..length.min(at + count)].fill(0);
         }
-        Mishap::Copy(from, to, count) => {
-            let (from, to) = (place(from, length), place(to, length));
+        Corruption::Copy(from, to, count) => {
+            let (from, to) = (offset(from, length), offset(to, length));
             let part = content[from..length.min(from + count)].to_vec();
             content.splice(to..to, part);
         }
     }
 }
 
-/// A session of messages, labels and compactions in a tree; each may follow any before it.
+/// Messages, labels and compactions in a tree; each entry may follow any earlier one.
 fn sessions() -> impl Strategy<Value = Vec<String>> {
     let entry = (any::<prop::sample::Index>(), 0..8_usize, ".{0,30}");
     proptest::collection::vec(entry, 1..12).prop_map(|entries| {
@@ -247,25 +248,25 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn every_untouched_record_survives_and_once_is_enough(lines in sessions(), mishaps in mishaps()) {
+    fn intact_records_survive_and_one_repair_is_enough(lines in sessions(), corruptions in corruptions()) {
         let mut content = (lines.join("\n") + "\n").into_bytes();
-        for mishap in mishaps {
-            happen(&mut content, mishap);
+        for corruption in corruptions {
+            corrupt(&mut content, corruption);
         }
-        let Some((whole, _)) = repaired(&content) else {
+        let Some((repaired_content, _)) = repaired(&content) else {
             return Ok(());
         };
-        prop_assert_eq!(damage(&whole), [""; 0]);
+        prop_assert_eq!(damage(&repaired_content), [""; 0]);
         let entries: HashSet<&[u8]> = lines[1..].iter().map(String::as_bytes).collect();
-        let survivors: HashSet<&[u8]> = whole.split(|byte| *byte == b'\n').collect();
+        let survivors: HashSet<&[u8]> = repaired_content.split(|byte| *byte == b'\n').collect();
         for line in content.split(|byte| *byte == b'\n') {
             if entries.contains(line) {
                 prop_assert!(survivors.contains(line), "{}", String::from_utf8_lossy(line));
             }
         }
-        if !whole.is_empty() {
-            let session = open(&whole);
-            prop_assert_eq!(session.findings().skipped_lines, 0);
+        if !repaired_content.is_empty() {
+            let session = open(&repaired_content);
+            prop_assert_eq!(session.open_report().skipped_lines, 0);
             for entry in session.entries() {
                 prop_assert!(entry.is_ok());
             }

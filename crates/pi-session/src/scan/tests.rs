@@ -1,4 +1,4 @@
-//! The scanner agrees with a real parser about what is JSON, and finds the same fields.
+//! The scanner accepts the same JSON as a real parser and finds the same fields.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::*;
 
-fn scan(line: &str) -> Line<'_> {
+fn scan(line: &str) -> ScannedLine<'_> {
     Scanner::default().scan(line.as_bytes())
 }
 
 #[test]
-fn fields_are_found_wherever_they_stand() {
-    let expected = Fields {
+fn fields_are_found_in_any_position() {
+    let expected = LineFields {
         type_name: Some("message".into()),
         id: Some("a1".into()),
         parent_id: Some("b2".into()),
@@ -28,41 +28,41 @@ fn fields_are_found_wherever_they_stand() {
         r#"{"t\u0079pe":"message","\u0069d":"a1","parent\u0049d":"b2","timestamp":"t","mess\u0061ge":{"r\u006fle":"user","timestamp":12}}"#,
         r#"{"type":"no","id":"no","type":"message","id":"a1","parentId":"b2","timestamp":"t","message":{"role":"no"},"message":{"timestamp":12,"role":"user"}}"#,
     ] {
-        let Line::Object(mut fields) = scan(line) else {
+        let ScannedLine::Object(mut fields) = scan(line) else {
             panic!("{line}");
         };
         let message = fields.message.take().unwrap();
         assert_eq!(fields, expected, "{line}");
         let message: Value = serde_json::from_slice(message).unwrap();
-        let whole: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(message, whole["message"], "{line}");
+        let parsed: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(message, parsed["message"], "{line}");
     }
 }
 
 #[test]
-fn fields_of_another_type_are_absent() {
+fn fields_of_other_types_are_absent() {
     assert_eq!(
         scan(r#"{"type":1,"id":null,"parentId":{"a":"b"},"timestamp":[],"message":"user"}"#),
-        Line::Object(Fields::default())
+        ScannedLine::Object(LineFields::default())
     );
 }
 
 #[test]
-fn lines_that_are_no_object() {
+fn lines_that_are_not_objects() {
     for (line, expected) in [
-        ("", Line::Blank),
-        (" \t\r\n", Line::Blank),
-        ("null", Line::Blank),
-        ("42", Line::Scalar),
-        (r#""text""#, Line::Scalar),
-        ("[1,2]", Line::Scalar),
+        ("", ScannedLine::Blank),
+        (" \t\r\n", ScannedLine::Blank),
+        ("null", ScannedLine::Blank),
+        ("42", ScannedLine::Scalar),
+        (r#""text""#, ScannedLine::Scalar),
+        ("[1,2]", ScannedLine::Scalar),
     ] {
         assert_eq!(scan(line), expected, "{line}");
     }
 }
 
 #[test]
-fn what_is_not_json_is_malformed() {
+fn invalid_json_is_malformed() {
     for line in [
         "hello",
         "{",
@@ -83,16 +83,16 @@ fn what_is_not_json_is_malformed() {
         r"{'a':1}",
         "{\"a\":1}\u{2028}",
     ] {
-        assert_eq!(scan(line), Line::Malformed, "{line}");
+        assert_eq!(scan(line), ScannedLine::Malformed, "{line}");
         assert!(serde_json::from_str::<Value>(line).is_err(), "{line}");
     }
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn nesting_uses_no_stack() {
     let depth = 1_000_000;
     let line = format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-    assert!(matches!(scan(&line), Line::Object(_)));
+    assert!(matches!(scan(&line), ScannedLine::Object(_)));
 }
 
 fn json() -> impl Strategy<Value = Value> {
@@ -118,24 +118,24 @@ fn text<'value>(value: &'value Value, name: &str) -> Option<&'value str> {
 
 proptest! {
     #[test]
-    fn every_json_text_is_read_as_a_parser_reads_it(value in json()) {
+    fn scanner_and_parser_agree_on_valid_json(value in json()) {
         let line = value.to_string();
         match scan(&line) {
-            Line::Object(fields) => {
+            ScannedLine::Object(fields) => {
                 prop_assert!(value.is_object());
                 prop_assert_eq!(fields.type_name.as_deref(), text(&value, "type"));
                 prop_assert_eq!(fields.id.as_deref(), text(&value, "id"));
                 let role = value.get("message").and_then(|message| text(message, "role"));
                 prop_assert_eq!(fields.role.as_deref(), role);
             }
-            Line::Scalar => prop_assert!(!value.is_object() && !value.is_null()),
-            Line::Blank => prop_assert!(value.is_null()),
-            Line::Malformed => prop_assert!(false, "{}", line),
+            ScannedLine::Scalar => prop_assert!(!value.is_object() && !value.is_null()),
+            ScannedLine::Blank => prop_assert!(value.is_null()),
+            ScannedLine::Malformed => prop_assert!(false, "{}", line),
         }
     }
 
     #[test]
-    fn a_cut_or_changed_text_is_judged_as_a_parser_judges_it(
+    fn scanner_and_parser_agree_on_damaged_json(
         value in json(),
         at in any::<prop::sample::Index>(),
         byte in prop::sample::select(b"{}[],:\"0e.- ntx\\".to_vec()),
@@ -144,9 +144,9 @@ proptest! {
         let at = at.index(line.len());
         for changed in [true, false] {
             if changed { line[at] = byte } else { line.truncate(at) }
-            let malformed = Scanner::default().scan(&line) == Line::Malformed;
+            let malformed = Scanner::default().scan(&line) == ScannedLine::Malformed;
             let parsed = serde_json::from_slice::<Value>(&line);
-            // Numbers out of range and broken text are for the parser alone to refuse.
+            // The scanner does not validate number ranges and text encoding.
             if let Err(error) = &parsed && (error.to_string().contains("number out of range")
                 || error.to_string().contains("surrogate") || error.to_string().contains("hex escape")
                 || std::str::from_utf8(&line).is_err() || error.to_string().contains("control character")) {

@@ -11,7 +11,7 @@ fn tool(name: &str, description: &str) -> Tool {
 }
 
 #[test]
-fn sections_come_in_order_and_in_tags() {
+fn sections_are_ordered_and_tagged() {
     let mut sections = PromptSections::default();
     sections.set_extension("zebra", "Z").unwrap();
     sections.set(PromptSection::Cwd, "/x");
@@ -48,19 +48,19 @@ fn sections_come_in_order_and_in_tags() {
 }
 
 #[test]
-fn extensions_may_not_use_every_name() {
+fn invalid_extension_section_names_are_rejected() {
     let mut sections = PromptSections::new("P");
     for name in [
         "", "A", "1a", "-a", "_a", "a b", "a.b", "ä", "aB", "preamble",
     ] {
-        let refused = sections.set_extension(name, "x");
-        assert_eq!(refused, Err(InvalidSectionName(name.to_owned())));
+        let result = sections.set_extension(name, "x");
+        assert_eq!(result, Err(InvalidSectionName(name.to_owned())));
     }
     assert_eq!(sections, PromptSections::new("P"));
 }
 
 #[test]
-fn changes_are_new_texts_and_nulls() {
+fn changes_contain_new_texts_and_nulls() {
     let object = |value: Value| value.as_object().unwrap().clone();
     let previous = object(json!({"a": "1", "b": "2", "c": "3"}));
     let current = object(json!({"d": "4", "c": "3", "a": "9"}));
@@ -71,7 +71,7 @@ fn changes_are_new_texts_and_nulls() {
 }
 
 #[test]
-fn the_first_message_declares_everything_and_later_ones_the_difference() {
+fn the_first_message_declares_everything_and_later_ones_only_changes() {
     let mut sections = PromptSections::new("P");
     sections.set(PromptSection::Cwd, "/x");
     let tools = [tool("read", "1"), tool("bash", "1")];

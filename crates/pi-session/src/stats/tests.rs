@@ -1,11 +1,12 @@
-//! Totals over every branch, and the size of the context.
+//! Totals over all branches, and context usage.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{
-    Path, answer, answer_of, calling, compaction, metadata, omission, result, user,
+    TestPath, compaction, metadata, omission, response, response_with_tokens, result, tool_calls,
+    user,
 };
 
 fn usage(input: u64, cost: f64) -> Value {
@@ -13,29 +14,29 @@ fn usage(input: u64, cost: f64) -> Value {
         "cost": {"total": cost}})
 }
 
-fn used(mut entry: Value, usage: Value) -> Value {
+fn with_usage(mut entry: Value, usage: Value) -> Value {
     entry["usage"] = usage;
     entry
 }
 
 #[test]
-fn everything_that_was_paid_for_counts() {
-    let mut routed = used(calling(&["a", "b"]), usage(10, 0.5));
+fn all_billed_usage_is_counted() {
+    let mut routed = with_usage(tool_calls(&["a", "b"]), usage(10, 0.5));
     routed["responseModel"] = json!("gamma");
-    let path = Path::of([
+    let path = TestPath::of([
         json!({"role": "system", "content": "p"}),
         user("hi"),
         routed,
         result("a", "x"),
-        used(result("b", "x"), usage(20, 0.25)),
-        used(answer("done"), usage(30, 0.0)),
-        used(compaction("s", "e1"), usage(40, 2.0)),
-        used(
+        with_usage(result("b", "x"), usage(20, 0.25)),
+        with_usage(response("done"), usage(30, 0.0)),
+        with_usage(compaction("s", "e1"), usage(40, 2.0)),
+        with_usage(
             json!({"type": "branch_summary", "fromId": "root", "summary": "b"}),
             usage(50, 0.0),
         ),
         json!({"type": "usage", "kind": "cache_warm", "provider": "mock", "model": "gamma", "usage": usage(60, 4.0)}),
-        answer("nothing reported"),
+        response("nothing reported"),
         json!({"role": "assistant", "content": [], "provider": "idle", "model": "m"}),
         metadata(),
     ]);
@@ -76,15 +77,15 @@ fn everything_that_was_paid_for_counts() {
 }
 
 #[test]
-fn the_cache_share_is_that_of_the_last_answer() {
+fn the_cache_share_is_that_of_the_last_response() {
     let reported = |read: u64, input: u64| {
-        used(
-            answer("a"),
+        with_usage(
+            response("a"),
             json!({"input": input, "cacheRead": read, "cacheWrite": 100}),
         )
     };
     let share = |entries: Vec<Value>| {
-        let path = Path::of(entries);
+        let path = TestPath::of(entries);
         SessionTotals::of(path.entries.iter().map(AsRef::as_ref)).cache_hit_share
     };
     assert_eq!(share(vec![user("x")]), None);
@@ -93,15 +94,15 @@ fn the_cache_share_is_that_of_the_last_answer() {
         share(vec![reported(0, 400), reported(300, 0), user("x")]),
         Some(75.0)
     );
-    assert_eq!(share(vec![reported(300, 0), answer("unreported")]), None);
+    assert_eq!(share(vec![reported(300, 0), response("unreported")]), None);
 }
 
 #[test]
-fn absurd_reports_do_not_overflow() {
+fn absurd_usage_does_not_overflow() {
     let absurd = json!({"input": 1e300, "output": 1e300, "cacheRead": 1e300, "cacheWrite": 1e300});
-    let path = Path::of([
-        used(answer("a"), absurd.clone()),
-        used(answer("b"), absurd),
+    let path = TestPath::of([
+        with_usage(response("a"), absurd.clone()),
+        with_usage(response("b"), absurd),
         user("abcd"),
     ]);
     let totals = SessionTotals::of(path.entries.iter().map(AsRef::as_ref));
@@ -111,8 +112,8 @@ fn absurd_reports_do_not_overflow() {
 }
 
 #[test]
-fn the_size_is_unknown_from_a_compaction_to_the_next_answer() {
-    let failed = used(
+fn context_usage_is_unknown_between_a_compaction_and_the_next_response() {
+    let failed = with_usage(
         json!({"role": "assistant", "content": [], "stopReason": "error"}),
         json!({"totalTokens": 5}),
     );
@@ -120,68 +121,80 @@ fn the_size_is_unknown_from_a_compaction_to_the_next_answer() {
         ("empty", vec![], Some(0)),
         (
             "reported and estimated",
-            vec![answer_of("a", 100), user("abcd")],
+            vec![response_with_tokens("a", 100), user("abcd")],
             Some(101),
         ),
         (
             "compacted",
-            vec![answer_of("a", 100), compaction("s", "e0"), user("x")],
+            vec![
+                response_with_tokens("a", 100),
+                compaction("s", "e0"),
+                user("x"),
+            ],
             None,
         ),
         ("failed since", vec![compaction("s", "e0"), failed], None),
         (
             "zero since",
-            vec![compaction("s", "e0"), answer_of("a", 0)],
+            vec![compaction("s", "e0"), response_with_tokens("a", 0)],
             None,
         ),
         (
-            "answered since",
-            vec![compaction("s", "e0"), user("x"), answer_of("a", 50)],
+            "responded since",
+            vec![
+                compaction("s", "e0"),
+                user("x"),
+                response_with_tokens("a", 50),
+            ],
             Some(50),
         ),
         (
-            "answer omitted since",
-            vec![compaction("s", "e0"), answer_of("a", 50), omission("e1")],
+            "response omitted since",
+            vec![
+                compaction("s", "e0"),
+                response_with_tokens("a", 50),
+                omission("e1"),
+            ],
             None,
         ),
     ];
     for (name, entries, tokens) in cases {
-        let projection = Path::of(entries).projection();
+        let projection = TestPath::of(entries).projection();
         let usage = ContextUsage::of(&projection, 200).unwrap();
         assert_eq!(usage.tokens, tokens, "{name}");
     }
-    let projection = Path::of([answer_of("a", 71)]).projection();
+    let projection = TestPath::of([response_with_tokens("a", 71)]).projection();
     assert_eq!(ContextUsage::of(&projection, 0), None);
     assert_eq!(
         pi_ai::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
         r#"{"tokens":71,"contextWindow":200,"percent":35.5}"#
     );
-    let compacted = Path::of([compaction("s", "e0")]).projection();
+    let compacted = TestPath::of([compaction("s", "e0")]).projection();
     assert_eq!(
         pi_ai::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
         r#"{"tokens":null,"contextWindow":200,"percent":null}"#
     );
 }
 
-/// Lines that count, and lines that are counted only by reading all of them.
+/// Lines that are counted directly, and lines that require parsing the full entry.
 #[test]
-fn a_line_counts_for_what_its_entry_counts_for() {
+fn a_line_counts_the_same_as_its_entry() {
     let lines = [
-        used(calling(&["a", "b"]), usage(10, 0.5)),
-        used(result("b", "x"), usage(20, 0.25)),
+        with_usage(tool_calls(&["a", "b"]), usage(10, 0.5)),
+        with_usage(result("b", "x"), usage(20, 0.25)),
         user("hi"),
         json!({"role": "user", "content": [{"type": "image", "data": "", "mimeType": "image/png"}]}),
         json!({"role": "assistant", "content": [], "provider": "idle", "model": "m"}),
         json!({"role": "bashExecution", "command": "ls", "output": "toolCall"}),
-        used(compaction("s", "e1"), usage(40, 2.0)),
+        with_usage(compaction("s", "e1"), usage(40, 2.0)),
         json!({"type": "usage", "kind": "cache_warm", "provider": "mock", "model": "gamma", "usage": usage(60, 4.0)}),
         metadata(),
-        json!({"type": "of the future", "usage": {"input": 7}}),
+        json!({"type": "from_the_future", "usage": {"input": 7}}),
     ];
-    let path = Path::of(lines);
+    let path = TestPath::of(lines);
     for entry in &path.entries {
         let line = serde_json::to_vec(entry).unwrap();
-        assert_eq!(Receipt::read(&line), Some(Receipt::of(entry)));
+        assert_eq!(UsageRecord::read(&line), Some(UsageRecord::of(entry)));
     }
     for odd in [
         r#"{"type":"message","id":"1","message":{"role":"assistant","content":null}}"#,
@@ -190,6 +203,6 @@ fn a_line_counts_for_what_its_entry_counts_for() {
         "{\"type\":\"message\",\"id\":\"a\nb\"}",
         "",
     ] {
-        assert_eq!(Receipt::read(odd.as_bytes()), None, "{odd}");
+        assert_eq!(UsageRecord::read(odd.as_bytes()), None, "{odd}");
     }
 }

@@ -1,24 +1,22 @@
-//! Session files on a real disk.
-//!
-//! Files are the user's alone (0600 in directories of 0700): a transcript holds what tools read.
+//! Session files on disk. Files are private to the user (0600, in 0700 directories) because
+//! transcripts contain what tools read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Access, Claim, LogFile, LogStorage, Standing, leftovers};
+use super::{AccessMode, LockState, LogFile, LogStorage, PathState, stale_temp_files};
 use crate::lock;
 
-/// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DiskStorage;
 
 impl LogStorage for DiskStorage {
-    fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn LogFile>> {
-        // A pipe would keep the open call waiting for its other end.
+    fn open(&self, path: &Path, access: AccessMode) -> io::Result<Box<dyn LogFile>> {
+        // Opening a pipe would block until its other end is opened.
         check_regular(&fs::metadata(path)?)?;
         let mut options = OpenOptions::new();
-        options.read(true).append(access == Access::Write);
+        options.read(true).append(access == AccessMode::Write);
         DiskFile::new(options.open(path)?, path)
     }
 
@@ -32,9 +30,9 @@ impl LogStorage for DiskStorage {
     }
 
     fn replace(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        // Through a link, the file behind it is replaced and not the link.
+        // Replace the target of a symlink, not the symlink.
         let target = fs::canonicalize(path)?;
-        replace_with(&target, |file| file.write_all(content), |_| Ok(()))
+        replace_file(&target, |file| file.write_all(content), |_| Ok(()))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -42,40 +40,41 @@ impl LogStorage for DiskStorage {
     }
 }
 
-/// Replaces a file in one step, and clears away what others that were killed at it left. The new one is filled beside it and safe on the disk when `confirm`
-/// has the last word; if anything fails, the old one stays.
-pub(crate) fn replace_with<E: From<io::Error>>(
+/// Replaces a file atomically and removes stale temporary files of killed processes. The new
+/// content is written to a temporary file and synced before `confirm` is called; on any failure the
+/// old file stays.
+pub(crate) fn replace_file<E: From<io::Error>>(
     target: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     confirm: impl FnOnce(&File) -> Result<(), E>,
 ) -> Result<(), E> {
-    leftovers::clear(target);
-    let beside = leftovers::temporary_path(target);
-    let replaced = write_beside(&beside, target, fill)
+    stale_temp_files::remove(target);
+    let temporary = stale_temp_files::temporary_path(target);
+    let replaced = write_temporary(&temporary, target, fill)
         .map_err(E::from)
         .and_then(|file| confirm(&file))
-        .and_then(|()| Ok(fs::rename(&beside, target)?));
+        .and_then(|()| Ok(fs::rename(&temporary, target)?));
     if replaced.is_err()
-        && let Err(error) = fs::remove_file(&beside)
+        && let Err(error) = fs::remove_file(&temporary)
         && error.kind() != io::ErrorKind::NotFound
     {
-        tracing::warn!(path = %beside.display(), %error, "a temporary file stays behind");
+        tracing::warn!(path = %temporary.display(), %error, "cannot remove temporary file");
     }
     replaced?;
     sync_directory(target);
     Ok(())
 }
 
-fn write_beside(
-    beside: &Path,
+fn write_temporary(
+    temporary: &Path,
     target: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<File> {
     let unwritten = private_options()
         .write(true)
         .create_new(true)
-        .open(beside)?;
-    leftovers::hold(&unwritten);
+        .open(temporary)?;
+    stale_temp_files::lock(&unwritten);
     let mut buffered = BufWriter::new(unwritten);
     fill(&mut buffered)?;
     let written = buffered
@@ -86,14 +85,14 @@ fn write_beside(
     Ok(written)
 }
 
-/// Makes a rename last over a power cut, where directories can be synced. The file is in its place
-/// either way.
+/// Makes a rename durable across power loss where directories can be synced. The rename itself has
+/// already succeeded.
 fn sync_directory(file: &Path) {
     if cfg!(unix)
         && let Some(directory) = file.parent()
         && let Err(error) = File::open(directory).and_then(|directory| directory.sync_all())
     {
-        tracing::debug!(path = %directory.display(), %error, "the directory cannot be synced");
+        tracing::debug!(path = %directory.display(), %error, "cannot sync directory");
     }
 }
 
@@ -104,7 +103,7 @@ fn private_options() -> OpenOptions {
     options
 }
 
-/// Creates a file for the user alone that must not exist.
+/// Creates a file that only the user can access; fails if it exists.
 pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory)?;
@@ -112,7 +111,8 @@ pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
     private_options().write(true).create_new(true).open(path)
 }
 
-/// Creates a directory and those above it, for the user alone; one that exists stays as it is.
+/// Creates a directory and its parents that only the user can access. An existing directory is not
+/// changed.
 pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -125,19 +125,19 @@ pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
 struct DiskFile {
     file: File,
     path: PathBuf,
-    identity: Identity,
+    identity: FileIdentity,
 }
 
 impl DiskFile {
     #[expect(
         clippy::new_ret_no_self,
-        reason = "the storage hands out files behind their trait"
+        reason = "callers use files through the `LogFile` trait"
     )]
     fn new(file: File, path: &Path) -> io::Result<Box<dyn LogFile>> {
         let metadata = file.metadata()?;
         check_regular(&metadata)?;
         Ok(Box::new(Self {
-            identity: Identity::of(&metadata),
+            identity: FileIdentity::of(&metadata),
             file,
             path: path.to_owned(),
         }))
@@ -149,7 +149,7 @@ fn check_regular(metadata: &fs::Metadata) -> io::Result<()> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     Ok(())
 }
@@ -172,7 +172,7 @@ impl LogFile for DiskFile {
         loop {
             match self.file.write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                answer => return answer,
+                result => return result,
             }
         }
     }
@@ -185,17 +185,19 @@ impl LogFile for DiskFile {
         Ok(self.file.metadata()?.len())
     }
 
-    fn standing(&self) -> io::Result<Standing> {
+    fn path_state(&self) -> io::Result<PathState> {
         match fs::metadata(&self.path) {
-            Ok(metadata) if Identity::of(&metadata) == self.identity => Ok(Standing::InPlace),
-            Ok(_) => Ok(Standing::Replaced),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Standing::Removed),
+            Ok(metadata) if FileIdentity::of(&metadata) == self.identity => {
+                Ok(PathState::Unchanged)
+            }
+            Ok(_) => Ok(PathState::Replaced),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(PathState::Removed),
             Err(error) => Err(error),
         }
     }
 
-    fn claim(&self) -> Claim {
-        lock::claim(&self.file, &self.path)
+    fn try_lock(&self) -> LockState {
+        lock::try_lock(&self.file, &self.path)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -203,14 +205,14 @@ impl LogFile for DiskFile {
     }
 }
 
-/// What tells one file from another at the same path.
+/// Distinguishes files that had the same path.
 #[derive(Debug, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     #[cfg(unix)]
     device_and_inode: (u64, u64),
 }
 
-impl Identity {
+impl FileIdentity {
     #[cfg(unix)]
     fn of(metadata: &fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
@@ -219,7 +221,8 @@ impl Identity {
         }
     }
 
-    /// Elsewhere an open file cannot be replaced, and its length tells of other writers.
+    /// Elsewhere an open file cannot be replaced, and other writers are detected by the file
+    /// length.
     #[cfg(not(unix))]
     fn of(_metadata: &fs::Metadata) -> Self {
         Self {}

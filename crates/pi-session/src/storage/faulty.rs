@@ -1,16 +1,15 @@
-//! A disk that fails when it is told to.
-//!
-//! Files live in memory and outlive their handles, as on a disk; a fault strikes after a number of
-//! bytes, and a killed process can do nothing more until the disk is [`FaultyDisk::revived`].
+//! An in-memory disk that fails on demand, for tests. Files outlive their handles. A fault triggers
+//! after a number of written bytes; after a simulated kill every operation fails until
+//! [`FaultyDisk::restarted`].
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Access, Claim, LogFile, LogStorage, Standing};
+use super::{AccessMode, LockState, LogFile, LogStorage, PathState};
 
-/// What goes wrong once the given number of bytes has been written.
+/// What fails after the given number of bytes has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -18,25 +17,24 @@ pub(crate) enum Fault {
     Kill {
         after: usize,
     },
-    /// The write fails, having taken the bytes up to here.
-    Refuse {
+    /// The write fails after writing the bytes up to this point.
+    Fail {
         after: usize,
         kind: io::ErrorKind,
     },
-    /// The write takes the bytes up to here and says so.
+    /// The write reports that it wrote only the bytes up to this point.
     Short {
         after: usize,
     },
 }
 
-/// A disk in memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FaultyDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FaultyDiskState>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct FaultyDiskState {
     files: BTreeMap<PathBuf, Vec<u8>>,
     fault: Fault,
     written: usize,
@@ -44,7 +42,7 @@ struct State {
     dead: bool,
 }
 
-impl Default for State {
+impl Default for FaultyDiskState {
     fn default() -> Self {
         Self {
             files: BTreeMap::new(),
@@ -57,19 +55,18 @@ impl Default for State {
 }
 
 impl FaultyDisk {
-    /// Arms a fault, counting from now.
+    /// Arms a fault; bytes are counted from now on.
     pub(crate) fn arm(&self, fault: Fault) {
         let mut state = self.state();
         (state.fault, state.written) = (fault, 0);
     }
 
-    /// Makes truncation fail or work.
     pub(crate) fn fail_truncation(&self, fails: bool) {
         self.state().truncation_fails = fails;
     }
 
-    /// The same files after the machine came up again.
-    pub(crate) fn revived(&self) -> Self {
+    /// Returns a disk with the same files, as after a restart of the machine.
+    pub(crate) fn restarted(&self) -> Self {
         let disk = Self::default();
         disk.state().files = self.state().files.clone();
         disk
@@ -79,16 +76,16 @@ impl FaultyDisk {
         self.state().files.get(path).cloned()
     }
 
-    /// Changes a file behind everybody's back.
+    /// Overwrites a file without going through a handle, like another process would.
     pub(crate) fn put(&self, path: &Path, content: &[u8]) {
         self.state().files.insert(path.to_owned(), content.to_vec());
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FaultyDiskState> {
         self.state.lock().unwrap()
     }
 
-    fn alive(&self) -> io::Result<MutexGuard<'_, State>> {
+    fn alive(&self) -> io::Result<MutexGuard<'_, FaultyDiskState>> {
         let state = self.state();
         if state.dead {
             return Err(io::Error::other("the process is dead"));
@@ -105,7 +102,7 @@ impl FaultyDisk {
 }
 
 impl LogStorage for FaultyDisk {
-    fn open(&self, path: &Path, _access: Access) -> io::Result<Box<dyn LogFile>> {
+    fn open(&self, path: &Path, _access: AccessMode) -> io::Result<Box<dyn LogFile>> {
         if !self.alive()?.files.contains_key(path) {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -153,13 +150,13 @@ impl LogFile for FaultyFile {
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.disk.alive()?;
-        let room = match state.fault {
+        let remaining = match state.fault {
             Fault::None => usize::MAX,
-            Fault::Kill { after } | Fault::Refuse { after, .. } | Fault::Short { after } => {
+            Fault::Kill { after } | Fault::Fail { after, .. } | Fault::Short { after } => {
                 after - state.written.min(after)
             }
         };
-        let taken = room.min(bytes.len());
+        let taken = remaining.min(bytes.len());
         state.written += taken;
         let file = state.files.get_mut(&self.path).unwrap();
         file.extend(&bytes[..taken]);
@@ -171,7 +168,7 @@ impl LogFile for FaultyFile {
                 state.dead = true;
                 Err(io::Error::other("killed"))
             }
-            Fault::Refuse { kind, .. } => Err(kind.into()),
+            Fault::Fail { kind, .. } => Err(kind.into()),
             Fault::Short { .. } | Fault::None => Ok(taken),
         }
     }
@@ -191,14 +188,14 @@ impl LogFile for FaultyFile {
         Ok(state.files.get(&self.path).map_or(0, Vec::len) as u64)
     }
 
-    fn standing(&self) -> io::Result<Standing> {
+    fn path_state(&self) -> io::Result<PathState> {
         let state = self.disk.alive()?;
         let file = state.files.get(&self.path);
-        Ok(file.map_or(Standing::Removed, |_| Standing::InPlace))
+        Ok(file.map_or(PathState::Removed, |_| PathState::Unchanged))
     }
 
-    fn claim(&self) -> Claim {
-        Claim::Granted
+    fn try_lock(&self) -> LockState {
+        LockState::Acquired
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,17 +1,15 @@
-//! A session's bytes in memory: for sessions without a file and for those not yet worth one.
+//! Session content in memory, for sessions without a file and for sessions that are not saved yet.
 
 use std::io;
 
-use super::{Claim, LogFile, Standing};
+use super::{LockState, LogFile, PathState};
 
-/// A file that ends with the process.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryFile {
     bytes: Vec<u8>,
 }
 
 impl MemoryFile {
-    /// Starts with some content.
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
@@ -45,12 +43,12 @@ impl LogFile for MemoryFile {
         Ok(self.bytes.len() as u64)
     }
 
-    fn standing(&self) -> io::Result<Standing> {
-        Ok(Standing::InPlace)
+    fn path_state(&self) -> io::Result<PathState> {
+        Ok(PathState::Unchanged)
     }
 
-    fn claim(&self) -> Claim {
-        Claim::Granted
+    fn try_lock(&self) -> LockState {
+        LockState::Acquired
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,7 +1,5 @@
-//! Appending to a session, the only way it changes.
-//!
-//! [`Session::append`] is the one door: it checks what must hold of an entry, writes the record, and
-//! only then lets the index know. A refused entry leaves the session as it was.
+//! Appending to a session. [`Session::append`] validates an entry, writes its record and then
+//! updates the index. A rejected entry leaves the session unchanged.
 
 use std::io;
 use std::sync::Arc;
@@ -10,42 +8,42 @@ use pi_ai::json::JsonObject;
 use pi_ai::{AgentMessage, StopReason};
 use serde_json::{Value, json};
 
-use super::open::repair_end;
-use super::{Home, Session, spell};
+use super::open::repair_tail;
+use super::{Session, SessionLocation, encode_record};
 use crate::entry::{
     CompactionEntry, ContextEditEntry, CustomMessageEntry, Entry, EntryBody, EntryId, LabelEntry,
     SessionInfoEntry,
 };
 use crate::error::SessionError;
-use crate::index::{Place, Slot};
+use crate::index::{EntrySlot, LineSpan};
 use crate::kind::{EntryKind, MessageRole};
 use crate::load::load;
 use crate::log::{AppendError, AppendLog, read_range};
-use crate::moment;
 use crate::session_id::new_entry_id;
-use crate::storage::Access;
+use crate::storage::AccessMode;
+use crate::timestamp;
 
-/// What another program appended, now part of the session.
+/// Entries that another process appended, now part of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Adopted {
-    /// The entries, in the order of the file.
+pub struct AppendedEntries {
+    /// In file order.
     pub entries: Vec<EntryId>,
-    /// How many lines could not be read as entries.
+    /// Lines that could not be read as entries.
     pub skipped_lines: usize,
 }
 
 impl Session {
-    /// Appends an entry after the leaf and makes it the leaf.
+    /// Appends an entry after the leaf and makes it the new leaf.
     ///
-    /// What the format asks of the entry is seen to: names lose their line breaks, a compaction
-    /// without a first kept entry names itself, edits and labels must have a target that fits.
+    /// The entry is normalized first: line breaks are removed from names, and a compaction without
+    /// a first kept entry refers to itself. Edits and labels must have a valid target.
     pub fn append(&mut self, body: impl Into<EntryBody>) -> Result<Arc<Entry>, SessionError> {
         let id = new_entry_id(|id| self.contains(id));
-        let body = self.checked(body.into(), &id)?;
+        let body = self.validate_body(body.into(), &id)?;
         let entry = Entry {
             id,
             parent_id: self.leaf_id().cloned(),
-            timestamp: moment::to_iso(self.env.now_ms()),
+            timestamp: timestamp::to_iso(self.env.now_ms()),
             body,
             extra: JsonObject::new(),
         };
@@ -55,7 +53,7 @@ impl Session {
         Ok(entry)
     }
 
-    /// Appends a message of the transcript as the entry its role asks for.
+    /// Appends a message as the entry type that matches its role.
     pub fn append_message(&mut self, message: AgentMessage) -> Result<Arc<Entry>, SessionError> {
         match message {
             AgentMessage::Custom(message) => self.append(CustomMessageEntry {
@@ -65,23 +63,23 @@ impl Session {
                 details: message.details,
             }),
             AgentMessage::BranchSummary(_) => Err(SessionError::NotAMessage {
-                what: "that sums up a branch",
+                what: "a branch summary",
             }),
             AgentMessage::CompactionSummary(_) => Err(SessionError::NotAMessage {
-                what: "that sums up what was compacted",
+                what: "a compaction summary",
             }),
             message => self.append(message),
         }
     }
 
-    /// Names the session; an empty name takes it away.
+    /// Sets the session name; an empty name clears it.
     pub fn set_name(&mut self, name: &str) -> Result<Arc<Entry>, SessionError> {
         self.append(SessionInfoEntry {
             name: Some(name.to_owned()),
         })
     }
 
-    /// Labels an entry; no label or an empty one takes it away.
+    /// Labels an entry; `None` or an empty label clears it.
     pub fn set_label(
         &mut self,
         target: &EntryId,
@@ -93,52 +91,55 @@ impl Session {
         })
     }
 
-    /// Takes in what another program appended since this session last looked.
+    /// Loads entries that another process appended since the file was last read.
     ///
-    /// After [`AppendError::SecondWriter`] this is how to go on: the strangers' entries join the tree
-    /// where their parents are, the leaf stays, and what is appended next follows it, on a branch of
-    /// its own if they went on from the same entry.
-    pub fn adopt(&mut self) -> Result<Adopted, SessionError> {
+    /// Call this after [`AppendError::ConcurrentWrite`]. The new entries join the tree below their
+    /// parents and the leaf does not move, so the next append starts a sibling branch if they
+    /// follow the same entry.
+    pub fn load_appended(&mut self) -> Result<AppendedEntries, SessionError> {
         let start = self.scanned_to;
         let known = self.len();
-        let end = self.log.accept_growth().map_err(|e| self.unreadable(e))?;
+        let end = self.log.refresh_length().map_err(|e| self.unreadable(e))?;
         let header = Some(self.header.clone());
         let loaded = load(self.log.file(), start, end, header, &mut self.index)
             .map_err(|error| self.unreadable(error))?;
-        self.scanned_to = repair_end(&mut self.log, &loaded, &mut self.findings);
-        let adopted = self.index.records().iter().skip(known);
-        Ok(Adopted {
-            entries: adopted.map(|record| record.id.clone()).collect(),
+        self.scanned_to = repair_tail(&mut self.log, &loaded, &mut self.open_report);
+        let appended = self.index.records().iter().skip(known);
+        Ok(AppendedEntries {
+            entries: appended.map(|record| record.id.clone()).collect(),
             skipped_lines: loaded.skipped,
         })
     }
 
-    /// Writes an entry as it is and makes it the leaf.
-    pub(crate) fn store(&mut self, entry: &Entry) -> Result<Slot, SessionError> {
-        let record = spell(entry)?;
-        let offset = match &self.home {
-            Home::Deferred(_) if entry.body.kind().is_said() => self.create_file(&record)?,
-            Home::Memory | Home::Deferred(_) | Home::File(_) => self
-                .log
-                .append(&record)
-                .map_err(|error| self.not_appended(error))?,
+    /// Writes an entry unchanged and makes it the leaf.
+    pub(crate) fn store(&mut self, entry: &Entry) -> Result<EntrySlot, SessionError> {
+        let record = encode_record(entry)?;
+        let offset = match &self.location {
+            SessionLocation::Deferred(_) if entry.body.kind().triggers_save() => {
+                self.create_file(&record)?
+            }
+            SessionLocation::Memory | SessionLocation::Deferred(_) | SessionLocation::File(_) => {
+                self.log
+                    .append(&record)
+                    .map_err(|error| self.not_appended(error))?
+            }
         };
         let length = u32::try_from(record.len() - 1)
             .map_err(|error| self.not_appended(AppendError::Write(io::Error::other(error))))?;
         if offset + record.len() as u64 == self.log.length() {
             self.scanned_to = self.log.length();
         }
-        let slot = self.index.add_entry(entry, Place { offset, length });
+        let slot = self.index.add_entry(entry, LineSpan { offset, length });
         self.leaf = slot.or(self.leaf);
         slot.ok_or_else(|| {
             self.not_appended(AppendError::Write(io::ErrorKind::FileTooLarge.into()))
         })
     }
 
-    /// Creates the file with everything said so far and the record that makes it worth keeping.
-    /// Returns where that record begins.
+    /// Creates the file with the buffered records and the given one, and returns the offset of that
+    /// record.
     fn create_file(&mut self, record: &[u8]) -> Result<u64, SessionError> {
-        let Home::Deferred(path) = &self.home else {
+        let SessionLocation::Deferred(path) = &self.location else {
             return Err(self.not_appended(AppendError::ReadOnly));
         };
         let path = path.clone();
@@ -146,19 +147,19 @@ impl Session {
         let mut content =
             read_range(self.log.file(), 0, offset).map_err(|error| self.unreadable(error))?;
         content.extend_from_slice(record);
-        self.log = write_new(&*self.storage, &path, &content)?;
-        self.home = Home::File(path);
+        self.log = write_new_file(&*self.storage, &path, &content)?;
+        self.location = SessionLocation::File(path);
         Ok(offset)
     }
 
-    /// Sees to what the format asks of an entry.
-    fn checked(&self, body: EntryBody, id: &EntryId) -> Result<EntryBody, SessionError> {
+    /// Validates and normalizes an entry before it is written.
+    fn validate_body(&self, body: EntryBody, id: &EntryId) -> Result<EntryBody, SessionError> {
         Ok(match body {
             EntryBody::Message(AgentMessage::Assistant(message))
                 if message.stop_reason == StopReason::Pending =>
             {
                 return Err(SessionError::NotAMessage {
-                    what: "that is still being written",
+                    what: "an unfinished assistant message",
                 });
             }
             EntryBody::SessionInfo(SessionInfoEntry { name }) => SessionInfoEntry {
@@ -174,12 +175,12 @@ impl Session {
                 self.slot(label.target_id.as_str())?;
                 label.into()
             }
-            EntryBody::ContextEdit(edit) => self.checked_edit(edit)?.into(),
+            EntryBody::ContextEdit(edit) => self.validate_edit(edit)?.into(),
             body => body,
         })
     }
 
-    fn checked_edit(&self, mut edit: ContextEditEntry) -> Result<ContextEditEntry, SessionError> {
+    fn validate_edit(&self, mut edit: ContextEditEntry) -> Result<ContextEditEntry, SessionError> {
         let id = edit.target_id.clone();
         let target = self.slot(id.as_str())?;
         if !self.is_on_branch(target) {
@@ -203,7 +204,7 @@ impl Session {
     }
 
     fn not_appended(&self, source: AppendError) -> SessionError {
-        SessionError::NotAppended {
+        SessionError::AppendFailed {
             path: self.path().map(Into::into).unwrap_or_default(),
             source,
         }
@@ -217,8 +218,8 @@ impl Session {
     }
 }
 
-/// Creates a session file with its first content in one write; on failure there is no file.
-pub(crate) fn write_new(
+/// Creates a session file with its initial content in one write; on failure, no file remains.
+pub(crate) fn write_new_file(
     storage: &dyn crate::storage::LogStorage,
     path: &std::path::Path,
     content: &[u8],
@@ -233,11 +234,11 @@ pub(crate) fn write_new(
         },
     };
     let file = storage.create(path).map_err(unwritable)?;
-    let appended = AppendLog::new(file, Some(path.to_owned()), Access::Write)
+    let appended = AppendLog::new(file, Some(path.to_owned()), AccessMode::Write)
         .map_err(unwritable)
         .and_then(|mut log| match log.append(content) {
             Ok(_) => Ok(log),
-            Err(source) => Err(SessionError::NotAppended {
+            Err(source) => Err(SessionError::AppendFailed {
                 path: path.to_owned(),
                 source,
             }),
@@ -245,12 +246,12 @@ pub(crate) fn write_new(
     if appended.is_err()
         && let Err(error) = storage.remove(path)
     {
-        tracing::warn!(path = %path.display(), %error, "an unfinished session file stays behind");
+        tracing::warn!(path = %path.display(), %error, "cannot remove incomplete session file");
     }
     appended
 }
 
-/// Makes a name of one line.
+/// Joins the lines of a name with spaces.
 fn one_line(name: &str) -> String {
     let lines: Vec<&str> = name
         .trim()

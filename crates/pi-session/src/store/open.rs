@@ -1,21 +1,21 @@
-//! Opening a session file: what is read, what is repaired, what is refused.
+//! Opening a session file: loading the index, repairing the tail, migrating old formats.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Home, OpenFindings, OpenSession, Session, spell};
+use super::{OpenReport, OpenSession, Session, SessionLocation, encode_record};
 use crate::cache::EntryCache;
 use crate::directory;
 use crate::error::SessionError;
 use crate::header::{CURRENT_VERSION, SessionHeader};
 use crate::index::Index;
-use crate::load::{Ending, Loaded, load};
+use crate::load::{LoadResult, TailState, load};
 use crate::log::AppendLog;
 use crate::migrate;
-use crate::moment;
 use crate::session_id::new_session_id;
-use crate::storage::{Access, LogStorage};
+use crate::storage::{AccessMode, LogStorage};
+use crate::timestamp;
 
 impl Session {
     pub(crate) fn open_in(
@@ -25,13 +25,13 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let path = directory::resolve(path);
         let mut log = open_log(&*storage, &path, options.access)?;
-        let mut findings = OpenFindings {
-            held_by_another: log.is_held_by_another(),
-            ..OpenFindings::default()
+        let mut open_report = OpenReport {
+            locked_elsewhere: log.is_locked_elsewhere(),
+            ..OpenReport::default()
         };
         let mut index = Index::default();
         let (header, scanned_to) = if log.length() == 0 {
-            findings.was_empty = true;
+            open_report.was_empty = true;
             let header = write_first_header(&mut log, &path, &options)?;
             (header, log.length())
         } else {
@@ -41,13 +41,13 @@ impl Session {
                 .as_ref()
                 .map_or(0, SessionHeader::format_version);
             if version < CURRENT_VERSION && loaded.header.is_some() {
-                findings.migrated_from = Some(version);
-                log = migrate::bring_up_to_date(&*storage, &log, &path)?;
+                open_report.migrated_from = Some(version);
+                log = migrate::migrate_log(&*storage, &log, &path)?;
                 index = Index::default();
                 loaded = read_log(&log, &path, &mut index)?;
             }
-            findings.skipped_lines = loaded.skipped;
-            let scanned_to = repair_end(&mut log, &loaded, &mut findings);
+            open_report.skipped_lines = loaded.skipped;
+            let scanned_to = repair_tail(&mut log, &loaded, &mut open_report);
             let header = loaded.header;
             let header = header.ok_or_else(|| SessionError::NotASession { path: path.clone() })?;
             (header, scanned_to)
@@ -58,13 +58,13 @@ impl Session {
             env: options.env,
             directory: options.directory.unwrap_or(parent),
             cwd: directory::resolve(&options.cwd.unwrap_or_else(|| (&header.cwd).into())),
-            home: Home::File(path),
+            location: SessionLocation::File(path),
             header,
             log,
             leaf: index.last(),
             index,
             cache: EntryCache::default(),
-            findings,
+            open_report,
             scanned_to,
         })
     }
@@ -73,7 +73,7 @@ impl Session {
 pub(crate) fn open_log(
     storage: &dyn LogStorage,
     path: &Path,
-    access: Access,
+    access: AccessMode,
 ) -> Result<AppendLog, SessionError> {
     storage
         .open(path, access)
@@ -89,7 +89,7 @@ pub(crate) fn open_log(
         })
 }
 
-fn read_log(log: &AppendLog, path: &Path, index: &mut Index) -> Result<Loaded, SessionError> {
+fn read_log(log: &AppendLog, path: &Path, index: &mut Index) -> Result<LoadResult, SessionError> {
     let loaded = load(log.file(), 0, log.length(), None, index).map_err(|source| {
         SessionError::Unreadable {
             path: path.to_owned(),
@@ -112,13 +112,13 @@ fn write_first_header(
     let cwd = options.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
     let header = SessionHeader::new(
         new_session_id(),
-        moment::to_iso(options.env.now_ms()),
+        timestamp::to_iso(options.env.now_ms()),
         directory::resolve(&cwd).to_string_lossy(),
     );
-    if log.access() == Access::Write {
-        let record = spell(&header)?;
+    if log.access() == AccessMode::Write {
+        let record = encode_record(&header)?;
         log.append(&record)
-            .map_err(|source| SessionError::NotAppended {
+            .map_err(|source| SessionError::AppendFailed {
                 path: path.to_owned(),
                 source,
             })?;
@@ -126,22 +126,26 @@ fn write_first_header(
     Ok(header)
 }
 
-/// Ends the last line where it needs it, and returns how far the file is read for good. A torn record
-/// stays in the file as a line nobody reads: cutting it off could destroy what another program is
-/// writing.
-pub(super) fn repair_end(log: &mut AppendLog, loaded: &Loaded, findings: &mut OpenFindings) -> u64 {
-    match loaded.ending {
-        Ending::Clean => return loaded.scanned_to,
-        Ending::Unterminated => findings.missing_line_feed = true,
-        Ending::Torn => findings.torn_tail = true,
+/// Terminates the last line if needed and returns the offset up to which the file has been read. A
+/// torn record stays in the file as an unreadable line: truncating it could destroy what another
+/// process is writing.
+pub(super) fn repair_tail(
+    log: &mut AppendLog,
+    loaded: &LoadResult,
+    open_report: &mut OpenReport,
+) -> u64 {
+    match loaded.tail {
+        TailState::Clean => return loaded.scanned_to,
+        TailState::Unterminated => open_report.missing_line_feed = true,
+        TailState::Torn => open_report.torn_tail = true,
     }
-    if log.access() == Access::Read {
+    if log.access() == AccessMode::Read {
         return loaded.scanned_to;
     }
     match log.terminate() {
         Ok(()) => log.length(),
         Err(error) => {
-            tracing::warn!(%error, "the last line is ended with the next record");
+            tracing::warn!(%error, "cannot terminate the last line; the next append will do it");
             loaded.scanned_to
         }
     }

@@ -1,4 +1,4 @@
-//! The promise of the log under failing disks, and that what is appended is what is loaded.
+//! Guarantees of the log on failing disks, and round trips through the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ mod faults;
 mod round_trip;
 mod writers;
 
-/// One task owns a session; it must be able to live on any thread.
+/// A session is owned by one task, which may run on any thread.
 const _: fn() = || {
-    fn goes_anywhere<T: Send + Sync>() {}
-    goes_anywhere::<Session>();
+    fn assert_send_sync<T: Send + Sync>() {}
+    assert_send_sync::<Session>();
 };
 
 const PATH: &str = "/sessions/one.jsonl";
@@ -30,13 +30,13 @@ fn header() -> SessionHeader {
     SessionHeader::new("one", "2026-01-01T00:00:00.000Z", "/project")
 }
 
-/// A session not yet on a disk, which will be.
+/// A session that is not saved yet.
 fn deferred(disk: &FaultyDisk) -> Session {
-    let content = spell(&header()).unwrap();
+    let content = encode_record(&header()).unwrap();
     Session::from_content(
         Arc::new(disk.clone()),
         Env::process(),
-        Home::Deferred(PATH.into()),
+        SessionLocation::Deferred(PATH.into()),
         "/project".into(),
         header(),
         content,
@@ -44,7 +44,7 @@ fn deferred(disk: &FaultyDisk) -> Session {
     .unwrap()
 }
 
-fn open(disk: &FaultyDisk, access: Access) -> Result<Session, SessionError> {
+fn open(disk: &FaultyDisk, access: AccessMode) -> Result<Session, SessionError> {
     Session::open_in(
         Arc::new(disk.clone()),
         Path::new(PATH),
@@ -86,7 +86,7 @@ fn tool_result(text: &str) -> EntryBody {
     }))
 }
 
-/// One body of every type; `target` is an entry they may name.
+/// One body of every type; `target` is an entry that they may refer to.
 fn one_of_each(target: &EntryId, text: &str) -> Vec<EntryBody> {
     let name = text.to_owned();
     vec![

@@ -1,23 +1,22 @@
-//! A disk that fails, or a process that dies, at every step of creating, appending to, migrating and
-//! repairing a session.
-//!
-//! The kernel makes the faults, in a process of their own: see `pi_test_support::under_kernel_fault`. What
-//! happens at every single byte of a record is tried beside the store, on a disk in memory.
+//! Disk failures and process kills at every step of creating, appending to, migrating and repairing
+//! a session. The kernel injects the faults in a separate process, see
+//! `pi_test_support::under_kernel_fault`. Faults at every byte of a record are tested next to the
+//! store, on an in-memory disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_ai::Env;
-use pi_session::{NewSession, Repair, Session, SessionCheck};
+use pi_session::{NewSession, Session, SessionCheck, SessionRepair};
 use pi_test_support::{DiskFault, DiskStep, install_kernel_fault, under_kernel_fault, was_killed};
 use pretty_assertions::assert_eq;
 
-use crate::scratch::{HEADER, Scratch, branch, open, user, user_line};
+use crate::temp_files::{HEADER, TempFiles, branch, open, user, user_line};
 
 const JOB: &str = "PI_TEST_JOB";
 const FILE: &str = "PI_TEST_FILE";
 
-/// What is done to a file, and the steps it takes on the disk.
+/// Operations on a file, and the disk operations they need.
 const JOBS: [(&str, &[DiskStep]); 4] = [
     ("create", &[DiskStep::Create, DiskStep::Write]),
     ("append", &[DiskStep::Write]),
@@ -33,26 +32,26 @@ const REPLACING: [DiskStep; 5] = [
     DiskStep::Rename,
 ];
 
-fn setup(scratch: &Scratch, job: &str) -> PathBuf {
+fn setup(temp: &TempFiles, job: &str) -> PathBuf {
     let (one, two) = (user_line("a", None), user_line("b", Some("a")));
     match job {
-        "create" => scratch.path().join("s.jsonl"),
-        "append" => scratch.lines("s.jsonl", &[HEADER, &one, &two]),
+        "create" => temp.path().join("s.jsonl"),
+        "append" => temp.lines("s.jsonl", &[HEADER, &one, &two]),
         "migrate" => {
             let header = HEADER.replace(r#""version":3,"#, "");
             let plain =
                 r#"{"type":"message","timestamp":"t","message":{"role":"user","content":"x"}}"#;
-            scratch.lines("s.jsonl", &[&header, plain, plain])
+            temp.lines("s.jsonl", &[&header, plain, plain])
         }
-        _ => scratch.lines(
+        _ => temp.lines(
             "s.jsonl",
             &[HEADER, &one, "rubbish", &user_line("c", Some("b"))],
         ),
     }
 }
 
-/// Does the job; an error is told by a panic.
-fn perform(job: &str, path: &Path) {
+/// Runs a job; panics on errors.
+fn run_job(job: &str, path: &Path) {
     match job {
         "create" => {
             let mut session =
@@ -64,11 +63,11 @@ fn perform(job: &str, path: &Path) {
             session.append_message(user("third")).unwrap();
         }
         "migrate" => drop(open(path).unwrap()),
-        _ => drop(Repair::perform(path, &Env::process()).unwrap()),
+        _ => drop(SessionRepair::run(path, &Env::process()).unwrap()),
     }
 }
 
-/// Checks that a job has been done.
+/// Checks that a job has completed.
 fn check_done(job: &str, path: &Path) {
     assert!(SessionCheck::read(path).unwrap().is_sound());
     let session = open(path).unwrap();
@@ -81,13 +80,13 @@ fn check_done(job: &str, path: &Path) {
 }
 
 #[test]
-#[ignore = "run by another test, in a process of its own"]
+#[ignore = "run by another test in a separate process"]
 fn job_under_a_fault() {
     let (Ok(job), Ok(file)) = (std::env::var(JOB), std::env::var(FILE)) else {
         return;
     };
     if install_kernel_fault() {
-        perform(&job, Path::new(&file));
+        run_job(&job, Path::new(&file));
     }
 }
 
@@ -100,12 +99,12 @@ fn run(job: &str, step: DiskStep, fault: DiskFault, path: &Path) -> std::process
 }
 
 #[test]
-fn a_session_is_as_it_was_and_the_next_attempt_works() {
+fn a_failed_job_changes_nothing_and_can_be_retried() {
     for (job, steps) in JOBS {
         for step in steps {
             for fault in DiskFault::ALL.into_iter().take(4) {
-                let scratch = Scratch::new();
-                let path = setup(&scratch, job);
+                let temp = TempFiles::new();
+                let path = setup(&temp, job);
                 let before = fs::read(&path).ok();
                 let output = run(job, *step, fault, &path);
                 let case = format!("{job}: {fault:?} at {step:?}: {output:?}");
@@ -113,17 +112,17 @@ fn a_session_is_as_it_was_and_the_next_attempt_works() {
                     assert!(was_killed(output.status), "{case}");
                 } else {
                     assert!(!output.status.success(), "{case}");
-                    let files = fs::read_dir(scratch.path()).unwrap().count();
+                    let files = fs::read_dir(temp.path()).unwrap().count();
                     assert_eq!(files, usize::from(before.is_some()), "{case}");
                 }
                 let left = fs::read(&path).ok();
                 if job == "create" && left.as_ref().is_some_and(Vec::is_empty) {
-                    // The file is there and nothing in it, which makes it no session.
+                    // An empty file is not a session yet.
                     fs::remove_file(&path).unwrap();
                 } else {
                     assert_eq!(left, before, "{case}");
                 }
-                perform(job, &path);
+                run_job(job, &path);
                 check_done(job, &path);
             }
         }
@@ -131,24 +130,24 @@ fn a_session_is_as_it_was_and_the_next_attempt_works() {
 }
 
 #[test]
-fn a_repair_copies_what_it_cannot_link() {
+fn a_repair_copies_the_backup_if_it_cannot_link() {
     for fault in [DiskFault::Full, DiskFault::ReadOnly] {
-        let scratch = Scratch::new();
-        let path = setup(&scratch, "repair");
+        let temp = TempFiles::new();
+        let path = setup(&temp, "repair");
         let before = fs::read(&path).unwrap();
         let output = run("repair", DiskStep::Link, fault, &path);
         assert!(output.status.success(), "{output:?}");
         check_done("repair", &path);
-        let backup = scratch.path().join("s.jsonl.bak");
+        let backup = temp.path().join("s.jsonl.bak");
         assert_eq!(fs::read(backup).unwrap(), before);
     }
 }
 
 #[test]
-fn a_file_system_without_locks_is_written_to_all_the_same() {
+fn file_systems_without_locks_are_supported() {
     for job in ["create", "append", "repair"] {
-        let scratch = Scratch::new();
-        let path = setup(&scratch, job);
+        let temp = TempFiles::new();
+        let path = setup(&temp, job);
         let output = run(job, DiskStep::Lock, DiskFault::Unsupported, &path);
         assert!(output.status.success(), "{job}: {output:?}");
         check_done(job, &path);

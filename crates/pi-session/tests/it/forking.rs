@@ -6,9 +6,11 @@ use pi_session::{
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use crate::scratch::{HEADER, Scratch, assistant, branch, create, open, read, user, user_line};
+use crate::temp_files::{
+    HEADER, TempFiles, assistant, branch, create, open, read, user, user_line,
+};
 
-fn say(session: &mut Session, message: pi_ai::AgentMessage) -> EntryId {
+fn append(session: &mut Session, message: pi_ai::AgentMessage) -> EntryId {
     session.append_message(message).unwrap().id.clone()
 }
 
@@ -21,12 +23,12 @@ fn values(content: &str) -> Vec<Value> {
 
 #[test]
 fn a_fork_before_a_user_message_ends_at_its_parent() {
-    let scratch = Scratch::new();
-    let mut session = create(&scratch.sessions("/project"));
-    let one = say(&mut session, user("one"));
-    let two = say(&mut session, assistant("two"));
-    let three = say(&mut session, user("three"));
-    say(&mut session, assistant("four"));
+    let temp = TempFiles::new();
+    let mut session = create(&temp.sessions("/project"));
+    let one = append(&mut session, user("one"));
+    let two = append(&mut session, assistant("two"));
+    let three = append(&mut session, user("three"));
+    append(&mut session, assistant("four"));
     let source = session.path().unwrap().to_string_lossy().into_owned();
 
     let forked = session.fork(&three, ForkPosition::Before).unwrap();
@@ -36,7 +38,7 @@ fn a_fork_before_a_user_message_ends_at_its_parent() {
         forked.session.header().parent_session.as_deref(),
         Some(&*source)
     );
-    assert!(forked.session.is_saved(), "there is an answer on the path");
+    assert!(forked.session.is_saved(), "the path contains a response");
     let original = read(session.path().unwrap());
     let lines: Vec<&str> = original.lines().skip(1).take(2).collect();
     let copy = read(forked.session.path().unwrap());
@@ -68,14 +70,14 @@ fn a_fork_before_a_user_message_ends_at_its_parent() {
 }
 
 #[test]
-fn a_fork_goes_on_in_its_own_file() {
-    let scratch = Scratch::new();
-    let mut session = create(&scratch.sessions("/project"));
-    let one = say(&mut session, user("one"));
-    say(&mut session, assistant("two"));
+fn a_fork_continues_in_its_own_file() {
+    let temp = TempFiles::new();
+    let mut session = create(&temp.sessions("/project"));
+    let one = append(&mut session, user("one"));
+    append(&mut session, assistant("two"));
     let mut fork = session.fork(&one, ForkPosition::At).unwrap().session;
-    assert!(!fork.is_saved(), "no answer on the path yet");
-    say(&mut fork, assistant("else"));
+    assert!(!fork.is_saved(), "the path contains no response");
+    append(&mut fork, assistant("else"));
     let ids = branch(&fork);
     let path = fork.path().unwrap().to_owned();
     drop(fork);
@@ -84,34 +86,34 @@ fn a_fork_goes_on_in_its_own_file() {
 
     let mut clone = session.clone_branch().unwrap();
     assert_eq!(branch(&clone), branch(&session));
-    say(&mut clone, user("three"));
+    append(&mut clone, user("three"));
     assert_eq!(read(clone.path().unwrap()).lines().count(), 4);
 }
 
 #[test]
-fn an_unsaved_session_cannot_be_forked_but_started_over() {
-    let scratch = Scratch::new();
-    let mut session = create(&scratch.sessions("/project"));
+fn an_unsaved_session_can_only_be_restarted() {
+    let temp = TempFiles::new();
+    let mut session = create(&temp.sessions("/project"));
     let error = session.clone_branch().unwrap_err();
     assert!(matches!(error, SessionError::Empty), "{error}");
     session.set_name("named").unwrap();
     let error = session.clone_branch().unwrap_err();
     assert!(matches!(error, SessionError::Unsaved), "{error}");
-    let one = say(&mut session, user("one"));
+    let one = append(&mut session, user("one"));
     let again = session.fork(&one, ForkPosition::Before).unwrap();
     assert_eq!(again.selected_text.as_deref(), Some("one"));
 }
 
 #[test]
-fn labels_leave_the_path_and_follow_at_its_end() {
-    let scratch = Scratch::new();
+fn labels_are_moved_to_the_end_of_the_path() {
+    let temp = TempFiles::new();
     let compaction = r#"{"type":"compaction","id":"ccccccc1","parentId":"aaaaaaa2","timestamp":"2026-01-01T00:00:05.000Z","summary":"s","firstKeptEntryId":"bbbbbbb1","tokensBefore":1,"other":true}"#;
     let label = |id: &str, parent: &str, target: &str, label: &str, second: u32| {
         format!(
             r#"{{"type":"label","id":"{id}","parentId":"{parent}","timestamp":"2026-01-01T00:00:{second:02}.000Z","targetId":"{target}","label":"{label}"}}"#
         )
     };
-    let path = scratch.lines(
+    let path = temp.lines(
         "s.jsonl",
         &[
             HEADER,
@@ -127,7 +129,7 @@ fn labels_leave_the_path_and_follow_at_its_end() {
         ],
     );
     let session = open(&path).unwrap();
-    let fork = session.branched_at(&EntryId::from("aaaaaaa3")).unwrap();
+    let fork = session.extract_branch(&EntryId::from("aaaaaaa3")).unwrap();
     let entries = fork.branch_entries().unwrap();
     let kinds: Vec<&str> = entries.iter().map(|entry| entry.body.type_name()).collect();
     assert_eq!(
@@ -174,8 +176,8 @@ fn labels_leave_the_path_and_follow_at_its_end() {
 fn sessions_in_memory_fork_in_memory() {
     let mut session =
         Session::in_memory(std::path::Path::new("/project"), NewSession::default()).unwrap();
-    let one = say(&mut session, user("one"));
-    say(&mut session, assistant("two"));
+    let one = append(&mut session, user("one"));
+    append(&mut session, assistant("two"));
     session.set_label(&one, Some("here")).unwrap();
     let fork = session.fork(&one, ForkPosition::At).unwrap().session;
     assert_eq!((fork.path(), fork.len()), (None, 2));
@@ -186,9 +188,9 @@ fn sessions_in_memory_fork_in_memory() {
 }
 
 #[test]
-fn a_whole_file_is_forked_with_all_branches_into_another_project() {
-    let scratch = Scratch::new();
-    let source = scratch.lines(
+fn a_file_is_forked_with_all_branches_into_another_project() {
+    let temp = TempFiles::new();
+    let source = temp.lines(
         "s.jsonl",
         &[
             HEADER,
@@ -198,7 +200,7 @@ fn a_whole_file_is_forked_with_all_branches_into_another_project() {
             &user_line("aaaaaaa2", Some("aaaaaaa1")),
         ],
     );
-    let target = scratch.sessions("/other");
+    let target = temp.sessions("/other");
     let options = NewSession {
         id: Some("copy".to_owned()),
         ..NewSession::default()
@@ -218,20 +220,20 @@ fn a_whole_file_is_forked_with_all_branches_into_another_project() {
         .skip(1)
         .filter(|line| *line != "not json")
         .collect();
-    assert_eq!(kept, expected, "lines are copied as they are");
+    assert_eq!(kept, expected, "lines are copied verbatim");
 
     let error = Session::fork_file(&source, &target, options).unwrap_err();
     assert!(matches!(error, SessionError::IdTaken { .. }), "{error}");
-    let foreign = scratch.write("foreign.jsonl", "hello\n");
-    let error = Session::fork_file(&foreign, &target, NewSession::default()).unwrap_err();
+    let other = temp.write("other.jsonl", "hello\n");
+    let error = Session::fork_file(&other, &target, NewSession::default()).unwrap_err();
     assert!(matches!(error, SessionError::NotASession { .. }), "{error}");
 }
 
 #[test]
-fn an_import_copies_into_the_directory_under_a_free_name() {
-    let scratch = Scratch::new();
-    let source = scratch.lines("in/s.jsonl", &[HEADER, &user_line("aaaaaaa1", None)]);
-    let directory = scratch.path().join("sessions");
+fn an_import_copies_the_file_under_an_unused_name() {
+    let temp = TempFiles::new();
+    let source = temp.lines("in/s.jsonl", &[HEADER, &user_line("aaaaaaa1", None)]);
+    let directory = temp.path().join("sessions");
     let import =
         |source: &std::path::Path| Session::import(source, &directory, OpenSession::default());
     for name in ["s.jsonl", "s-1.jsonl", "s-2.jsonl"] {
@@ -242,12 +244,12 @@ fn an_import_copies_into_the_directory_under_a_free_name() {
     let there = import(&directory.join("s-1.jsonl")).unwrap();
     assert_eq!(there.path().unwrap(), directory.join("s-1.jsonl"));
 
-    let foreign = scratch.write("in/foreign.jsonl", "hello\n");
+    let other = temp.write("in/other.jsonl", "hello\n");
     assert!(matches!(
-        import(&foreign),
+        import(&other),
         Err(SessionError::NotASession { .. })
     ));
-    let missing = scratch.path().join("in/none.jsonl");
+    let missing = temp.path().join("in/none.jsonl");
     assert!(matches!(
         import(&missing),
         Err(SessionError::Missing { .. })
@@ -256,9 +258,9 @@ fn an_import_copies_into_the_directory_under_a_free_name() {
 }
 
 #[test]
-fn an_export_is_the_branch_in_one_line() {
-    let scratch = Scratch::new();
-    let path = scratch.lines(
+fn an_export_is_a_linear_branch() {
+    let temp = TempFiles::new();
+    let path = temp.lines(
         "s.jsonl",
         &[
             HEADER,
@@ -281,18 +283,18 @@ fn an_export_is_the_branch_in_one_line() {
         (&"aaaaaaa2".into(), &"aaaaaaa1".into())
     );
     assert_eq!(lines.len(), 3);
-    let copy = scratch.write("export.jsonl", &exported);
+    let copy = temp.write("export.jsonl", &exported);
     assert_eq!(branch(&open(&copy).unwrap()), ["aaaaaaa1", "aaaaaaa2"]);
 }
 
 #[test]
-fn a_chosen_directory_receives_the_forks() {
-    let scratch = Scratch::new();
-    let chosen = scratch.path().join("chosen");
+fn a_custom_directory_receives_forks() {
+    let temp = TempFiles::new();
+    let custom = temp.path().join("custom");
     let directory =
-        SessionDirectory::chosen(&chosen, &scratch.path().join("agent"), "/project".as_ref());
+        SessionDirectory::custom(&custom, &temp.path().join("agent"), "/project".as_ref());
     let mut session = create(&directory);
-    say(&mut session, assistant("hi"));
+    append(&mut session, assistant("hi"));
     let clone = session.clone_branch().unwrap();
-    assert_eq!(clone.path().unwrap().parent().unwrap(), chosen);
+    assert_eq!(clone.path().unwrap().parent().unwrap(), custom);
 }

@@ -1,26 +1,26 @@
-//! Lists, lookups and their progress.
+//! Listing and finding sessions.
 
 use std::path::Path;
 
 use pi_session::listing::{
-    self, FoundSession, ListProgress, ListingCancelled, MessageText, SearchScope, SessionInfo,
+    self, FoundSession, ListProgress, ListingCanceled, MessageText, SearchScope, SessionInfo,
 };
 use pi_session::{SessionDirectory, sessions_root};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 
-use crate::scratch::Scratch;
+use crate::temp_files::TempFiles;
 
-/// Writes a session with one message at a moment, and returns nothing.
-fn session(scratch: &Scratch, directory: &SessionDirectory, id: &str, cwd: &str, moment: i64) {
+/// Writes a session with one message.
+fn session(temp: &TempFiles, directory: &SessionDirectory, id: &str, cwd: &str, timestamp_ms: i64) {
     let name = directory.path().join(format!("{id}.jsonl"));
     let header = format!(
         r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"{cwd}"}}"#
     );
     let message = format!(
-        r#"{{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{{"role":"user","content":"hello from {id}","timestamp":{moment}}}}}"#
+        r#"{{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{{"role":"user","content":"hello from {id}","timestamp":{timestamp_ms}}}}}"#
     );
-    scratch.write(&name.to_string_lossy(), format!("{header}\n{message}\n"));
+    temp.write(&name.to_string_lossy(), format!("{header}\n{message}\n"));
 }
 
 fn ids(sessions: &[std::sync::Arc<SessionInfo>]) -> Vec<&str> {
@@ -31,7 +31,7 @@ fn list(directory: &SessionDirectory) -> (Vec<std::sync::Arc<SessionInfo>>, Vec<
     let mut seen = Vec::new();
     let sessions = listing::list(
         directory,
-        MessageText::Leave,
+        MessageText::Skip,
         &mut |progress| seen.push(progress),
         &CancellationToken::new(),
     );
@@ -39,8 +39,8 @@ fn list(directory: &SessionDirectory) -> (Vec<std::sync::Arc<SessionInfo>>, Vec<
 }
 
 #[test]
-fn a_session_is_summed_up() {
-    let scratch = Scratch::new();
+fn session_info_is_read_from_the_file() {
+    let temp = TempFiles::new();
     let lines = [
         r#"{"type":"session","version":3,"id":"one","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project","parentSession":"/p.jsonl"}"#,
         r#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"system","content":"rules","timestamp":9000000000000}}"#,
@@ -52,7 +52,7 @@ fn a_session_is_summed_up() {
         r#"{"type":"message","id":"f","parentId":"e","timestamp":"t","message":{"role":"toolResult","content":[{"type":"text","text":"long output"}],"timestamp":8000000000000}}"#,
         r#"{"type":"session_info","id":"g","parentId":"f","timestamp":"t","name":" last name "}"#,
     ];
-    let path = scratch.lines("s.jsonl", &lines);
+    let path = temp.lines("s.jsonl", &lines);
     let info = SessionInfo::read(&path, MessageText::Collect).unwrap();
     assert_eq!(
         info,
@@ -70,40 +70,40 @@ fn a_session_is_summed_up() {
         }
     );
     assert_eq!(info.title(), Some("last name"));
-    let brief = SessionInfo::read(&path, MessageText::Leave).unwrap();
+    let brief = SessionInfo::read(&path, MessageText::Skip).unwrap();
     assert_eq!(
         (brief.text.as_str(), brief.first_message),
         ("", info.first_message)
     );
 
-    let quiet = scratch.lines("q.jsonl", &lines[..1]);
-    let info = SessionInfo::read(&quiet, MessageText::Leave).unwrap();
+    let empty = temp.lines("q.jsonl", &lines[..1]);
+    let info = SessionInfo::read(&empty, MessageText::Skip).unwrap();
     assert_eq!((info.modified_ms, info.title()), (1_767_225_600_000, None));
-    let foreign = scratch.write("f.jsonl", "hello\n");
-    assert_eq!(SessionInfo::read(&foreign, MessageText::Leave), None);
+    let other = temp.write("f.jsonl", "hello\n");
+    assert_eq!(SessionInfo::read(&other, MessageText::Skip), None);
 }
 
 #[test]
-fn a_directory_is_listed_newest_first_and_told_as_it_goes() {
-    let scratch = Scratch::new();
-    let directory = scratch.sessions("/project");
+fn sessions_are_listed_newest_first_with_progress() {
+    let temp = TempFiles::new();
+    let directory = temp.sessions("/project");
     assert_eq!(list(&directory).0, []);
     for number in 0..25 {
         session(
-            &scratch,
+            &temp,
             &directory,
             &format!("s{number:02}"),
             "/project",
             1000 + number,
         );
     }
-    scratch.write(
+    temp.write(
         &directory.path().join("x.jsonl").to_string_lossy(),
-        "no session",
+        "not a session",
     );
-    scratch.write(
+    temp.write(
         &directory.path().join("notes.txt").to_string_lossy(),
-        "no session",
+        "not a session",
     );
     let (sessions, seen) = list(&directory);
     let expected: Vec<String> = (0..25)
@@ -111,7 +111,7 @@ fn a_directory_is_listed_newest_first_and_told_as_it_goes() {
         .map(|number| format!("s{number:02}"))
         .collect();
     assert_eq!(ids(&sessions), expected);
-    assert_eq!(seen.len(), 26, "one for every file");
+    assert_eq!(seen.len(), 26, "one per file");
     let shown: Vec<usize> = seen
         .iter()
         .filter(|progress| progress.sessions.is_some())
@@ -123,38 +123,38 @@ fn a_directory_is_listed_newest_first_and_told_as_it_goes() {
 }
 
 #[test]
-fn a_chosen_directory_shows_the_sessions_of_this_working_directory() {
-    let scratch = Scratch::new();
-    let agent = scratch.path().join("agent");
-    let chosen = scratch.path().join("chosen");
-    let directory = SessionDirectory::chosen(&chosen, &agent, Path::new("/project"));
-    session(&scratch, &directory, "mine", "/project", 1);
-    session(&scratch, &directory, "theirs", "/other", 9);
+fn a_custom_directory_lists_the_sessions_of_the_working_directory() {
+    let temp = TempFiles::new();
+    let agent = temp.path().join("agent");
+    let custom = temp.path().join("custom");
+    let directory = SessionDirectory::custom(&custom, &agent, Path::new("/project"));
+    session(&temp, &directory, "mine", "/project", 1);
+    session(&temp, &directory, "theirs", "/other", 9);
     assert_eq!(ids(&list(&directory).0), ["mine"]);
     assert_eq!(
         listing::find_most_recent(&directory).unwrap(),
-        chosen.join("mine.jsonl")
+        custom.join("mine.jsonl")
     );
     assert_eq!(listing::find_by_id(&directory, "theirs"), None);
     assert_eq!(
-        listing::find(&directory, SearchScope::Within(&chosen), "the"),
-        Some(FoundSession::Elsewhere {
-            path: chosen.join("theirs.jsonl"),
+        listing::find(&directory, SearchScope::Directory(&custom), "the"),
+        Some(FoundSession::OtherProject {
+            path: custom.join("theirs.jsonl"),
             cwd: "/other".to_owned(),
         })
     );
 }
 
 #[test]
-fn all_sessions_of_all_directories() {
-    let scratch = Scratch::new();
-    session(&scratch, &scratch.sessions("/one"), "a", "/one", 1);
-    session(&scratch, &scratch.sessions("/two"), "b", "/two", 3);
-    session(&scratch, &scratch.sessions("/three"), "c", "/three", 2);
-    let root = sessions_root(&scratch.path().join("agent"));
+fn sessions_of_all_directories_are_listed() {
+    let temp = TempFiles::new();
+    session(&temp, &temp.sessions("/one"), "a", "/one", 1);
+    session(&temp, &temp.sessions("/two"), "b", "/two", 3);
+    session(&temp, &temp.sessions("/three"), "c", "/three", 2);
+    let root = sessions_root(&temp.path().join("agent"));
     let sessions = listing::list_all(
         &root,
-        MessageText::Leave,
+        MessageText::Skip,
         &mut |_| (),
         &CancellationToken::new(),
     );
@@ -162,16 +162,16 @@ fn all_sessions_of_all_directories() {
 }
 
 #[test]
-fn a_cancelled_listing_ends() {
-    let scratch = Scratch::new();
-    let directory = scratch.sessions("/project");
+fn a_listing_can_be_canceled() {
+    let temp = TempFiles::new();
+    let directory = temp.sessions("/project");
     for number in 0..40 {
-        session(&scratch, &directory, &format!("s{number}"), "/project", 1);
+        session(&temp, &directory, &format!("s{number}"), "/project", 1);
     }
     let token = CancellationToken::new();
-    let answer = listing::list(
+    let result = listing::list(
         &directory,
-        MessageText::Leave,
+        MessageText::Skip,
         &mut |progress| {
             if progress.loaded == 3 {
                 token.cancel();
@@ -179,43 +179,47 @@ fn a_cancelled_listing_ends() {
         },
         &token,
     );
-    assert_eq!(answer, Err(ListingCancelled));
+    assert_eq!(result, Err(ListingCanceled));
 }
 
 #[test]
-fn sessions_are_found_by_the_beginning_of_their_id() {
-    let scratch = Scratch::new();
-    let here = scratch.sessions("/here");
-    let there = scratch.sessions("/there");
-    session(&scratch, &here, "abc-1", "/here", 5);
-    session(&scratch, &here, "abc-2", "/here", 9);
-    session(&scratch, &there, "abc-3", "/there", 99);
-    session(&scratch, &there, "xyz", "/there", 1);
-    session(&scratch, &there, "xyz-long", "/there", 50);
-    let root = sessions_root(&scratch.path().join("agent"));
-    let elsewhere = |id: &str| {
-        Some(FoundSession::Elsewhere {
-            path: there.path().join(format!("{id}.jsonl")),
+fn sessions_are_found_by_id_prefix() {
+    let temp = TempFiles::new();
+    let local = temp.sessions("/here");
+    let remote = temp.sessions("/there");
+    session(&temp, &local, "abc-1", "/here", 5);
+    session(&temp, &local, "abc-2", "/here", 9);
+    session(&temp, &remote, "abc-3", "/there", 99);
+    session(&temp, &remote, "xyz", "/there", 1);
+    session(&temp, &remote, "xyz-long", "/there", 50);
+    let root = sessions_root(&temp.path().join("agent"));
+    let in_other = |id: &str| {
+        Some(FoundSession::OtherProject {
+            path: remote.path().join(format!("{id}.jsonl")),
             cwd: "/there".to_owned(),
         })
     };
-    let here_is = |id: &str| Some(FoundSession::Here(here.path().join(format!("{id}.jsonl"))));
+    let in_local = |id: &str| {
+        Some(FoundSession::Local(
+            local.path().join(format!("{id}.jsonl")),
+        ))
+    };
     for (prefix, expected) in [
-        ("abc-1", here_is("abc-1")),
-        ("abc", here_is("abc-2")),
-        ("abc-3", elsewhere("abc-3")),
-        ("xyz", elsewhere("xyz")),
-        ("xy", elsewhere("xyz-long")),
-        ("nobody", None),
+        ("abc-1", in_local("abc-1")),
+        ("abc", in_local("abc-2")),
+        ("abc-3", in_other("abc-3")),
+        ("xyz", in_other("xyz")),
+        ("xy", in_other("xyz-long")),
+        ("missing", None),
     ] {
-        let found = listing::find(&here, SearchScope::Everywhere(&root), prefix);
+        let found = listing::find(&local, SearchScope::AllProjects(&root), prefix);
         assert_eq!(found, expected, "{prefix}");
     }
 }
 
 #[test]
-fn a_header_is_looked_for_in_the_first_mebibyte() {
-    let scratch = Scratch::new();
+fn the_header_is_searched_in_the_first_mebibyte() {
+    let temp = TempFiles::new();
     let header = |length: usize| {
         format!(
             r#"{{"type":"session","version":3,"id":"one","timestamp":"t","cwd":"/p","pad":"{}"}}"#,
@@ -230,14 +234,14 @@ fn a_header_is_looked_for_in_the_first_mebibyte() {
         (limit - empty, "\n", false),
         (limit, "\n", false),
     ] {
-        let path = scratch.write("s.jsonl", format!("{}{tail}", header(length)));
+        let path = temp.write("s.jsonl", format!("{}{tail}", header(length)));
         assert_eq!(
             listing::read_header(&path).is_some(),
             found,
             "{length} {tail:?}"
         );
-        crate::scratch::open(&path).unwrap();
+        crate::temp_files::open(&path).unwrap();
     }
-    let blank = scratch.write("b.jsonl", format!("\n\nbroken\n{}\n", header(0)));
+    let blank = temp.write("b.jsonl", format!("\n\nbroken\n{}\n", header(0)));
     assert_eq!(listing::read_header(&blank).unwrap().id, "one");
 }

@@ -1,30 +1,30 @@
-//! Integration tests of pi-session: the public API on real files and between real processes.
+//! Integration tests of pi-session: the public API on real files and across processes.
 
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test that cannot set up its files has failed; one process tells another by printing"
+    reason = "failed setup fails the test; child processes report by printing"
 )]
 
 #[cfg(target_os = "linux")]
 mod disk_faults;
 mod forking;
 mod listing;
+mod messages_json;
 mod migration;
 mod opening;
 mod planning;
 mod processes;
 mod reference;
 mod repair;
-mod scratch;
-mod spelling;
+mod temp_files;
 mod tree;
 
 #[test]
-fn no_file_of_this_folder_is_forgotten() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+fn every_file_in_this_directory_is_declared() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
     let main = include_str!("main.rs");
-    for file in std::fs::read_dir(folder).unwrap() {
+    for file in std::fs::read_dir(directory).unwrap() {
         let path = file.unwrap().path();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         assert!(

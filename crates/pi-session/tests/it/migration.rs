@@ -1,27 +1,27 @@
-//! Files of the formats before, brought up to date in place.
+//! Migration of files in older formats.
 
 use std::fs;
 
-use pi_session::{Access, EntryBody, OpenSession, Session};
+use pi_session::{AccessMode, EntryBody, OpenSession, Session};
 use pretty_assertions::assert_eq;
 
-use crate::scratch::{Scratch, branch, open, read, user};
+use crate::temp_files::{TempFiles, branch, open, read, user};
 
 const FIRST_FORMAT: [&str; 6] = [
     r#"{"type":"session","id":"old","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/p","provider":"mock"}"#,
     r#"{"type":"message","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"user","content":"one","timestamp":1}}"#,
-    "a line that is no JSON",
+    "a line that is not JSON",
     r#"{"type":"message","timestamp":"2025-01-01T00:00:02.000Z","message":{"role":"hookMessage","customType":"n","content":"hooked","display":true,"timestamp":2},"unknown":[1]}"#,
     r#"{"type":"compaction","timestamp":"2025-01-01T00:00:03.000Z","summary":"s","firstKeptEntryIndex":2,"tokensBefore":100}"#,
     r#"{"type":"message","timestamp":"2025-01-01T00:00:04.000Z","message":{"role":"user","content":"two","timestamp":3}}"#,
 ];
 
 #[test]
-fn the_first_format_gets_ids_and_a_line_of_parents() {
-    let scratch = Scratch::new();
-    let path = scratch.lines("old.jsonl", &FIRST_FORMAT);
+fn the_first_format_gets_ids_and_a_chain_of_parents() {
+    let temp = TempFiles::new();
+    let path = temp.lines("old.jsonl", &FIRST_FORMAT);
     let mut session = open(&path).unwrap();
-    assert_eq!(session.findings().migrated_from, Some(1));
+    assert_eq!(session.open_report().migrated_from, Some(1));
     assert_eq!(session.header().format_version(), 3);
     let entries = session.branch_entries().unwrap();
     assert_eq!(entries.len(), 4);
@@ -48,15 +48,15 @@ fn the_first_format_gets_ids_and_a_line_of_parents() {
     drop(session);
     let again = open(&path).unwrap();
     assert_eq!(
-        (again.findings().migrated_from, branch(&again)),
+        (again.open_report().migrated_from, branch(&again)),
         (None, ids)
     );
 }
 
 #[test]
 fn the_second_format_keeps_its_ids() {
-    let scratch = Scratch::new();
-    let path = scratch.lines(
+    let temp = TempFiles::new();
+    let path = temp.lines(
         "old.jsonl",
         &[
             r#"{"type":"session","id":"old","timestamp":"t","cwd":"/p","version":2}"#,
@@ -65,18 +65,18 @@ fn the_second_format_keeps_its_ids() {
         ],
     );
     let session = open(&path).unwrap();
-    assert_eq!(session.findings().migrated_from, Some(2));
+    assert_eq!(session.open_report().migrated_from, Some(2));
     assert_eq!(branch(&session), ["aaaaaaa1", "aaaaaaa2"]);
     assert!(read(&path).contains(r#""version":3"#) && !read(&path).contains("hookMessage"));
 }
 
 #[test]
-fn a_reader_sees_the_new_format_and_leaves_the_old_one() {
-    let scratch = Scratch::new();
-    let path = scratch.lines("old.jsonl", &FIRST_FORMAT);
+fn reading_does_not_migrate_the_file() {
+    let temp = TempFiles::new();
+    let path = temp.lines("old.jsonl", &FIRST_FORMAT);
     let before = read(&path);
     let options = OpenSession {
-        access: Access::Read,
+        access: AccessMode::Read,
         ..OpenSession::default()
     };
     let session = Session::open(&path, options).unwrap();
@@ -86,12 +86,12 @@ fn a_reader_sees_the_new_format_and_leaves_the_old_one() {
 
 #[cfg(unix)]
 #[test]
-fn a_rewrite_keeps_the_mode_and_goes_through_links() {
+fn a_migration_keeps_the_mode_and_follows_symlinks() {
     use std::os::unix::fs::PermissionsExt as _;
-    let scratch = Scratch::new();
-    let target = scratch.lines("real/old.jsonl", &FIRST_FORMAT);
+    let temp = TempFiles::new();
+    let target = temp.lines("real/old.jsonl", &FIRST_FORMAT);
     fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-    let link = scratch.path().join("link.jsonl");
+    let link = temp.path().join("link.jsonl");
     std::os::unix::fs::symlink(&target, &link).unwrap();
     open(&link).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -104,9 +104,9 @@ fn a_rewrite_keeps_the_mode_and_goes_through_links() {
 }
 
 #[test]
-fn a_version_of_the_future_opens() {
-    let scratch = Scratch::new();
-    let path = scratch.lines(
+fn a_newer_version_can_be_opened() {
+    let temp = TempFiles::new();
+    let path = temp.lines(
         "new.jsonl",
         &[
             r#"{"type":"session","version":9,"id":"new","timestamp":"t","cwd":"/p","more":{}}"#,

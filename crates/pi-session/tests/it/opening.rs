@@ -1,26 +1,26 @@
-//! Creating and opening files: what is repaired, what is refused, what is left alone.
+//! Creating and opening files: repairs, errors, and files that must not change.
 
 use std::fs;
 use std::path::Path;
 
-use pi_session::{Access, NewSession, OpenFindings, OpenSession, Session, SessionError};
+use pi_session::{AccessMode, NewSession, OpenReport, OpenSession, Session, SessionError};
 use pretty_assertions::assert_eq;
 
-use crate::scratch::{
-    HEADER, Scratch, append_bytes, assistant, branch, create, open, read, user, user_line,
+use crate::temp_files::{
+    HEADER, TempFiles, append_bytes, assistant, branch, create, open, read, user, user_line,
 };
 
 #[test]
-fn a_file_appears_with_the_first_message() {
-    let scratch = Scratch::new();
-    let directory = scratch.sessions("/project");
+fn the_file_is_created_with_the_first_message() {
+    let temp = TempFiles::new();
+    let directory = temp.sessions("/project");
     let mut session = create(&directory);
     assert!(directory.path().is_dir());
     session.set_name("early").unwrap();
     let path = session.path().unwrap().to_owned();
     assert!(!path.exists() && !session.is_saved());
 
-    // What a listener hears of next must survive the process.
+    // Listeners are notified of this message, so it must survive a crash.
     session.append_message(user("hello")).unwrap();
     assert!(session.is_saved());
     assert_eq!(read(&path).lines().count(), 3);
@@ -44,16 +44,16 @@ fn a_file_appears_with_the_first_message() {
     assert_eq!(read(&path).lines().count(), 5);
 
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let stamp = session.header().timestamp.replace([':', '.'], "-");
-    assert_eq!(name, format!("{stamp}_{}.jsonl", session.id()));
+    let timestamp = session.header().timestamp.replace([':', '.'], "-");
+    assert_eq!(name, format!("{timestamp}_{}.jsonl", session.id()));
 }
 
 #[cfg(unix)]
 #[test]
-fn files_and_directories_are_the_users_alone() {
+fn files_and_directories_are_private() {
     use std::os::unix::fs::PermissionsExt as _;
-    let scratch = Scratch::new();
-    let mut session = create(&scratch.sessions("/project"));
+    let temp = TempFiles::new();
+    let mut session = create(&temp.sessions("/project"));
     session.append_message(assistant("hi")).unwrap();
     let path = session.path().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -62,25 +62,25 @@ fn files_and_directories_are_the_users_alone() {
 }
 
 #[test]
-fn damaged_files_open_with_what_is_whole() {
+fn damaged_files_open_with_their_complete_entries() {
     let one = user_line("aaaaaaa1", None);
     let two = user_line("aaaaaaa2", Some("aaaaaaa1"));
-    let skipped = |lines| OpenFindings {
+    let skipped = |lines| OpenReport {
         skipped_lines: lines,
-        ..OpenFindings::default()
+        ..OpenReport::default()
     };
     let cases = [
         (format!("{HEADER}\n{one}\n{two}\n"), skipped(0)),
         (
             format!("{HEADER}\n{one}\n{two}"),
-            OpenFindings {
+            OpenReport {
                 missing_line_feed: true,
                 ..skipped(0)
             },
         ),
         (
             format!("{HEADER}\n{one}\n{two}\n{{\"type\":\"mess"),
-            OpenFindings {
+            OpenReport {
                 torn_tail: true,
                 ..skipped(1)
             },
@@ -104,12 +104,12 @@ fn damaged_files_open_with_what_is_whole() {
         ),
     ];
     for (content, expected) in cases {
-        let scratch = Scratch::new();
-        let path = scratch.write("s.jsonl", &content);
+        let temp = TempFiles::new();
+        let path = temp.write("s.jsonl", &content);
         let reader = Session::open(
             &path,
             OpenSession {
-                access: Access::Read,
+                access: AccessMode::Read,
                 ..OpenSession::default()
             },
         )
@@ -118,27 +118,27 @@ fn damaged_files_open_with_what_is_whole() {
         assert_eq!(read(&path), content, "reading changes nothing");
 
         let mut session = open(&path).unwrap();
-        assert_eq!(*session.findings(), expected, "{content}");
+        assert_eq!(*session.open_report(), expected, "{content}");
         let ended = if content.ends_with('\n') { "" } else { "\n" };
         assert_eq!(read(&path), format!("{content}{ended}"));
         let next = session.append_message(user("on")).unwrap();
         assert_eq!(next.parent_id.as_ref().unwrap(), "aaaaaaa2");
-        assert!(read(&path).starts_with(&content), "nothing is taken away");
+        assert!(read(&path).starts_with(&content), "nothing is removed");
         drop(session);
         let again = open(&path).unwrap();
         assert_eq!(branch(&again).len(), 3, "{content}");
-        assert!(!again.findings().torn_tail);
+        assert!(!again.open_report().torn_tail);
     }
 }
 
 #[test]
-fn text_that_javascript_takes_is_taken() {
-    let scratch = Scratch::new();
+fn text_accepted_by_javascript_is_accepted() {
+    let temp = TempFiles::new();
     let half = r#"{"type":"message","id":"aaaaaaa1","parentId":null,"timestamp":"t","message":{"role":"user","content":"half \ud83d of it","timestamp":1}}"#;
     let mut content = format!("{HEADER}\n{half}\n").into_bytes();
     content.extend(b"{\"type\":\"custom\",\"id\":\"aaaaaaa2\",\"parentId\":\"aaaaaaa1\",\"customType\":\"\xff\"}\n");
     content.extend("{\"type\":\"custom\",\"id\":\"aaaaaaa3\",\"parentId\":\"aaaaaaa2\",\"customType\":\"\u{2028}\"}\n".bytes());
-    let path = scratch.write("s.jsonl", &content);
+    let path = temp.write("s.jsonl", &content);
     let session = open(&path).unwrap();
     let entries = session.branch_entries().unwrap();
     let texts: Vec<String> = entries
@@ -152,8 +152,8 @@ fn text_that_javascript_takes_is_taken() {
 
 #[test]
 fn an_empty_file_gets_a_header() {
-    let scratch = Scratch::new();
-    let path = scratch.write("empty.jsonl", "");
+    let temp = TempFiles::new();
+    let path = temp.write("empty.jsonl", "");
     let session = Session::open(
         &path,
         OpenSession {
@@ -162,7 +162,7 @@ fn an_empty_file_gets_a_header() {
         },
     )
     .unwrap();
-    assert!(session.findings().was_empty && session.is_saved());
+    assert!(session.open_report().was_empty && session.is_saved());
     assert_eq!(read(&path).lines().count(), 1);
     let id = session.id().to_owned();
     drop(session);
@@ -171,12 +171,12 @@ fn an_empty_file_gets_a_header() {
         (session.id(), session.cwd()),
         (id.as_str(), Path::new("/project"))
     );
-    session.append_message(user("at once")).unwrap();
+    session.append_message(user("first")).unwrap();
     assert_eq!(read(&path).lines().count(), 2);
 }
 
 #[test]
-fn what_is_no_session_is_refused_and_left_alone() {
+fn files_that_are_not_sessions_are_rejected_unchanged() {
     for content in [
         "hello\n",
         "\n",
@@ -186,15 +186,17 @@ fn what_is_no_session_is_refused_and_left_alone() {
         "42\n",
         HEADER.get(..40).unwrap(),
     ] {
-        let scratch = Scratch::new();
-        let path = scratch.write("x.jsonl", content);
+        let temp = TempFiles::new();
+        let path = temp.write("x.jsonl", content);
         let error = open(&path).unwrap_err();
         assert!(
             matches!(error, SessionError::NotASession { .. }),
             "{content}"
         );
         assert!(
-            error.to_string().contains("x.jsonl is no pi session"),
+            error
+                .to_string()
+                .contains("x.jsonl: the first line is not a session header"),
             "{error}"
         );
         assert_eq!(read(&path), content);
@@ -202,11 +204,11 @@ fn what_is_no_session_is_refused_and_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
-    let scratch = Scratch::new();
-    let missing = open(&scratch.path().join("none.jsonl")).unwrap_err();
+fn read_errors_are_reported() {
+    let temp = TempFiles::new();
+    let missing = open(&temp.path().join("none.jsonl")).unwrap_err();
     assert!(matches!(missing, SessionError::Missing { .. }), "{missing}");
-    let directory = open(scratch.path()).unwrap_err();
+    let directory = open(temp.path()).unwrap_err();
     assert!(
         matches!(directory, SessionError::Unreadable { .. }),
         "{directory}"
@@ -215,12 +217,12 @@ fn what_cannot_be_read_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_no_session() {
-    let scratch = Scratch::new();
-    let path = scratch.path().join("pipe.jsonl");
+fn a_pipe_is_not_a_session() {
+    let temp = TempFiles::new();
+    let path = temp.path().join("pipe.jsonl");
     let status = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(status.unwrap().success());
-    for access in [Access::Write, Access::Read] {
+    for access in [AccessMode::Write, AccessMode::Read] {
         let options = OpenSession {
             access,
             ..OpenSession::default()
@@ -232,30 +234,30 @@ fn a_pipe_is_no_session() {
 }
 
 #[test]
-fn a_missing_working_directory_is_told() {
-    let scratch = Scratch::new();
-    let path = scratch.lines("s.jsonl", &[HEADER]);
+fn a_missing_working_directory_is_reported() {
+    let temp = TempFiles::new();
+    let path = temp.lines("s.jsonl", &[HEADER]);
     let error = open(&path).unwrap().check_cwd().unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("/project") && text.contains("s.jsonl"),
         "{text}"
     );
-    let elsewhere = Session::open(
+    let other_cwd = Session::open(
         &path,
         OpenSession {
-            cwd: Some(scratch.path().to_owned()),
-            access: Access::Read,
+            cwd: Some(temp.path().to_owned()),
+            access: AccessMode::Read,
             ..OpenSession::default()
         },
     );
-    elsewhere.unwrap().check_cwd().unwrap();
+    other_cwd.unwrap().check_cwd().unwrap();
 }
 
 #[test]
-fn session_ids_are_checked_and_unique() {
-    let scratch = Scratch::new();
-    let directory = scratch.sessions("/project");
+fn session_ids_are_validated_and_unique() {
+    let temp = TempFiles::new();
+    let directory = temp.sessions("/project");
     let with_id = |id: &str| {
         let options = NewSession {
             id: Some(id.to_owned()),
@@ -269,7 +271,7 @@ fn session_ids_are_checked_and_unique() {
     let error = with_id("mine.1").unwrap_err();
     assert!(matches!(error, SessionError::IdTaken { .. }), "{error}");
     assert!(
-        error.to_string().contains("`mine.1` is taken by"),
+        error.to_string().contains("`mine.1` is already used by"),
         "{error}"
     );
     let error = with_id("../mine").unwrap_err();
@@ -277,9 +279,9 @@ fn session_ids_are_checked_and_unique() {
 }
 
 #[test]
-fn a_path_the_user_chose_is_kept() {
-    let scratch = Scratch::new();
-    let path = scratch.path().join("new/place/s.jsonl");
+fn a_custom_path_is_used() {
+    let temp = TempFiles::new();
+    let path = temp.path().join("new/dir/s.jsonl");
     let cwd = Path::new("/project");
     let mut session = Session::create_at(&path, cwd, NewSession::default()).unwrap();
     assert!(!path.exists());
@@ -293,9 +295,9 @@ fn a_path_the_user_chose_is_kept() {
 }
 
 #[test]
-fn continuing_takes_the_file_written_last() {
-    let scratch = Scratch::new();
-    let directory = scratch.sessions("/project");
+fn continuing_opens_the_most_recently_written_file() {
+    let temp = TempFiles::new();
+    let directory = temp.sessions("/project");
     let fresh = Session::continue_recent(&directory, &pi_ai::Env::process()).unwrap();
     assert!(!fresh.is_saved());
     let mut first = create(&directory);
@@ -307,10 +309,10 @@ fn continuing_takes_the_file_written_last() {
     let later = std::time::SystemTime::now() + std::time::Duration::from_mins(1);
     let file = fs::File::options().write(true).open(&first_path).unwrap();
     file.set_modified(later).unwrap();
-    scratch.write(
+    temp.write(
         &directory
             .path()
-            .join("newest-but-foreign.jsonl")
+            .join("newest-but-not-a-session.jsonl")
             .to_string_lossy(),
         "not a session",
     );
@@ -321,23 +323,19 @@ fn continuing_takes_the_file_written_last() {
 }
 
 #[test]
-fn an_entry_nobody_knows_is_told() {
-    let scratch = Scratch::new();
-    let session = create(&scratch.sessions("/project"));
+fn an_unknown_entry_is_reported() {
+    let temp = TempFiles::new();
+    let session = create(&temp.sessions("/project"));
     let error = session.entry("ffffffff").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no entry `ffffffff` in this session"
-    );
+    assert_eq!(error.to_string(), "no entry `ffffffff` in this session");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_folder_whose_path_is_too_long_is_told_and_leaves_nothing() {
-    let scratch = Scratch::new();
-    let deep = scratch.path().join("folder/".repeat(4096 / 7));
-    let directory =
-        pi_session::SessionDirectory::chosen(&deep, scratch.path(), Path::new("/project"));
+fn a_directory_path_that_is_too_long_fails_cleanly() {
+    let temp = TempFiles::new();
+    let deep = temp.path().join("directory/".repeat(4096 / 10));
+    let directory = pi_session::SessionDirectory::custom(&deep, temp.path(), Path::new("/project"));
     let error = Session::create(&directory, NewSession::default()).unwrap_err();
     assert!(
         matches!(error, SessionError::Unwritable { .. }),
@@ -347,5 +345,5 @@ fn a_folder_whose_path_is_too_long_is_told_and_leaves_nothing() {
     let error = Session::create_at(&file, Path::new("/project"), NewSession::default());
     assert!(error.is_err());
     assert!(open(&file).is_err());
-    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
 }

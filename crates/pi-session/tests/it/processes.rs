@@ -1,7 +1,6 @@
-//! Two processes at one session, and one that is killed.
-//!
-//! The other process is this test program, started again for one of the tests below with the file's
-//! path in its environment; without that those tests do nothing.
+//! Concurrent access by two processes, and killed writers. The other process is this test binary,
+//! started again for one of the tests below with the file path in its environment; without that
+//! variable those tests do nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,12 +9,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use pi_session::{AppendError, Session, SessionError};
 use pretty_assertions::assert_eq;
 
-use crate::scratch::{Scratch, assistant, create, open, user};
+use crate::temp_files::{TempFiles, assistant, create, open, user};
 
 const FILE: &str = "PI_SESSION_TEST_FILE";
 const MARK: &str = "appended ";
 
-/// Starts this program for one test and gives it a file.
+/// Starts this binary to run a single test on a file.
 fn start(test: &str, file: &Path) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -28,11 +27,11 @@ fn start(test: &str, file: &Path) -> (Child, BufReader<ChildStdout>) {
     (child, output)
 }
 
-/// Reads the next id the other process has appended.
+/// Reads the next ID that the other process has appended.
 fn next_id(output: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     while output.read_line(&mut line).unwrap() > 0 {
-        // The test harness puts the test's name on the line of the first one.
+        // The test harness prints the test name on the line of the first ID.
         if let Some((_, id)) = line.split_once(MARK)
             && id.ends_with('\n')
         {
@@ -43,58 +42,60 @@ fn next_id(output: &mut impl BufRead) -> Option<String> {
     None
 }
 
-fn tell(id: &str) {
+fn report_id(id: &str) {
     println!("{MARK}{id}");
     std::io::stdout().flush().unwrap();
 }
 
-fn saved(scratch: &Scratch) -> (Session, PathBuf) {
-    let mut session = create(&scratch.sessions("/project"));
+fn saved(temp: &TempFiles) -> (Session, PathBuf) {
+    let mut session = create(&temp.sessions("/project"));
     session.append_message(assistant("hi")).unwrap();
     let path = session.path().unwrap().to_owned();
     (session, path)
 }
 
 #[test]
-fn holder() {
+fn hold_session() {
     let Ok(file) = std::env::var(FILE) else {
         return;
     };
     let mut session = open(Path::new(&file)).unwrap();
-    let entry = session.append_message(user("from the holder")).unwrap();
-    tell(entry.id.as_str());
-    // Holds the session until the other side lets go of the pipe.
+    let entry = session
+        .append_message(user("from the hold_session"))
+        .unwrap();
+    report_id(entry.id.as_str());
+    // Holds the lock until the other process closes the pipe.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
 #[test]
-fn writer_without_end() {
+fn write_forever() {
     let Ok(file) = std::env::var(FILE) else {
         return;
     };
     let mut session = open(Path::new(&file)).unwrap();
     loop {
         let entry = session.append_message(user("again and again")).unwrap();
-        tell(entry.id.as_str());
+        report_id(entry.id.as_str());
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_session_open_elsewhere_can_be_read_and_taken_over_when_it_is_let_go() {
-    let scratch = Scratch::new();
-    let (session, path) = saved(&scratch);
+fn a_locked_session_can_be_read_and_is_writable_after_release() {
+    let temp = TempFiles::new();
+    let (session, path) = saved(&temp);
     drop(session);
-    let (mut child, mut output) = start("processes::holder", &path);
+    let (mut child, mut output) = start("processes::hold_session", &path);
     let theirs = next_id(&mut output).unwrap();
 
     let mut session = open(&path).unwrap();
-    assert!(session.findings().held_by_another);
+    assert!(session.open_report().locked_elsewhere);
     assert_eq!(session.leaf_id().unwrap(), &*theirs);
     let error = session.append_message(user("mine")).unwrap_err();
     let in_use = matches!(
         &error,
-        SessionError::NotAppended {
+        SessionError::AppendFailed {
             source: AppendError::InUse,
             ..
         }
@@ -103,7 +104,7 @@ fn a_session_open_elsewhere_can_be_read_and_taken_over_when_it_is_let_go() {
     assert!(
         error
             .to_string()
-            .contains("another pi has this session open"),
+            .contains("another pi process has this session open"),
         "{error}"
     );
     assert_eq!(session.len(), 2);
@@ -116,34 +117,34 @@ fn a_session_open_elsewhere_can_be_read_and_taken_over_when_it_is_let_go() {
 
 #[cfg(unix)]
 #[test]
-fn a_second_session_in_this_process_is_a_second_writer_too() {
-    let scratch = Scratch::new();
-    let (mut first, path) = saved(&scratch);
+fn a_second_session_in_this_process_is_a_concurrent_writer() {
+    let temp = TempFiles::new();
+    let (mut first, path) = saved(&temp);
     let mut second = open(&path).unwrap();
-    assert!(second.findings().held_by_another);
+    assert!(second.open_report().locked_elsewhere);
     assert!(second.append_message(user("no")).is_err());
     let theirs = first.append_message(user("first")).unwrap();
     drop(first);
     let error = second.append_message(user("not yet")).unwrap_err();
     let grown = matches!(
         &error,
-        SessionError::NotAppended {
-            source: AppendError::SecondWriter { .. },
+        SessionError::AppendFailed {
+            source: AppendError::ConcurrentWrite { .. },
             ..
         }
     );
     assert!(grown, "{error}");
-    let adopted = second.adopt().unwrap();
-    assert_eq!(adopted.entries, std::slice::from_ref(&theirs.id));
+    let appended = second.load_appended().unwrap();
+    assert_eq!(appended.entries, std::slice::from_ref(&theirs.id));
     second.append_message(user("now")).unwrap();
 }
 
 #[test]
 fn a_killed_writer_loses_nothing_it_acknowledged() {
-    let scratch = Scratch::new();
-    let (session, path) = saved(&scratch);
+    let temp = TempFiles::new();
+    let (session, path) = saved(&temp);
     drop(session);
-    let (mut child, mut output) = start("processes::writer_without_end", &path);
+    let (mut child, mut output) = start("processes::write_forever", &path);
     let mut acknowledged: Vec<String> = Vec::new();
     while acknowledged.len() < 300 {
         acknowledged.push(next_id(&mut output).unwrap());
@@ -154,8 +155,8 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
 
     let mut session = open(&path).unwrap();
     assert!(
-        !session.findings().held_by_another,
-        "a lock ends with its process"
+        !session.open_report().locked_elsewhere,
+        "the lock is released when the process exits"
     );
     let found: Vec<String> = session
         .branch_ids()
@@ -164,32 +165,32 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
         .map(ToString::to_string)
         .collect();
     assert_eq!(found[..acknowledged.len()], acknowledged);
-    // One may be written and not told, one told and cut off in the pipe.
+    // One record may be written but not reported, and one reported but truncated in the pipe.
     assert!(found.len() <= acknowledged.len() + 2);
     session.append_message(user("on")).unwrap();
 }
 
 #[cfg(unix)]
 #[test]
-fn a_replaced_or_deleted_file_is_not_written_to() {
-    let scratch = Scratch::new();
+fn a_replaced_or_deleted_file_is_not_written() {
+    let temp = TempFiles::new();
     for (change, expected) in [
-        ("replace", "another program replaced or cut it"),
-        ("delete", "it was deleted while open"),
+        ("replace", "another process replaced or truncated the file"),
+        ("delete", "the file was deleted while open"),
     ] {
-        let (mut session, path) = saved(&scratch);
+        let (mut session, path) = saved(&temp);
         match change {
             "replace" => {
-                let beside = scratch.write("beside", std::fs::read(&path).unwrap());
-                std::fs::rename(beside, &path).unwrap();
+                let replacement = temp.write("replacement", std::fs::read(&path).unwrap());
+                std::fs::rename(replacement, &path).unwrap();
             }
             _ => std::fs::remove_file(&path).unwrap(),
         }
         let error = session.append_message(user("lost?")).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
-        // What is in memory can still be saved elsewhere.
-        let rescued = session.export_branch().unwrap();
-        assert_eq!(String::from_utf8(rescued).unwrap().lines().count(), 2);
+        // The content in memory can still be exported.
+        let exported = session.export_branch().unwrap();
+        assert_eq!(String::from_utf8(exported).unwrap().lines().count(), 2);
         assert_eq!(path.exists(), change == "replace");
     }
 }

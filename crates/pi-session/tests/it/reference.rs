@@ -1,22 +1,20 @@
-//! A file the TypeScript pi wrote, with one entry of every type and two branches.
-//!
-//! `reference-0.87.1.jsonl` is what its session manager wrote for our own texts, half a surrogate pair
-//! among them.
+//! A file written by the TypeScript pi, with one entry of every type and two branches. Its session
+//! manager wrote `reference-0.87.1.jsonl` for our texts, one of which contains a lone surrogate.
 
-use pi_session::{EntryId, OpenFindings};
+use pi_session::{EntryId, OpenReport};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use crate::scratch::{Scratch, branch, open, read, user};
+use crate::temp_files::{TempFiles, branch, open, read, user};
 
 const WRITTEN: &str = include_str!("../fixtures/reference-0.87.1.jsonl");
 
 #[test]
-fn it_opens_as_it_was_meant() {
-    let scratch = Scratch::new();
-    let path = scratch.write("s.jsonl", WRITTEN);
+fn it_opens_correctly() {
+    let temp = TempFiles::new();
+    let path = temp.write("s.jsonl", WRITTEN);
     let session = open(&path).unwrap();
-    assert_eq!(*session.findings(), OpenFindings::default());
+    assert_eq!(*session.open_report(), OpenReport::default());
     assert_eq!(session.len(), 22);
     assert_eq!(session.name(), Some("a name of two lines"));
     assert_eq!(session.leaf_id().unwrap(), "033b15d1");
@@ -27,48 +25,48 @@ fn it_opens_as_it_was_meant() {
             "60c9669c", "eb5fd211", "33997d85", "e12e3f7b", "b5e38269", "033b15d1"
         ]
     );
-    let first_answer = EntryId::from("60c9669c");
+    let first_response = EntryId::from("60c9669c");
     assert_eq!(
-        session.children(Some(&first_answer)).unwrap(),
+        session.children(Some(&first_response)).unwrap(),
         ["37da7a92", "eb5fd211"]
     );
-    assert_eq!(session.label(&first_answer), None);
+    assert_eq!(session.label(&first_response), None);
     assert_eq!(session.label(&EntryId::from("7ee2e762")), Some("start"));
 }
 
 #[test]
-fn every_entry_is_known_and_keeps_its_text() {
-    let scratch = Scratch::new();
-    let session = open(&scratch.write("s.jsonl", WRITTEN)).unwrap();
+fn every_entry_is_known_and_round_trips() {
+    let temp = TempFiles::new();
+    let session = open(&temp.write("s.jsonl", WRITTEN)).unwrap();
     for (entry, line) in session.entries().zip(WRITTEN.lines().skip(1)) {
         let entry = entry.unwrap();
         assert!(
             !matches!(entry.body, pi_session::EntryBody::Unknown(_)),
             "{line}"
         );
-        let spelled = pi_ai::json::to_string(&*entry).unwrap();
-        // Half a surrogate pair is no text in Rust; the file keeps it.
+        let raw_json = pi_ai::json::to_string(&*entry).unwrap();
+        // A lone surrogate cannot be represented in Rust; the file keeps it.
         let line = line.replace("\\ud83d", "\u{fffd}");
         let custom = entry.body.type_name().starts_with("custom");
         if custom {
-            // The reference writes the fields of these two before the ids.
+            // The reference writes the fields of these two types before the IDs.
             let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-            assert_eq!(parse(&spelled), parse(&line));
+            assert_eq!(parse(&raw_json), parse(&line));
         } else {
-            assert_eq!(spelled, line);
+            assert_eq!(raw_json, line);
         }
     }
 }
 
 #[test]
-fn it_goes_on_and_forks_without_losing_a_byte() {
-    let scratch = Scratch::new();
-    let path = scratch.write("s.jsonl", WRITTEN);
+fn it_can_be_appended_to_and_forked_without_losing_a_byte() {
+    let temp = TempFiles::new();
+    let path = temp.write("s.jsonl", WRITTEN);
     let mut session = open(&path).unwrap();
     session.append_message(user("fourth question")).unwrap();
     assert!(read(&path).starts_with(WRITTEN));
 
-    let fork = session.branched_at(&EntryId::from("8a64b82b")).unwrap();
+    let fork = session.extract_branch(&EntryId::from("8a64b82b")).unwrap();
     let copied = read(fork.path().unwrap());
     let on_path = WRITTEN.lines().skip(2).take(6);
     for line in on_path {

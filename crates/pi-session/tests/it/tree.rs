@@ -1,4 +1,4 @@
-//! Moving about the tree, labels, names and edits.
+//! Tree navigation, labels, names and edits.
 
 use std::path::Path;
 
@@ -10,30 +10,30 @@ use pi_session::{
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::scratch::{HEADER, Scratch, assistant, branch, open, user, user_line};
+use crate::temp_files::{HEADER, TempFiles, assistant, branch, open, user, user_line};
 
 fn session() -> Session {
     Session::in_memory(Path::new("/project"), NewSession::default()).unwrap()
 }
 
-fn say(session: &mut Session, message: AgentMessage) -> EntryId {
+fn append(session: &mut Session, message: AgentMessage) -> EntryId {
     session.append_message(message).unwrap().id.clone()
 }
 
 #[test]
 fn branches_roots_and_summaries() {
     let mut session = session();
-    let one = say(&mut session, user("one"));
-    let two = say(&mut session, assistant("two"));
-    let three = say(&mut session, user("three"));
+    let one = append(&mut session, user("one"));
+    let two = append(&mut session, assistant("two"));
+    let three = append(&mut session, user("three"));
     session.branch(&one).unwrap();
-    let other = say(&mut session, assistant("other"));
+    let other = append(&mut session, assistant("other"));
     assert_eq!(session.branch_ids(), [one.clone(), other.clone()]);
     assert_eq!(session.children(Some(&one)).unwrap(), [two.clone(), other]);
 
     session.reset_leaf();
     assert_eq!((session.leaf_id(), session.branch_ids().len()), (None, 0));
-    let root = say(&mut session, user("another root"));
+    let root = append(&mut session, user("another root"));
     assert_eq!(session.children(None).unwrap(), [one.clone(), root.clone()]);
 
     let summary = BranchSummary {
@@ -62,20 +62,20 @@ fn branches_roots_and_summaries() {
     };
     assert_eq!((body.from_id.as_str(), &entry.parent_id), ("root", &None));
 
-    let unknown = session.branch(&EntryId::from("nobody")).unwrap_err();
+    let unknown = session.branch(&EntryId::from("missing")).unwrap_err();
     assert!(matches!(unknown, SessionError::UnknownEntry { .. }));
     assert_eq!(session.leaf_id(), Some(&entry.id));
 }
 
 #[test]
-fn the_tree_shows_orphans_as_roots_and_children_by_time() {
-    let scratch = Scratch::new();
+fn orphans_are_roots_and_children_are_sorted_by_time() {
+    let temp = TempFiles::new();
     let at = |id: &str, parent: &str, second: u32| {
         format!(
             r#"{{"type":"custom","id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:{second:02}.000Z","customType":"x"}}"#
         )
     };
-    let path = scratch.lines(
+    let path = temp.lines(
         "s.jsonl",
         &[
             HEADER,
@@ -85,10 +85,10 @@ fn the_tree_shows_orphans_as_roots_and_children_by_time() {
             &at("orphan", "\"gone\"", 2),
             &at("child", "\"orphan\"", 3),
             &at("self", "\"self\"", 4),
-            // A parent may come after its child, as where two files were merged by hand.
+            // A parent may follow its child, as after merging two files by hand.
             &at("before", "\"after\"", 5),
             &at("after", "\"a\"", 6),
-            // Two that follow each other would never end.
+            // Entries that follow each other must not form an endless path.
             &at("ring1", "\"ring2\"", 7),
             &at("ring2", "\"ring1\"", 8),
         ],
@@ -110,10 +110,10 @@ fn the_tree_shows_orphans_as_roots_and_children_by_time() {
 }
 
 #[test]
-fn the_leaf_on_load_is_the_last_entry_whatever_it_is() {
-    let scratch = Scratch::new();
+fn the_leaf_on_load_is_the_last_entry_of_any_type() {
+    let temp = TempFiles::new();
     let label = r#"{"type":"label","id":"bbbbbbb1","parentId":"aaaaaaa1","timestamp":"2026-01-01T00:00:02.000Z","targetId":"aaaaaaa1","label":"here"}"#;
-    let path = scratch.lines("s.jsonl", &[HEADER, &user_line("aaaaaaa1", None), label]);
+    let path = temp.lines("s.jsonl", &[HEADER, &user_line("aaaaaaa1", None), label]);
     let session = open(&path).unwrap();
     assert_eq!(session.leaf_id().unwrap(), "bbbbbbb1");
     assert_eq!(session.kind("bbbbbbb1"), Some(EntryKind::Label));
@@ -124,9 +124,9 @@ fn the_leaf_on_load_is_the_last_entry_whatever_it_is() {
 }
 
 #[test]
-fn the_last_label_counts_and_an_empty_one_clears() {
+fn the_last_label_applies_and_an_empty_one_clears_it() {
     let mut session = session();
-    let one = say(&mut session, user("one"));
+    let one = append(&mut session, user("one"));
     for (label, expected) in [
         (Some("a"), Some("a")),
         (Some("b"), Some("b")),
@@ -138,15 +138,15 @@ fn the_last_label_counts_and_an_empty_one_clears() {
         assert_eq!(session.label(&one), expected);
     }
     let error = session
-        .set_label(&EntryId::from("nobody"), Some("x"))
+        .set_label(&EntryId::from("missing"), Some("x"))
         .unwrap_err();
     assert!(matches!(error, SessionError::UnknownEntry { .. }));
 }
 
 #[test]
-fn names_are_one_line_and_count_on_any_branch() {
+fn names_are_single_line_and_shared_by_all_branches() {
     let mut session = session();
-    let one = say(&mut session, user("one"));
+    let one = append(&mut session, user("one"));
     for (name, expected) in [
         (" a\r\n\nb \n c ", Some("a b   c")),
         ("plain", Some("plain")),
@@ -159,10 +159,10 @@ fn names_are_one_line_and_count_on_any_branch() {
 }
 
 #[test]
-fn edits_need_a_target_the_model_sees_on_this_branch() {
+fn edits_require_a_visible_target_on_the_active_branch() {
     let mut session = session();
-    let question = say(&mut session, user("one"));
-    let answer = say(&mut session, assistant("two"));
+    let question = append(&mut session, user("one"));
+    let response = append(&mut session, assistant("two"));
     let change = session.append(ModelChangeEntry {
         provider: "p".to_owned(),
         model_id: "m".to_owned(),
@@ -176,7 +176,7 @@ fn edits_need_a_target_the_model_sees_on_this_branch() {
             extra: pi_ai::json::JsonObject::new(),
         }),
     };
-    let error = session.append(edit(&answer, None)).unwrap_err();
+    let error = session.append(edit(&response, None)).unwrap_err();
     assert!(matches!(error, SessionError::NotOnBranch { .. }), "{error}");
     session.branch(&change).unwrap();
     let error = session.append(edit(&change, None)).unwrap_err();
@@ -190,11 +190,11 @@ fn edits_need_a_target_the_model_sees_on_this_branch() {
     for (target, content, stored) in [
         (&question, json!("text"), json!("text")),
         (
-            &answer,
+            &response,
             json!("text"),
             json!([{"type": "text", "text": "text"}]),
         ),
-        (&answer, json!([]), json!([])),
+        (&response, json!([]), json!([])),
     ] {
         let entry = session.append(edit(target, Some(content))).unwrap();
         let EntryBody::ContextEdit(edit) = &entry.body else {
@@ -206,7 +206,7 @@ fn edits_need_a_target_the_model_sees_on_this_branch() {
 }
 
 #[test]
-fn messages_become_the_entries_their_roles_ask_for() {
+fn messages_become_entries_that_match_their_roles() {
     let mut session = session();
     let note = AgentMessage::Custom(CustomMessage {
         custom_type: "note".to_owned(),
@@ -216,7 +216,7 @@ fn messages_become_the_entries_their_roles_ask_for() {
     });
     let entry = session.append_message(note).unwrap();
     assert_eq!(entry.body.type_name(), "custom_message");
-    // An answer still being written has no stop reason yet.
+    // An unfinished response has no stop reason yet.
     let pending = AgentMessage::from(AssistantMessage::default());
     for message in [
         pending,
@@ -230,9 +230,9 @@ fn messages_become_the_entries_their_roles_ask_for() {
 }
 
 #[test]
-fn a_compaction_that_keeps_nothing_names_itself() {
+fn a_compaction_that_keeps_nothing_refers_to_itself() {
     let mut session = session();
-    say(&mut session, user("one"));
+    append(&mut session, user("one"));
     let entry = session
         .append(CompactionEntry {
             summary: "s".to_owned(),

@@ -1,4 +1,4 @@
-//! The tool over processes that are not real; real shells are run by the integration tests.
+//! The shell tools with scripted processes; the integration tests run real shells.
 
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// Writes pieces, a pause before each, and ends.
-struct Script(Vec<(u64, &'static [u8])>);
+/// Writes chunks, each after a pause in milliseconds, and exits.
+struct ScriptedProcess(Vec<(u64, &'static [u8])>);
 
-impl ProcessOperations for Script {
+impl ProcessOperations for ScriptedProcess {
     fn execute(
         &self,
         command: ShellCommand,
@@ -18,9 +18,9 @@ impl ProcessOperations for Script {
         _cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
         Box::pin(async move {
-            for (pause, piece) in &self.0 {
+            for (pause, chunk) in &self.0 {
                 tokio::time::sleep(Duration::from_millis(*pause)).await;
-                output.send(Bytes::from_static(piece)).await.unwrap();
+                output.send(Bytes::from_static(chunk)).await.unwrap();
             }
             match command.command.as_str() {
                 "fail" => Err(ProcessError::Other("no connection".to_owned())),
@@ -31,13 +31,13 @@ impl ProcessOperations for Script {
     }
 }
 
-fn tool(dialect: Dialect, script: Vec<(u64, &'static [u8])>) -> ShellTool {
+fn tool(kind: ShellToolKind, script: Vec<(u64, &'static [u8])>) -> ShellTool {
     let options = ShellToolOptions {
-        processes: Arc::new(Script(script)),
+        processes: Arc::new(ScriptedProcess(script)),
         environment: ShellEnvironment::default(),
         ..ShellToolOptions::local("/", LocalShell::default())
     };
-    ShellTool::new(dialect, options)
+    ShellTool::new(kind, options)
 }
 
 async fn run(
@@ -55,14 +55,14 @@ async fn run(
 
 #[tokio::test(start_paused = true)]
 async fn updates_come_at_most_ten_times_a_second() {
-    let pieces = vec![(10, &b"x"[..]); 100];
+    let chunks = vec![(10, &b"x"[..]); 100];
     let updates = UpdateSink::default();
-    let begun = Instant::now();
-    let result = run(&tool(BASH, pieces), "go", &updates).await.unwrap();
-    assert_eq!(begun.elapsed(), Duration::from_secs(1));
+    let started = Instant::now();
+    let result = run(&tool(BASH, chunks), "go", &updates).await.unwrap();
+    assert_eq!(started.elapsed(), Duration::from_secs(1));
     assert_eq!(result, ToolOutput::text("x".repeat(100)));
     let sent: Vec<_> = std::iter::from_fn(|| updates.take()).collect();
-    // The empty one, one at the first output, one every 100 ms, and the rest at the end.
+    // The empty one, one for the first output, one every 100 ms, and the rest at the end.
     assert_eq!(sent.len(), 12, "{sent:?}");
     assert_eq!(sent.first(), Some(&ToolOutput::default()));
     let last = sent.last().unwrap();
@@ -71,47 +71,47 @@ async fn updates_come_at_most_ten_times_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_character_in_two_pieces_comes_out_whole() {
-    let pieces = vec![(0, &b"a\xe6"[..]), (500, b"\x97"), (500, b"\xa5b\xc3")];
+async fn a_character_split_between_chunks_is_complete() {
+    let chunks = vec![(0, &b"a\xe6"[..]), (500, b"\x97"), (500, b"\xa5b\xc3")];
     let updates = UpdateSink::default();
-    let result = run(&tool(BASH, pieces), "go", &updates).await.unwrap();
+    let result = run(&tool(BASH, chunks), "go", &updates).await.unwrap();
     assert_eq!(result, ToolOutput::text("a日b\u{fffd}"));
     let shown: Vec<_> = std::iter::from_fn(|| updates.take())
         .skip(1)
         .map(|update| update.content)
         .collect();
-    let [begun, ended] = ["a", "a日b\u{fffd}"].map(|text| ToolOutput::text(text).content);
-    assert_eq!(shown.first(), Some(&begun));
-    assert_eq!(shown.last(), Some(&ended));
-    let whole = ToolOutput::text("a日b").content;
+    let [first, last] = ["a", "a日b\u{fffd}"].map(|text| ToolOutput::text(text).content);
+    assert_eq!(shown.first(), Some(&first));
+    assert_eq!(shown.last(), Some(&last));
+    let middle = ToolOutput::text("a日b").content;
     assert!(
         shown
             .iter()
-            .all(|text| [&begun, &whole, &ended].contains(&text)),
+            .all(|text| [&first, &middle, &last].contains(&text)),
         "{shown:?}"
     );
 }
 
 #[tokio::test]
-async fn other_ways_to_fail_are_told() {
+async fn other_failures_are_reported() {
     let updates = UpdateSink::default();
-    let speaking = tool(BASH, vec![(0, b"so far\n")]);
-    let error = run(&speaking, "fail", &updates).await.unwrap_err();
-    assert_eq!(error.0, "so far\n\n\nbash failed: no connection");
-    let silent = tool(BASH, Vec::new());
-    let error = run(&silent, "fail", &updates).await.unwrap_err();
-    assert_eq!(error.0, "bash failed: no connection");
-    let error = run(&silent, "vanish", &updates).await.unwrap_err();
+    let with_output = tool(BASH, vec![(0, b"partial\n")]);
+    let error = run(&with_output, "fail", &updates).await.unwrap_err();
+    assert_eq!(error.0, "partial\n\n\nCannot run bash: no connection");
+    let without_output = tool(BASH, Vec::new());
+    let error = run(&without_output, "fail", &updates).await.unwrap_err();
+    assert_eq!(error.0, "Cannot run bash: no connection");
+    let error = run(&without_output, "vanish", &updates).await.unwrap_err();
     assert_eq!(
         error.0,
-        "(no output)\n\nThe command ended without an exit code."
+        "(no output)\n\nCommand exited without an exit code"
     );
 }
 
 #[tokio::test]
 async fn powershell_writes_utf8() {
     let tool = tool(POWERSHELL, Vec::new());
-    let arguments = Arguments {
+    let arguments = ShellArguments {
         command: "Get-ChildItem".to_owned(),
         timeout: None,
     };

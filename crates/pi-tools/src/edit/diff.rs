@@ -1,7 +1,5 @@
-//! What an edit changed, for people and for programs.
-//!
-//! The display form numbers its lines and shows four lines around each change, `...` for the rest.
-//! The patch is a unified diff with file headers. Both forms are read by clients.
+//! Diffs of edits. The display form has line numbers and four context lines around each change,
+//! with `...` for gaps. The patch is a unified diff with file headers. Clients parse both forms.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -9,20 +7,19 @@ use std::time::{Duration, Instant};
 use similar::algorithms::{Capture, lcs, myers};
 use similar::{DiffOp, group_diff_ops};
 
-/// Lines shown around a change.
 const CONTEXT: usize = 4;
 
-/// After this time a coarser diff will do: the edit is made, only its description is late.
+/// After this time a coarser diff is used: the edit is already made, only its description is late.
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// Up to so many pairs of lines the diff is made with a table of all pairs. It matches each line with
-/// the first equal one, which is where clients know it from.
-const MOST_PAIRS: usize = 1024 * 1024;
+/// Up to this many pairs of lines, the diff uses an LCS table. It matches each line with the first
+/// equal one, which is what clients expect.
+const MAX_LCS_PAIRS: usize = 1024 * 1024;
 
-/// Lines after a change that are looked at for matches, beside as many as it has itself.
-const MARGIN: usize = 64;
+/// Number of unchanged lines after a change that are included when matching, in addition to the
+/// size of the change.
+const TRAILING_MARGIN: usize = 64;
 
-/// The difference of two texts.
 pub(super) struct LineDiff<'a> {
     old: Vec<&'a str>,
     new: Vec<&'a str>,
@@ -31,7 +28,6 @@ pub(super) struct LineDiff<'a> {
 }
 
 impl<'a> LineDiff<'a> {
-    /// Compares two texts.
     pub(super) fn new(old_text: &'a str, new_text: &'a str) -> Self {
         let old: Vec<&str> = old_text.split_inclusive('\n').collect();
         let new: Vec<&str> = new_text.split_inclusive('\n').collect();
@@ -48,7 +44,7 @@ impl<'a> LineDiff<'a> {
         }
     }
 
-    /// Returns the number of the first line that differs, in the new text.
+    /// Returns the number of the first line that differs in the new text.
     pub(super) fn first_changed_line(&self) -> Option<usize> {
         self.operations
             .iter()
@@ -56,7 +52,6 @@ impl<'a> LineDiff<'a> {
             .map(|operation| operation.new_range().start + 1)
     }
 
-    /// Returns the display form.
     pub(super) fn display(&self) -> String {
         let mut lines = Vec::new();
         let last = self.operations.len().saturating_sub(1);
@@ -74,7 +69,7 @@ impl<'a> LineDiff<'a> {
         lines.join("\n")
     }
 
-    /// Shows the lines next to the changes before and after an unchanged part.
+    /// Shows the context lines next to the changes before and after an unchanged part.
     fn display_context(
         &self,
         part: &Range<usize>,
@@ -107,7 +102,7 @@ impl<'a> LineDiff<'a> {
         }
     }
 
-    /// Returns the patch of a file, named as the model wrote it.
+    /// Returns the patch of a file, with the file name as given by the model.
     pub(super) fn patch(&self, file: &str) -> String {
         let mut patch = format!("--- {file}\n+++ {file}\n");
         for hunk in group_diff_ops(self.operations.clone(), CONTEXT) {
@@ -132,52 +127,57 @@ impl<'a> LineDiff<'a> {
     }
 }
 
-/// Returns what stayed and what changed, by turns.
+/// Returns alternating unchanged and changed ranges.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let equal = |(one, other): &(&&str, &&str)| one == other;
     let before = old.iter().zip(new).take_while(equal).count();
     let rest = old.len().min(new.len()) - before;
     let from_end = old.iter().rev().zip(new.iter().rev()).take(rest);
     let after = from_end.take_while(equal).count();
-    // Lines after the change take part: one of them may match earlier than the end would have it. The
-    // marks keep them from being set aside as an equal end once more.
-    let changed = old.len().max(new.len()) - before - after;
-    let set_aside = after.saturating_sub(changed + MARGIN);
-    let old_middle = marked(old, before, set_aside, "\nold");
-    let new_middle = marked(new, before, set_aside, "\nnew");
+    // Lines after the change are included because one of them may match earlier than it would from
+    // the end. Sentinels keep them from being trimmed as a common suffix again.
+    let changed_lines = old.len().max(new.len()) - before - after;
+    let trimmed = after.saturating_sub(changed_lines + TRAILING_MARGIN);
+    let old_middle = with_sentinel(old, before, trimmed, "\nold");
+    let new_middle = with_sentinel(new, before, trimmed, "\nnew");
 
-    let mut parts = Parts::default();
-    parts.stayed(before);
+    let mut parts = DiffParts::default();
+    parts.push_equal(before);
     for operation in diff(&old_middle, &new_middle) {
-        // The marks come last, as a change, and are no lines.
+        // The sentinels come last, as a change, and are not lines.
         let old_lines = length_before(&operation.old_range(), old_middle.len() - 1);
         let new_lines = length_before(&operation.new_range(), new_middle.len() - 1);
         if is_equal(&operation) {
-            parts.stayed(old_lines);
+            parts.push_equal(old_lines);
         } else {
-            parts.changed(old_lines, new_lines);
+            parts.push_change(old_lines, new_lines);
         }
     }
-    parts.stayed(set_aside);
+    parts.push_equal(trimmed);
     parts.0
 }
 
-/// The lines between the ends that are set aside, and a mark no line is equal to.
-fn marked<'a>(lines: &[&'a str], before: usize, after: usize, mark: &'a str) -> Vec<&'a str> {
+/// Returns the lines between the trimmed ends, followed by a sentinel that equals no line.
+fn with_sentinel<'a>(
+    lines: &[&'a str],
+    before: usize,
+    after: usize,
+    sentinel: &'a str,
+) -> Vec<&'a str> {
     let middle = lines.iter().take(lines.len() - after).skip(before);
-    middle.copied().chain([mark]).collect()
+    middle.copied().chain([sentinel]).collect()
 }
 
 fn length_before(range: &Range<usize>, end: usize) -> usize {
     range.end.min(end) - range.start.min(end)
 }
 
-/// Calls the algorithms by name: a choice of `similar` at run time would bring all of its algorithms along.
+/// Calls the algorithms directly: selecting one at run time would link all algorithms of `similar`.
 fn diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut operations = Capture::new();
     let (all_old, all_new) = (0..old.len(), 0..new.len());
     let deadline = Some(Instant::now() + DEADLINE);
-    let Ok(()) = if old.len().saturating_mul(new.len()) <= MOST_PAIRS {
+    let Ok(()) = if old.len().saturating_mul(new.len()) <= MAX_LCS_PAIRS {
         lcs::diff_deadline(&mut operations, old, all_old, new, all_new, deadline)
     } else {
         myers::diff_deadline(&mut operations, old, all_old, new, all_new, deadline)
@@ -185,18 +185,18 @@ fn diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     operations.into_ops()
 }
 
-/// Parts that stayed and parts that changed, joined so that they take turns.
+/// Alternating unchanged and changed ranges; adjacent ranges of the same kind are merged.
 #[derive(Default)]
-struct Parts(Vec<DiffOp>);
+struct DiffParts(Vec<DiffOp>);
 
-impl Parts {
+impl DiffParts {
     fn ends(&self) -> (usize, usize) {
         self.0
             .last()
             .map_or((0, 0), |part| (part.old_range().end, part.new_range().end))
     }
 
-    fn stayed(&mut self, lines: usize) {
+    fn push_equal(&mut self, lines: usize) {
         let (old_index, new_index) = self.ends();
         match self.0.last_mut() {
             Some(DiffOp::Equal { len, .. }) => *len += lines,
@@ -209,7 +209,7 @@ impl Parts {
         }
     }
 
-    fn changed(&mut self, old_lines: usize, new_lines: usize) {
+    fn push_change(&mut self, old_lines: usize, new_lines: usize) {
         let (old_index, new_index) = self.ends();
         match self.0.last_mut() {
             Some(DiffOp::Replace {
@@ -233,7 +233,7 @@ fn is_equal(operation: &DiffOp) -> bool {
     matches!(operation, DiffOp::Equal { .. })
 }
 
-/// An empty range names the line before it, as the format has it.
+/// An empty range refers to the line before it, as the format requires.
 fn hunk_range(lines: &Range<usize>) -> String {
     let first = lines.start + usize::from(!lines.is_empty());
     format!("{first},{}", lines.len())

@@ -1,29 +1,28 @@
-//! The form in which texts are compared when they do not match letter by letter.
-//!
-//! Models copy text with plain quotes, dashes and blanks and lose blanks at line ends. In this form
-//! such differences are gone; line breaks stand where they stood.
+//! Text normalization for approximate matching. Models replace typographic quotes, dashes and
+//! spaces with plain ones and drop trailing whitespace. Normalization removes these differences and
+//! keeps line breaks.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// Returns a text in the form for comparison. Doing it twice changes nothing more.
-pub(super) fn comparable(text: &str) -> String {
+/// Normalizes a text. The operation is idempotent.
+pub(super) fn normalize(text: &str) -> String {
     let composed = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
-    let mut comparable = String::with_capacity(composed.len());
+    let mut normalized = String::with_capacity(composed.len());
     for (index, line) in composed.split('\n').enumerate() {
         if index > 0 {
-            comparable.push('\n');
+            normalized.push('\n');
         }
         let line = line.trim_end_matches(is_blank);
         if line.is_ascii() {
-            comparable.push_str(line);
+            normalized.push_str(line);
         } else {
-            comparable.extend(line.chars().map(plain));
+            normalized.extend(line.chars().map(plain));
         }
     }
-    comparable
+    normalized
 }
 
-/// What JavaScript's `trimEnd` removes, so that both programs find the same text.
+/// What JavaScript's `trimEnd` removes, so that both implementations find the same text.
 fn is_blank(character: char) -> bool {
     character == '\u{feff}' || (character != '\u{85}' && character.is_whitespace())
 }

@@ -1,57 +1,56 @@
-//! Finds what the edits mean in a file.
-//!
-//! All edits are matched against the same original text, letter by letter first. If one of them
-//! matches only in the form of `fuzzy`, all are matched in that form, and the lines they touch are
-//! written from it; other lines keep their bytes. Every text must occur once and no two may overlap.
-//! Nothing is applied here: the outcome is a list of replacements, or the reason there is none.
+//! Finds the text that edits refer to. All edits are matched against the same original text,
+//! exactly first. If an edit matches only after normalization (see `fuzzy`), all edits are matched
+//! in normalized text and the touched lines are rewritten from it; other lines keep their bytes.
+//! Every text must occur exactly once and matches must not overlap. The result is a list of
+//! replacements or an error; nothing is applied here.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-use super::fuzzy::comparable;
-use super::nearest::{Nearest, nearest};
+use super::fuzzy::normalize;
+use super::nearest::{NearestText, nearest};
 use crate::line_endings::{PlainText, Replacement, replace_ranges, with_plain_newlines};
 
-/// One replacement a model asks for.
+/// A replacement requested by the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) old_text: String,
     pub(super) new_text: String,
 }
 
-/// Why edits cannot be made. The message follows "x was not changed: ".
+/// Why edits cannot be applied. The message follows "File not changed: PATH: ".
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum EditError {
-    #[error("{which} is empty; give the text to be replaced")]
-    Empty { which: Which },
+    #[error("{field} is empty; provide the text to replace")]
+    Empty { field: OldTextField },
     #[error(
-        "{which} does not occur in the file; it must match it letter by letter, blanks and line breaks included{}",
+        "{field} not found in the file; it must match exactly, including whitespace and line breaks{}",
         nearest_hint(.nearest.as_ref())
     )]
     NotFound {
-        which: Which,
-        nearest: Option<Nearest>,
+        field: OldTextField,
+        nearest: Option<NearestText>,
     },
-    #[error("{which} occurs {count} times; add surrounding lines until it is unique")]
-    Ambiguous { which: Which, count: usize },
+    #[error("{field} occurs {count} times; add surrounding lines to make it unique")]
+    Ambiguous { field: OldTextField, count: usize },
     #[error(
-        "edits[{first}] and edits[{second}] overlap; merge them into one edit or choose separate parts"
+        "edits[{first}] and edits[{second}] overlap; merge them into one edit or target separate regions"
     )]
     Overlap { first: usize, second: usize },
-    #[error("the new text is the same as the old one")]
+    #[error("the new text is identical to the old text")]
     NoChange,
     #[error(
-        "{which} matches only loosely, on a line that holds bytes that are not UTF-8; copy the text exactly"
+        "{field} only matches approximately, on a line with invalid UTF-8; copy the text exactly"
     )]
-    Undecodable { which: Which },
+    Undecodable { field: OldTextField },
 }
 
-/// The text an error is about; its index is named when there are several edits.
+/// The field an error refers to; it includes the index if there are several edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Which(Option<usize>);
+pub(super) struct OldTextField(Option<usize>);
 
-impl std::fmt::Display for Which {
+impl std::fmt::Display for OldTextField {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             Some(index) => write!(formatter, "edits[{index}].oldText"),
@@ -60,18 +59,16 @@ impl std::fmt::Display for Which {
     }
 }
 
-fn nearest_hint(nearest: Option<&Nearest>) -> String {
-    nearest.map_or_else(String::new, |nearest| {
-        format!(". The closest text is {nearest}")
-    })
+fn nearest_hint(nearest: Option<&NearestText>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!(". Closest match {nearest}"))
 }
 
-/// Returns the replacements the edits stand for, ascending and apart.
+/// Returns the replacements for the edits, sorted and without overlaps.
 pub(super) fn find_replacements(
     plain: &PlainText<'_>,
     edits: &[Edit],
 ) -> Result<Vec<Replacement>, EditError> {
-    let which = |index| Which((edits.len() > 1).then_some(index));
+    let field = |index| OldTextField((edits.len() > 1).then_some(index));
     let edits: Vec<Edit> = edits
         .iter()
         .map(|edit| Edit {
@@ -81,36 +78,36 @@ pub(super) fn find_replacements(
         .collect();
     if let Some(index) = edits.iter().position(|edit| edit.old_text.is_empty()) {
         return Err(EditError::Empty {
-            which: which(index),
+            field: field(index),
         });
     }
     let text = plain.text();
-    let loose_text = comparable(text);
+    let normalized_text = normalize(text);
     let is_exact = |edit: &Edit| text.contains(&edit.old_text);
-    let is_loose = |edit: &Edit| find_loose(&loose_text, &edit.old_text).is_some();
-    let loose = edits.iter().any(|edit| !is_exact(edit) && is_loose(edit));
-    let base = if loose { &loose_text } else { text };
+    let is_fuzzy = |edit: &Edit| find_normalized(&normalized_text, &edit.old_text).is_some();
+    let fuzzy = edits.iter().any(|edit| !is_exact(edit) && is_fuzzy(edit));
+    let base = if fuzzy { &normalized_text } else { text };
 
     let mut matches = Vec::with_capacity(edits.len());
     for (index, edit) in edits.into_iter().enumerate() {
         let found = find(base, &edit.old_text).or_else(|| {
-            // Reached only in the loose form: in the exact one, no edit matched loosely.
-            find_loose(base, &edit.old_text).filter(|_| loose)
+            // Only reached in fuzzy mode: in exact mode, no edit matched approximately.
+            find_normalized(base, &edit.old_text).filter(|_| fuzzy)
         });
         let Some(range) = found else {
             return Err(EditError::NotFound {
-                which: which(index),
+                field: field(index),
                 nearest: nearest(text, &edit.old_text),
             });
         };
-        let count = occurrences(base, &loose_text, &edit.old_text);
+        let count = occurrences(base, &normalized_text, &edit.old_text);
         if count > 1 {
             return Err(EditError::Ambiguous {
-                which: which(index),
+                field: field(index),
                 count,
             });
         }
-        matches.push(Match {
+        matches.push(EditMatch {
             index,
             replacement: Replacement {
                 range,
@@ -119,11 +116,13 @@ pub(super) fn find_replacements(
         });
     }
     matches.sort_by_key(|found| found.replacement.range.start);
-    check_apart(&matches)?;
+    check_overlaps(&matches)?;
 
-    let replacements = if loose {
-        widen_to_lines(plain, &loose_text, &matches).map_err(|index| EditError::Undecodable {
-            which: which(index),
+    let replacements = if fuzzy {
+        widen_to_lines(plain, &normalized_text, &matches).map_err(|index| {
+            EditError::Undecodable {
+                field: field(index),
+            }
         })?
     } else {
         matches.into_iter().map(|found| found.replacement).collect()
@@ -134,7 +133,7 @@ pub(super) fn find_replacements(
     Ok(replacements)
 }
 
-struct Match {
+struct EditMatch {
     index: usize,
     replacement: Replacement,
 }
@@ -144,26 +143,27 @@ fn find(text: &str, part: &str) -> Option<Range<usize>> {
     Some(start..start + part.len())
 }
 
-/// Finds a text in one that has the form for comparison.
-fn find_loose(loose_text: &str, part: &str) -> Option<Range<usize>> {
-    let part = comparable(part);
-    // Blanks alone have nothing left to compare.
+/// Finds `part` in normalized text.
+fn find_normalized(normalized_text: &str, part: &str) -> Option<Range<usize>> {
+    let part = normalize(part);
+    // Whitespace normalizes to an empty string, which matches everywhere.
     if part.is_empty() {
         return None;
     }
-    find(loose_text, &part)
+    find(normalized_text, &part)
 }
 
-/// Counts in the form for comparison even what matches exactly: what looks the same is ambiguous.
-fn occurrences(base: &str, loose_text: &str, part: &str) -> usize {
-    let loose_part = comparable(part);
-    if loose_part.is_empty() {
+/// Counts occurrences in normalized text even for exact matches: texts that look the same are
+/// ambiguous.
+fn occurrences(base: &str, normalized_text: &str, part: &str) -> usize {
+    let normalized_part = normalize(part);
+    if normalized_part.is_empty() {
         return base.matches(part).count();
     }
-    loose_text.matches(&loose_part).count()
+    normalized_text.matches(&normalized_part).count()
 }
 
-fn check_apart(matches: &[Match]) -> Result<(), EditError> {
+fn check_overlaps(matches: &[EditMatch]) -> Result<(), EditError> {
     for pair in matches.windows(2) {
         if let [before, after] = pair
             && before.replacement.range.end > after.replacement.range.start
@@ -177,20 +177,21 @@ fn check_apart(matches: &[Match]) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Turns matches in the loose text into replacements of whole lines of the text itself.
+/// Converts matches in the normalized text into replacements of complete lines of the original
+/// text.
 ///
-/// Both texts have the same lines. Fails with the index of an edit that touches a line which cannot be
-/// written anew without losing bytes.
+/// Both texts have the same number of lines. Fails with the index of an edit that touches a line
+/// which cannot be rewritten without losing bytes.
 fn widen_to_lines(
     plain: &PlainText<'_>,
-    loose_text: &str,
-    matches: &[Match],
+    normalized_text: &str,
+    matches: &[EditMatch],
 ) -> Result<Vec<Replacement>, usize> {
     let lines = line_starts(plain.text());
-    let loose_lines = line_starts(loose_text);
-    let mut groups: Vec<(Range<usize>, Vec<&Match>)> = Vec::new();
+    let normalized_lines = line_starts(normalized_text);
+    let mut groups: Vec<(Range<usize>, Vec<&EditMatch>)> = Vec::new();
     for found in matches {
-        let touched = touched_lines(&loose_lines, &found.replacement.range);
+        let touched = touched_lines(&normalized_lines, &found.replacement.range);
         match groups.last_mut() {
             Some((group, members)) if touched.start < group.end => {
                 group.end = group.end.max(touched.end);
@@ -206,16 +207,16 @@ fn widen_to_lines(
             if plain.is_undecodable(&range) {
                 return Err(members.first().map_or(0, |found| found.index));
             }
-            let loose_range = span(&loose_lines, &group, loose_text.len());
+            let normalized_range = span(&normalized_lines, &group, normalized_text.len());
             let within: Vec<Replacement> = members
                 .iter()
                 .map(|found| Replacement {
-                    range: found.replacement.range.start - loose_range.start
-                        ..found.replacement.range.end - loose_range.start,
+                    range: found.replacement.range.start - normalized_range.start
+                        ..found.replacement.range.end - normalized_range.start,
                     text: found.replacement.text.clone(),
                 })
                 .collect();
-            let group_text = loose_text.get(loose_range).unwrap_or_default();
+            let group_text = normalized_text.get(normalized_range).unwrap_or_default();
             Ok(Replacement {
                 range,
                 text: replace_ranges(group_text, &within),
@@ -229,7 +230,8 @@ fn line_starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(after_breaks).collect()
 }
 
-/// The lines a range touches; a range that ends with a line's newline does not touch the next.
+/// Returns the lines that a range touches. A range that ends with a newline does not touch the next
+/// line.
 fn touched_lines(starts: &[usize], range: &Range<usize>) -> Range<usize> {
     let first = starts.partition_point(|start| *start <= range.start) - 1;
     let end = starts.partition_point(|start| *start < range.end);

@@ -1,10 +1,10 @@
-//! Mends the argument shapes models get wrong: edits as a JSON string, one edit without its list, and
-//! the old form with the texts at the top.
+//! Repairs common mistakes in edit arguments: edits as a JSON string, a single edit without an
+//! array, and the legacy form with top-level texts.
 
 use pi_ai::json::JsonObject;
 use serde_json::{Value, json};
 
-/// Returns the arguments in the shape the schema asks for, where it is clear what was meant.
+/// Returns the arguments in the shape of the schema, if the intent is unambiguous.
 pub(super) fn repair(mut arguments: JsonObject) -> JsonObject {
     if let Some(edits) = arguments.get_mut("edits")
         && let Some(list) = as_list(edits)
@@ -51,24 +51,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clear_meanings_are_mended_and_others_left() {
+    fn unambiguous_shapes_are_repaired_and_others_unchanged() {
         let edit = json!({"oldText": "a", "newText": "b"});
-        let mended = json!({"path": "f", "edits": [edit]});
+        let repaired = json!({"path": "f", "edits": [edit]});
         for (given, expected) in [
-            (mended.clone(), &mended),
-            (json!({"path": "f", "edits": edit}), &mended),
-            (json!({"path": "f", "edits": edit.to_string()}), &mended),
+            (repaired.clone(), &repaired),
+            (json!({"path": "f", "edits": edit}), &repaired),
+            (json!({"path": "f", "edits": edit.to_string()}), &repaired),
             (
                 json!({"path": "f", "edits": json!([edit]).to_string()}),
-                &mended,
+                &repaired,
             ),
             (
                 json!({"path": "f", "oldText": "a", "newText": "b"}),
-                &mended,
+                &repaired,
             ),
             (
                 json!({"path": "f", "edits": null, "oldText": "a", "newText": "b"}),
-                &mended,
+                &repaired,
             ),
             (
                 json!({"path": "f", "edits": [{"oldText": "c", "newText": "d"}], "oldText": "a", "newText": "b"}),

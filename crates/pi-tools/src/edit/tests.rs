@@ -2,13 +2,13 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::calling::{call, call_until, memory_context, text};
 use crate::operations::MemoryFiles;
+use crate::testing::{call, call_with_token, memory_context, text};
 
 const TWELVE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\ntwelve\n";
 
-/// A file, the edits, the file after them, and what the details say.
-struct Case {
+/// A file, the edits, the resulting file and the details.
+struct EditCase {
     before: &'static str,
     edits: Value,
     after: &'static str,
@@ -21,9 +21,9 @@ fn edit(old: &str, new: &str) -> Value {
     json!({"oldText": old, "newText": new})
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<EditCase> {
     vec![
-        Case {
+        EditCase {
             before: TWELVE,
             edits: json!([edit("two\n", "TWO\n")]),
             after: "one\nTWO\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\ntwelve\n",
@@ -31,7 +31,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,6 +1,6 @@\n one\n-two\n+TWO\n three\n four\n five\n six\n",
             first_changed_line: 2,
         },
-        Case {
+        EditCase {
             before: TWELVE,
             edits: json!([edit("one\n", "ONE\n"), edit("twelve\n", "12\nextra\n")]),
             after: "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\n12\nextra\n",
@@ -39,7 +39,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,5 +1,5 @@\n-one\n+ONE\n two\n three\n four\n five\n@@ -8,5 +8,6 @@\n eight\n nine\n ten\n eleven\n-twelve\n+12\n+extra\n",
             first_changed_line: 1,
         },
-        Case {
+        EditCase {
             before: TWELVE,
             edits: json!([edit("eleven\n", "")]),
             after: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\ntwelve\n",
@@ -47,7 +47,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -7,6 +7,5 @@\n seven\n eight\n nine\n ten\n-eleven\n twelve\n",
             first_changed_line: 11,
         },
-        Case {
+        EditCase {
             before: "only line",
             edits: json!([edit("only", "sole")]),
             after: "sole line",
@@ -55,7 +55,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,1 +1,1 @@\n-only line\n\\ No newline at end of file\n+sole line\n\\ No newline at end of file\n",
             first_changed_line: 1,
         },
-        Case {
+        EditCase {
             before: "sole line",
             edits: json!([edit("line", "line\n")]),
             after: "sole line\n",
@@ -63,7 +63,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,1 +1,1 @@\n-sole line\n\\ No newline at end of file\n+sole line\n",
             first_changed_line: 1,
         },
-        Case {
+        EditCase {
             before: "say “hello” now\nkeep “this”\n",
             edits: json!([edit("say \"hello\" now", "say bye")]),
             after: "say bye\nkeep “this”\n",
@@ -71,7 +71,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,2 +1,2 @@\n-say “hello” now\n+say bye\n keep “this”\n",
             first_changed_line: 1,
         },
-        Case {
+        EditCase {
             before: "first   \nsecond\t\nthird\n",
             edits: json!([edit("first\nsecond\n", "1\n2\n")]),
             after: "1\n2\nthird\n",
@@ -79,7 +79,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,3 +1,3 @@\n-first   \n-second\t\n+1\n+2\n third\n",
             first_changed_line: 1,
         },
-        Case {
+        EditCase {
             before: "one\r\ntwo\r\nthree\r\n",
             edits: json!([edit("two\n", "2\n2b\n")]),
             after: "one\r\n2\r\n2b\r\nthree\r\n",
@@ -87,7 +87,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n",
             first_changed_line: 2,
         },
-        Case {
+        EditCase {
             before: "\u{feff}one\r\ntwo\r\n",
             edits: json!([edit("one\r\ntwo", "x\r\ny")]),
             after: "\u{feff}x\r\ny\r\n",
@@ -95,8 +95,8 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,2 +1,2 @@\n-one\n-two\n+x\n+y\n",
             first_changed_line: 1,
         },
-        // Line ends outside the edited text stay as they are, whatever they are.
-        Case {
+        // Line endings outside the edited text are preserved.
+        EditCase {
             before: "a\r\nb\nc\r\n",
             edits: json!([edit("b", "B")]),
             after: "a\r\nB\nc\r\n",
@@ -104,7 +104,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
             first_changed_line: 2,
         },
-        Case {
+        EditCase {
             before: "a\rb\rc",
             edits: json!([edit("b", "B")]),
             after: "a\rB\rc",
@@ -112,8 +112,8 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n\\ No newline at end of file\n",
             first_changed_line: 2,
         },
-        // Of several equal lines the first is the one that stayed.
-        Case {
+        // Of several equal lines, the first one is treated as unchanged.
+        EditCase {
             before: "x\n}\nb\n",
             edits: json!([edit("x\n", "-\n}\n")]),
             after: "-\n}\n}\nb\n",
@@ -121,7 +121,7 @@ fn cases() -> Vec<Case> {
             patch: "@@ -1,3 +1,4 @@\n-x\n+-\n }\n+}\n b\n",
             first_changed_line: 1,
         },
-        Case {
+        EditCase {
             before: "gone",
             edits: json!([edit("gone", "")]),
             after: "",
@@ -133,7 +133,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn edits_change_the_file_and_describe_the_change() {
+async fn edits_change_the_file_and_return_a_diff() {
     for case in cases() {
         let files = MemoryFiles::default().with("/project/f", case.before);
         let tool = EditTool::new(memory_context(&files));
@@ -156,10 +156,10 @@ async fn edits_change_the_file_and_describe_the_change() {
 }
 
 #[tokio::test]
-async fn the_shapes_models_get_wrong_are_understood() {
+async fn common_argument_mistakes_are_accepted() {
     let files = MemoryFiles::default().with("/project/f", "one\ntwo\nthree\nfour\n");
     let tool = EditTool::new(memory_context(&files));
-    for (arguments, fine) in [
+    for (arguments, is_ok) in [
         (json!({"path": "f", "oldText": "one", "newText": "1"}), true),
         (
             json!({"path": "f", "edits": "[{\"oldText\":\"two\",\"newText\":\"2\"}]"}),
@@ -172,7 +172,7 @@ async fn the_shapes_models_get_wrong_are_understood() {
     ] {
         assert_eq!(
             call(&tool, arguments.clone()).await.is_ok(),
-            fine,
+            is_ok,
             "{arguments}"
         );
     }
@@ -180,7 +180,7 @@ async fn the_shapes_models_get_wrong_are_understood() {
 }
 
 #[tokio::test]
-async fn all_edits_are_made_or_none() {
+async fn edits_are_applied_all_or_nothing() {
     let files = MemoryFiles::default().with("/project/f", "one\ntwo\n");
     let tool = EditTool::new(memory_context(&files));
     let edits = json!([edit("one", "1"), edit("tow", "2")]);
@@ -189,14 +189,14 @@ async fn all_edits_are_made_or_none() {
         .unwrap_err();
     assert_eq!(
         error.0,
-        "f was not changed: edits[1].oldText does not occur in the file; it must match it letter by \
-         letter, blanks and line breaks included."
+        "File not changed: f: edits[1].oldText not found in the file; it must match exactly, \
+         including whitespace and line breaks"
     );
     assert_eq!(files.contents("/project/f").unwrap(), b"one\ntwo\n");
 }
 
 #[tokio::test]
-async fn failures_say_what_and_where() {
+async fn errors_name_the_path_and_the_reason() {
     let files = MemoryFiles::default().with("/project/dir/f", "x");
     let tool = EditTool::new(memory_context(&files));
     for (path, message) in [
@@ -204,10 +204,10 @@ async fn failures_say_what_and_where() {
             "nope",
             "Cannot edit nope: no such file or directory (ENOENT)",
         ),
-        ("dir", "Cannot edit dir: it is a directory (EISDIR)"),
+        ("dir", "Cannot edit dir: is a directory (EISDIR)"),
         (
             "dir/f/g",
-            "Cannot edit dir/f/g: a part of the path is not a directory (ENOTDIR)",
+            "Cannot edit dir/f/g: a component of the path is not a directory (ENOTDIR)",
         ),
     ] {
         let arguments = json!({"path": path, "edits": [edit("x", "y")]});
@@ -216,13 +216,16 @@ async fn failures_say_what_and_where() {
 }
 
 #[tokio::test]
-async fn edits_of_one_answer_all_land() {
+async fn concurrent_edits_of_one_file_are_all_applied() {
     let files = MemoryFiles::default().with("/project/f", "one\ntwo\nthree\n");
     let tool = EditTool::new(memory_context(&files));
     let one = |old, new| call(&tool, json!({"path": "f", "edits": [edit(old, new)]}));
     let (first, second, third) = tokio::join!(one("one", "1"), one("two", "2"), one("three", "3"));
     for output in [&first, &second, &third] {
-        assert_eq!(text(output.as_ref().unwrap()), "Changed 1 place in f.");
+        assert_eq!(
+            text(output.as_ref().unwrap()),
+            "Applied 1 replacement to f."
+        );
     }
     let details = second.unwrap().details.unwrap();
     assert_eq!(details["diff"], " 1 1\n-2 two\n+2 2\n 3 three");
@@ -230,13 +233,13 @@ async fn edits_of_one_answer_all_land() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_changes_nothing() {
+async fn a_canceled_call_changes_nothing() {
     let files = MemoryFiles::default().with("/project/f", "x");
     let tool = EditTool::new(memory_context(&files));
     let cancel = CancellationToken::new();
     cancel.cancel();
     let arguments = json!({"path": "f", "edits": [edit("x", "y")]});
-    let error = call_until(&tool, arguments, cancel).await.unwrap_err();
+    let error = call_with_token(&tool, arguments, cancel).await.unwrap_err();
     assert_eq!(error.0, "Operation aborted");
     assert_eq!(files.contents("/project/f").unwrap(), b"x");
 }

@@ -1,4 +1,4 @@
-//! Finds the matching lines of files, on disk in parallel or through operations one by one.
+//! Searches files for matching lines: local files in parallel, other files through operations.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,65 +14,66 @@ use tokio_util::sync::CancellationToken;
 
 use super::MAX_LINE_CHARACTERS;
 use crate::operations::{FileKind, FileOperations};
-use crate::walk::{OperationsWalk, Problems, local_walk, walk_in_parallel};
+use crate::walk::{OperationsWalk, WalkErrors, local_walk, walk_in_parallel};
 
-/// What one thread may hold of a file: only a line that is longer needs so much.
-const MOST_MEMORY: usize = 256 * 1024 * 1024;
+/// Memory limit per search thread; only needed for very long lines.
+const MAX_SEARCHER_BYTES: usize = 256 * 1024 * 1024;
 
-/// What the lines of all files may take together; context can be asked for without measure.
-pub(super) const MOST_KEPT: usize = 16 * 1024 * 1024;
+/// Limit for all kept lines; the requested context is unlimited.
+pub(super) const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a line takes beside its text.
-const LINE_OVERHEAD: usize = size_of::<Line>();
+/// Memory used by a line in addition to its text.
+const LINE_OVERHEAD: usize = size_of::<GrepLine>();
 
-/// What is searched for, and where it may be.
-pub(super) struct Search {
+pub(super) struct GrepSearch {
     pub(super) matcher: RegexMatcher,
     pub(super) globs: Override,
     pub(super) cwd: PathBuf,
-    /// Lines shown around each match.
+    /// Number of context lines around each match.
     pub(super) context: usize,
-    /// Matches after which the search ends.
+    /// Number of matches after which the search stops.
     pub(super) limit: usize,
-    pub(super) problems: Problems,
-    pub(super) tally: Tally,
+    pub(super) errors: WalkErrors,
+    pub(super) totals: MatchTotals,
 }
 
-/// What was found in all files so far.
+/// Totals over all files so far.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct MatchTotals {
     matches: AtomicUsize,
     kept_bytes: AtomicUsize,
 }
 
-impl Tally {
+impl MatchTotals {
     /// Returns whether no more lines can be kept.
     pub(super) fn is_full(&self) -> bool {
-        self.kept_bytes.load(Ordering::Relaxed) >= MOST_KEPT
+        self.kept_bytes.load(Ordering::Relaxed) >= MAX_KEPT_BYTES
     }
 }
 
-/// The matching lines of a file, in order, and the lines around them.
+/// The matching lines of a file, in order, and their context.
 #[derive(Debug)]
 pub(super) struct FileMatches {
     pub(super) path: PathBuf,
-    /// Numbers of matching lines.
+    /// Line numbers of the matches.
     pub(super) matches: Vec<u64>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<GrepLine>,
 }
 
-/// A line of a file.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct GrepLine {
     pub(super) number: u64,
     pub(super) text: String,
-    /// Only the beginning is here.
-    pub(super) cut: bool,
+    pub(super) truncated: bool,
 }
 
 impl FileMatches {
-    /// Returns a line and those around it.
-    pub(super) fn around(&self, number: u64, context: usize) -> impl Iterator<Item = &Line> {
+    /// Returns a line and its context.
+    pub(super) fn with_context(
+        &self,
+        number: u64,
+        context: usize,
+    ) -> impl Iterator<Item = &GrepLine> {
         let first = number.saturating_sub(context as u64);
         let last = number.saturating_add(context as u64);
         let start = self.lines.partition_point(|line| line.number < first);
@@ -83,9 +84,13 @@ impl FileMatches {
     }
 }
 
-impl Search {
-    /// Searches a directory of this machine.
-    pub(super) fn directory(&self, root: &Path, cancel: &CancellationToken) -> Vec<FileMatches> {
+impl GrepSearch {
+    /// Searches a local directory.
+    pub(super) fn search_directory(
+        &self,
+        root: &Path,
+        cancel: &CancellationToken,
+    ) -> Vec<FileMatches> {
         let files = Mutex::new(Vec::new());
         let mut walk = local_walk(root, &self.cwd, ".rgignore");
         walk.overrides(self.globs.clone());
@@ -99,7 +104,7 @@ impl Search {
                 }
                 if entry.file_type().is_some_and(|kind| kind.is_file()) {
                     let path = entry.into_path();
-                    if let Some(file) = self.file(&mut searcher, &matcher, path, cancel) {
+                    if let Some(file) = self.search_file(&mut searcher, &matcher, path, cancel) {
                         files
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)
@@ -109,39 +114,43 @@ impl Search {
                 WalkState::Continue
             }) as crate::walk::Visitor<'_>
         };
-        walk_in_parallel(&walk, &self.problems, visitor, cancel);
+        walk_in_parallel(&walk, &self.errors, visitor, cancel);
         files.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Searches a file of this machine that was asked for by name: also when it looks binary.
-    pub(super) fn named_file(&self, path: &Path, cancel: &CancellationToken) -> Vec<FileMatches> {
+    /// Searches a local file that was requested by name, even if it looks binary.
+    pub(super) fn search_named_file(
+        &self,
+        path: &Path,
+        cancel: &CancellationToken,
+    ) -> Vec<FileMatches> {
         let mut searcher = self.searcher(BinaryDetection::convert(b'\0'));
-        self.file(&mut searcher, &self.matcher, path.to_owned(), cancel)
+        self.search_file(&mut searcher, &self.matcher, path.to_owned(), cancel)
             .into_iter()
             .collect()
     }
 
-    fn file(
+    fn search_file(
         &self,
         searcher: &mut Searcher,
         matcher: &RegexMatcher,
         path: PathBuf,
         cancel: &CancellationToken,
     ) -> Option<FileMatches> {
-        let mut collector = Collector::new(self);
+        let mut collector = MatchCollector::new(self);
         let outcome = File::open(&path).and_then(|file| {
-            let reader = Interruptible { file, cancel };
+            let reader = CancelableReader { file, cancel };
             searcher.search_reader(matcher, reader, &mut collector)
         });
         if let Err(error) = outcome {
-            self.problems
+            self.errors
                 .add(&format_args!("{}: {error}", path.display()));
         }
         collector.into_matches(path)
     }
 
-    /// Searches files that are reached through operations.
-    pub(super) async fn through(
+    /// Searches files through file operations.
+    pub(super) async fn search_operations(
         &self,
         files: &dyn FileOperations,
         root: &Path,
@@ -151,23 +160,23 @@ impl Search {
         let mut all = Vec::new();
         if kind == FileKind::File {
             let binary = BinaryDetection::convert(b'\0');
-            all.extend(self.contents(files, root, binary).await);
+            all.extend(self.search_contents(files, root, binary).await);
             return all;
         }
-        let mut walk = OperationsWalk::new(files, root, &self.problems);
+        let mut walk = OperationsWalk::new(files, root, &self.errors);
         while let Some((path, kind)) = walk.next().await {
             if cancel.is_cancelled() || self.is_done() {
                 break;
             }
             if kind == FileKind::File && !self.globs.matched(&path, false).is_ignore() {
                 let binary = BinaryDetection::quit(b'\0');
-                all.extend(self.contents(files, &path, binary).await);
+                all.extend(self.search_contents(files, &path, binary).await);
             }
         }
         all
     }
 
-    async fn contents(
+    async fn search_contents(
         &self,
         files: &dyn FileOperations,
         path: &Path,
@@ -176,68 +185,67 @@ impl Search {
         let contents = match files.read(path).await {
             Ok(contents) => contents,
             Err(error) => {
-                self.problems
+                self.errors
                     .add(&format_args!("{}: {error}", path.display()));
                 return None;
             }
         };
-        let mut collector = Collector::new(self);
+        let mut collector = MatchCollector::new(self);
         let mut searcher = self.searcher(binary);
-        // Read, not searched as a slice: binary files are told apart as those on disk are.
+        // Searched as a reader, not as a slice, so that binary files are detected like on disk.
         if let Err(error) = searcher.search_reader(&self.matcher, &contents[..], &mut collector) {
-            self.problems
+            self.errors
                 .add(&format_args!("{}: {error}", path.display()));
         }
         collector.into_matches(path.to_owned())
     }
 
     fn is_done(&self) -> bool {
-        self.tally.matches.load(Ordering::Relaxed) >= self.limit || self.tally.is_full()
+        self.totals.matches.load(Ordering::Relaxed) >= self.limit || self.totals.is_full()
     }
 
     fn searcher(&self, binary: BinaryDetection) -> Searcher {
         SearcherBuilder::new()
             .line_number(true)
             .binary_detection(binary)
-            .heap_limit(Some(MOST_MEMORY))
+            .heap_limit(Some(MAX_SEARCHER_BYTES))
             .before_context(self.context)
             .after_context(self.context)
             .build()
     }
 }
 
-/// Lets the search of a large file end early.
-struct Interruptible<'a> {
+/// Allows canceling the search of a large file.
+struct CancelableReader<'a> {
     file: File,
     cancel: &'a CancellationToken,
 }
 
-impl Read for Interruptible<'_> {
+impl Read for CancelableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.cancel.is_cancelled() {
-            return Err(io::Error::other("the search was stopped"));
+            return Err(io::Error::other("search canceled"));
         }
         self.file.read(buffer)
     }
 }
 
-/// Collects the lines of one file.
-struct Collector<'a> {
+struct MatchCollector<'a> {
     context: u64,
     limit: usize,
-    tally: &'a Tally,
-    /// No further match is taken; lines after the last one still are.
+    totals: &'a MatchTotals,
+    /// No further matches are collected; context after the last match still is.
     full: bool,
     matches: Vec<u64>,
-    lines: Vec<Line>,
+    lines: Vec<GrepLine>,
 }
 
-impl<'a> Collector<'a> {
-    fn new(search: &'a Search) -> Self {
+impl<'a> MatchCollector<'a> {
+    fn new(search: &'a GrepSearch) -> Self {
         Self {
             context: search.context as u64,
             limit: search.limit,
-            tally: &search.tally,
+            totals: &search.totals,
             full: false,
             matches: Vec::new(),
             lines: Vec::new(),
@@ -252,13 +260,17 @@ impl<'a> Collector<'a> {
         })
     }
 
-    /// Keeps a line and tells whether to go on.
-    fn keep(&mut self, number: u64, bytes: &[u8]) -> bool {
-        let (text, cut) = shown_line(bytes);
+    /// Adds a line; returns whether to continue.
+    fn add_line(&mut self, number: u64, bytes: &[u8]) -> bool {
+        let (text, truncated) = truncate_line(bytes);
         let size = text.len() + LINE_OVERHEAD;
-        self.tally.kept_bytes.fetch_add(size, Ordering::Relaxed);
-        self.lines.push(Line { number, text, cut });
-        if self.tally.is_full() {
+        self.totals.kept_bytes.fetch_add(size, Ordering::Relaxed);
+        self.lines.push(GrepLine {
+            number,
+            text,
+            truncated,
+        });
+        if self.totals.is_full() {
             return false;
         }
         !self.full
@@ -269,7 +281,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl Sink for Collector<'_> {
+impl Sink for MatchCollector<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
@@ -277,32 +289,32 @@ impl Sink for Collector<'_> {
             return Ok(true);
         };
         if !self.full {
-            let before = self.tally.matches.fetch_add(1, Ordering::Relaxed);
+            let before = self.totals.matches.fetch_add(1, Ordering::Relaxed);
             self.full = before.saturating_add(1) >= self.limit;
             if before < self.limit {
                 self.matches.push(number);
             }
         }
-        Ok(self.keep(number, matched.bytes()))
+        Ok(self.add_line(number, matched.bytes()))
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {
         let Some(number) = line.line_number() else {
             return Ok(true);
         };
-        Ok(self.keep(number, line.bytes()))
+        Ok(self.add_line(number, line.bytes()))
     }
 }
 
-/// Returns the beginning of a line, and whether that is not all of it.
-fn shown_line(bytes: &[u8]) -> (String, bool) {
-    // Bytes enough for the longest line that is shown, so that a huge one is not copied whole.
-    let most = bytes.len().min(8 * MAX_LINE_CHARACTERS);
-    let beginning = String::from_utf8_lossy(bytes.get(..most).unwrap_or(bytes));
+/// Returns the start of a line, and whether it was truncated.
+fn truncate_line(bytes: &[u8]) -> (String, bool) {
+    // Enough bytes for the longest shown line, so that a huge line is not copied.
+    let limit = bytes.len().min(8 * MAX_LINE_CHARACTERS);
+    let prefix = String::from_utf8_lossy(bytes.get(..limit).unwrap_or(bytes));
     let mut text = String::new();
     let mut characters = 0;
-    for c in beginning.chars().filter(|c| !matches!(c, '\r' | '\n')) {
-        // Counted as other readers of the result count: a character outside the first plane is two.
+    for c in prefix.chars().filter(|c| !matches!(c, '\r' | '\n')) {
+        // Counted in UTF-16 code units, like other consumers of the result do.
         characters += c.len_utf16();
         if characters > MAX_LINE_CHARACTERS {
             text.push_str("... [truncated]");

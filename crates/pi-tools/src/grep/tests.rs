@@ -1,11 +1,11 @@
-//! Searching through operations; files on disk are searched by the integration tests.
+//! Searching through file operations; the integration tests search files on disk.
 
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::calling::{call, memory_context, text};
 use crate::find::FindTool;
 use crate::operations::MemoryFiles;
+use crate::testing::{call, memory_context, text};
 
 fn context() -> ToolContext {
     let files = MemoryFiles::default()
@@ -30,7 +30,7 @@ async fn run(tool: &dyn Tool, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn files_elsewhere_are_searched_through_their_operations() {
+async fn grep_searches_through_operations() {
     let tool = GrepTool::new(context());
     for (arguments, expected) in [
         (
@@ -57,7 +57,7 @@ async fn files_elsewhere_are_searched_through_their_operations() {
 }
 
 #[tokio::test]
-async fn files_elsewhere_are_found_through_their_operations() {
+async fn find_searches_through_operations() {
     let tool = FindTool::new(context());
     for (arguments, expected) in [
         (json!({"pattern": "*.ts"}), "src/b.ts"),

@@ -1,13 +1,13 @@
-//! Tells images by their first bytes.
+//! Detects image formats by their first bytes.
 
 use image::ImageFormat;
 
 const PNG_SIGNATURE_LENGTH: usize = 8;
 
-/// Returns the media type of an image models can be shown, told by the beginning of its file.
+/// Returns the media type of an image that models support, based on the start of its file.
 ///
-/// Lossless JPEG and animated PNG are not among them: decoders and providers do not take them for what
-/// they are.
+/// Lossless JPEG and animated PNG are excluded: decoders and providers do not handle them
+/// correctly.
 pub fn sniff_image(head: &[u8]) -> Option<&'static str> {
     match image::guess_format(head).ok()? {
         ImageFormat::Jpeg if head.get(3) != Some(&0xf7) => Some("image/jpeg"),
@@ -25,7 +25,7 @@ fn is_still_png(head: &[u8]) -> bool {
     starts_well && !has_animation_chunk(head)
 }
 
-/// The animation's chunk must stand before the first one of image data.
+/// The animation chunk must precede the first image data chunk.
 fn has_animation_chunk(head: &[u8]) -> bool {
     let mut offset = PNG_SIGNATURE_LENGTH;
     while let Some(length) = big_endian(head, offset) {
@@ -42,7 +42,7 @@ fn has_animation_chunk(head: &[u8]) -> bool {
     false
 }
 
-/// `BM` begins many a text: the header must make sense as well.
+/// Text may start with `BM` too, so the header must be plausible.
 fn is_bmp(head: &[u8]) -> bool {
     let (Some(file_size), Some(pixels), Some(header)) = (
         little_endian(head, 2),

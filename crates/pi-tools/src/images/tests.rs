@@ -18,29 +18,29 @@ fn encoded(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-fn limits(max_width: u32, max_height: u32, max_bytes: u64) -> ImageLimits {
-    ImageLimits {
+fn limits(max_width: u32, max_height: u32, max_bytes: u64) -> ImageResizeLimits {
+    ImageResizeLimits {
         max_width,
         max_height,
         max_bytes,
-        ..ImageLimits::default()
+        ..ImageResizeLimits::default()
     }
 }
 
-fn fit(
+fn prepare(
     bytes: &[u8],
     media_type: &str,
-    limits: impl Into<Option<ImageLimits>>,
-) -> Result<FittedImage, ImageFailure> {
-    fit_image(bytes, media_type, limits.into(), &CancellationToken::new())
+    limits: impl Into<Option<ImageResizeLimits>>,
+) -> Result<PreparedImage, ImageError> {
+    prepare_image(bytes, media_type, limits.into(), &CancellationToken::new())
 }
 
-fn decoded(fitted: &FittedImage) -> DynamicImage {
-    decode(&STANDARD.decode(&fitted.data).unwrap()).unwrap()
+fn decoded(prepared: &PreparedImage) -> DynamicImage {
+    decode(&STANDARD.decode(&prepared.data).unwrap()).unwrap()
 }
 
 #[test]
-fn an_image_that_fits_keeps_its_bytes() {
+fn an_image_within_the_limits_keeps_its_bytes() {
     for (format, media_type) in [
         (ImageFormat::Png, "image/png"),
         (ImageFormat::Jpeg, "image/jpeg"),
@@ -50,37 +50,37 @@ fn an_image_that_fits_keeps_its_bytes() {
         let bytes = encoded(noise(8, 6), format);
         assert_eq!(sniff_image(&bytes), Some(media_type));
         for limits in [None, Some(limits(8, 6, 100_000))] {
-            let fitted = fit(&bytes, media_type, limits).unwrap();
-            assert_eq!(fitted.data, STANDARD.encode(&bytes));
-            assert_eq!((fitted.media_type, fitted.notes), (media_type, vec![]));
+            let prepared = prepare(&bytes, media_type, limits).unwrap();
+            assert_eq!(prepared.data, STANDARD.encode(&bytes));
+            assert_eq!((prepared.media_type, prepared.notes), (media_type, vec![]));
         }
     }
     let jpeg = encoded(noise(8, 6), ImageFormat::Jpeg);
     assert_eq!(
-        fit(&jpeg, "IMAGE/JPG; q=1", None).unwrap().media_type,
+        prepare(&jpeg, "IMAGE/JPG; q=1", None).unwrap().media_type,
         "image/jpeg"
     );
 }
 
 #[test]
-fn other_formats_become_png() {
+fn other_formats_are_converted_to_png() {
     let bytes = encoded(noise(8, 6), ImageFormat::Bmp);
     assert_eq!(sniff_image(&bytes), Some("image/bmp"));
     for limits in [None, Some(limits(8, 6, 100_000))] {
-        let fitted = fit(&bytes, "image/bmp", limits).unwrap();
-        assert_eq!(fitted.media_type, "image/png");
+        let prepared = prepare(&bytes, "image/bmp", limits).unwrap();
+        assert_eq!(prepared.media_type, "image/png");
         assert_eq!(
-            fitted.notes,
-            ["[The image was converted from image/bmp to image/png]"]
+            prepared.notes,
+            ["[Image converted from image/bmp to image/png]"]
         );
-        assert_eq!(decoded(&fitted).to_rgb8(), noise(8, 6));
+        assert_eq!(decoded(&prepared).to_rgb8(), noise(8, 6));
     }
-    let small = fit(&bytes, "image/bmp", limits(4, 6, 100_000)).unwrap();
+    let small = prepare(&bytes, "image/bmp", limits(4, 6, 100_000)).unwrap();
     assert_eq!(small.notes.len(), 2);
 }
 
 #[test]
-fn large_images_are_shrunk_in_proportion() {
+fn large_images_keep_their_aspect_ratio() {
     let bytes = encoded(noise(60, 30), ImageFormat::Png);
     for (max_width, max_height, expected, factor) in [
         (30, 100, (30, 15), "2.00"),
@@ -88,34 +88,38 @@ fn large_images_are_shrunk_in_proportion() {
         (40, 10, (20, 10), "3.00"),
         (7, 100, (7, 4), "8.57"),
     ] {
-        let fitted = fit(&bytes, "image/png", limits(max_width, max_height, 100_000)).unwrap();
-        let image = decoded(&fitted);
+        let prepared =
+            prepare(&bytes, "image/png", limits(max_width, max_height, 100_000)).unwrap();
+        let image = decoded(&prepared);
         assert_eq!((image.width(), image.height()), expected);
         assert!(
-            fitted.notes[0].contains(&format!("by {factor} ")),
+            prepared.notes[0].contains(&format!("by {factor} ")),
             "{:?}",
-            fitted.notes
+            prepared.notes
         );
     }
-    assert_eq!(fitting_size(10_000, 1, ImageLimits::default()), (2000, 1));
+    assert_eq!(
+        scaled_dimensions(10_000, 1, ImageResizeLimits::default()),
+        (2000, 1)
+    );
 }
 
 #[test]
-fn bytes_are_saved_by_coarser_and_then_smaller_forms() {
+fn quality_is_reduced_before_size() {
     let bytes = encoded(noise(64, 64), ImageFormat::Png);
     let png_length = base64_length(&bytes);
-    let coarser = fit(&bytes, "image/png", limits(64, 64, png_length / 2)).unwrap();
+    let coarser = prepare(&bytes, "image/png", limits(64, 64, png_length / 2)).unwrap();
     assert_eq!(coarser.media_type, "image/jpeg");
     assert_eq!(decoded(&coarser).width(), 64);
     assert!((coarser.data.len() as u64) < png_length / 2);
 
-    let smaller = fit(&bytes, "image/png", limits(64, 64, 1200)).unwrap();
+    let smaller = prepare(&bytes, "image/png", limits(64, 64, 1200)).unwrap();
     assert!(decoded(&smaller).width() < 64);
     assert!(smaller.data.len() < 1200);
 
     assert_eq!(
-        fit(&bytes, "image/png", limits(64, 64, 10)),
-        Err(ImageFailure::TooLarge)
+        prepare(&bytes, "image/png", limits(64, 64, 10)),
+        Err(ImageError::TooLarge)
     );
 }
 
@@ -123,61 +127,64 @@ fn bytes_are_saved_by_coarser_and_then_smaller_forms() {
 fn transparency_survives_png_and_is_white_in_jpeg() {
     let clear = RgbaImage::from_pixel(40, 40, Rgba([0, 0, 0, 0]));
     let bytes = encoded(clear.clone(), ImageFormat::Png);
-    let small = fit(&bytes, "image/png", limits(20, 20, 100_000)).unwrap();
+    let small = prepare(&bytes, "image/png", limits(20, 20, 100_000)).unwrap();
     assert_eq!(decoded(&small).to_rgba8().get_pixel(5, 5).0[3], 0);
-    assert_eq!(on_white(&clear.into()).get_pixel(5, 5).0, [255, 255, 255]);
+    assert_eq!(
+        flatten_onto_white(&clear.into()).get_pixel(5, 5).0,
+        [255, 255, 255]
+    );
 }
 
 #[test]
-fn photographs_are_turned_upright() {
+fn exif_orientation_is_applied() {
     let jpeg = encoded(noise(8, 4), ImageFormat::Jpeg);
-    // An Exif segment whose only entry says: turn by a quarter, clockwise.
+    // An Exif segment with a single entry: rotate by 90 degrees clockwise.
     let mut exif = b"\xff\xe1\x00\x22Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0".to_vec();
-    let mut turned = jpeg[..2].to_vec();
-    turned.append(&mut exif);
-    turned.extend_from_slice(&jpeg[2..]);
-    let fitted = fit(&turned, "image/jpeg", limits(2, 4, 100_000)).unwrap();
-    let image = decoded(&fitted);
+    let mut rotated = jpeg[..2].to_vec();
+    rotated.append(&mut exif);
+    rotated.extend_from_slice(&jpeg[2..]);
+    let prepared = prepare(&rotated, "image/jpeg", limits(2, 4, 100_000)).unwrap();
+    let image = decoded(&prepared);
     assert_eq!((image.width(), image.height()), (2, 4));
     assert!(
-        fitted.notes[0].starts_with("[The image of 4x8 pixels"),
+        prepared.notes[0].starts_with("[Image resized from 4x8 to"),
         "{:?}",
-        fitted.notes
+        prepared.notes
     );
 }
 
 #[test]
-fn what_is_no_image_is_left_out() {
+fn invalid_images_are_rejected() {
     assert_eq!(
-        fit(b"junk", "image/png", limits(8, 8, 100)),
-        Err(ImageFailure::Unreadable)
+        prepare(b"junk", "image/png", limits(8, 8, 100)),
+        Err(ImageError::Unreadable)
     );
     assert_eq!(
-        fit(b"junk", "image/tiff", None),
-        Err(ImageFailure::Unreadable)
+        prepare(b"junk", "image/tiff", None),
+        Err(ImageError::Unreadable)
     );
     let cancel = CancellationToken::new();
     cancel.cancel();
     let bytes = encoded(noise(64, 64), ImageFormat::Png);
     assert_eq!(
-        fit_image(&bytes, "image/png", Some(limits(8, 8, 100)), &cancel),
-        Err(ImageFailure::Cancelled)
+        prepare_image(&bytes, "image/png", Some(limits(8, 8, 100)), &cancel),
+        Err(ImageError::Canceled)
     );
 }
 
 #[test]
-fn a_header_that_asks_for_too_much_memory_is_refused() {
+fn excessive_dimensions_are_rejected() {
     let mut bytes = encoded(noise(1, 1), ImageFormat::Bmp);
     bytes[18..22].copy_from_slice(&100_000_u32.to_le_bytes());
     bytes[22..26].copy_from_slice(&100_000_u32.to_le_bytes());
     assert_eq!(
-        fit(&bytes, "image/bmp", None),
-        Err(ImageFailure::Unreadable)
+        prepare(&bytes, "image/bmp", None),
+        Err(ImageError::Unreadable)
     );
 }
 
 #[test]
-fn only_images_models_can_be_shown_are_told() {
+fn only_supported_images_are_detected() {
     let png = encoded(noise(2, 2), ImageFormat::Png);
     let mut animated = png.clone();
     animated.splice(33..33, *b"\0\0\0\x08acTL\0\0\0\x02\0\0\0\0\0\0\0\0");
@@ -201,7 +208,7 @@ fn only_images_models_can_be_shown_are_told() {
 }
 
 #[test]
-fn images_of_results_are_fitted_and_others_stay() {
+fn result_images_are_prepared_or_kept() {
     let large = encoded(noise(40, 20), ImageFormat::Png);
     let block = |bytes: &[u8], media_type: &str| {
         InputBlock::Image(ImageContent::new(STANDARD.encode(bytes), media_type))
@@ -214,13 +221,13 @@ fn images_of_results_are_fitted_and_others_stay() {
         small.clone(),
         broken.clone(),
     ];
-    let fitted = fit_result_images(
+    let prepared = prepare_result_images(
         content,
         Some(limits(20, 20, 100_000)),
         &CancellationToken::new(),
     );
-    assert_eq!(fitted.len(), 5);
-    assert_eq!(fitted[0], InputBlock::text("seen"));
-    assert!(matches!(&fitted[2], InputBlock::Text(note) if note.text.contains("40x20")));
-    assert_eq!(fitted[3..], [small, broken]);
+    assert_eq!(prepared.len(), 5);
+    assert_eq!(prepared[0], InputBlock::text("seen"));
+    assert!(matches!(&prepared[2], InputBlock::Text(note) if note.text.contains("40x20")));
+    assert_eq!(prepared[3..], [small, broken]);
 }

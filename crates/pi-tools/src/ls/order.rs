@@ -1,31 +1,28 @@
-//! The order of names in a listing: punctuation, digits, letters; case and accents decide last.
-//!
-//! This is the order of the Unicode collation for the names people give to files, without its tables.
+//! Sort order of names in a listing: punctuation, digits, letters; case and accents are compared
+//! last. This approximates Unicode collation for common file names without its tables.
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
 
-/// ASCII punctuation in the order of the collation; other symbols follow it.
+/// ASCII punctuation in collation order; other symbols follow.
 const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
-/// A name's place in a listing.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NameOrder {
-    letters: Vec<Weight>,
+    letters: Vec<CharacterWeight>,
     accents: String,
-    // Names that differ in case alone have a fixed order too.
+    // Names that differ only in case have a fixed order too.
     name: String,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
+enum CharacterWeight {
     Punctuation(usize),
     Symbol(char),
     Alphanumeric(char),
 }
 
 impl NameOrder {
-    /// Places a name.
     pub(super) fn of(name: &str) -> Self {
         let lower = name.to_lowercase();
         let decomposed = DecomposingNormalizerBorrowed::new_nfd().normalize(&lower);
@@ -40,19 +37,19 @@ impl NameOrder {
         }
     }
 
-    /// Returns the name.
     pub(super) fn into_name(self) -> String {
         self.name
     }
 }
 
-fn weight(character: char) -> Weight {
+fn weight(character: char) -> CharacterWeight {
     if character.is_alphanumeric() {
-        return Weight::Alphanumeric(character);
+        return CharacterWeight::Alphanumeric(character);
     }
-    PUNCTUATION
-        .find(character)
-        .map_or(Weight::Symbol(character), Weight::Punctuation)
+    PUNCTUATION.find(character).map_or(
+        CharacterWeight::Symbol(character),
+        CharacterWeight::Punctuation,
+    )
 }
 
 #[cfg(test)]
@@ -62,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stand_where_a_reader_looks_for_them() {
+    fn names_are_sorted_like_unicode_collation() {
         let sorted = [
             "_a", "-b", ".git", ".hidden", "(x)", "@types", "#tmp", "~bak", "$v", "10", "2", "a b",
             "a-b", "a.txt", "B.txt", "Cafe", "café", "cafes", "Makefile", "z", "日本",

@@ -2,8 +2,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::calling::{call, memory_context, text};
 use crate::operations::MemoryFiles;
+use crate::testing::{call, memory_context, text};
 
 fn project() -> MemoryFiles {
     let mut files = MemoryFiles::default();
@@ -32,13 +32,13 @@ async fn a_directory_is_listed() {
         (json!({"path": "src"}), "b.ts\nc.ts", None),
         (
             json!({"limit": 2}),
-            ".gitignore\n.hidden\n\n[2 entries are shown; use limit=4 for more]",
+            ".gitignore\n.hidden\n\n[Limited to 2 entries. Use limit=4 for more]",
             Some(json!({"entryLimitReached": 2})),
         ),
         (json!({"limit": 7}), all, None),
         (
             json!({"path": "src", "limit": 0}),
-            "b.ts\n\n[1 entries are shown; use limit=2 for more]",
+            "b.ts\n\n[Limited to 1 entries. Use limit=2 for more]",
             Some(json!({"entryLimitReached": 1})),
         ),
     ] {
@@ -52,7 +52,7 @@ async fn a_directory_is_listed() {
 }
 
 #[tokio::test]
-async fn what_is_no_directory_is_refused() {
+async fn other_paths_are_rejected() {
     let tool = LsTool::new(memory_context(&project()));
     for (path, message) in [
         (
@@ -61,11 +61,11 @@ async fn what_is_no_directory_is_refused() {
         ),
         (
             "a.txt",
-            "Cannot list /project/a.txt: it is a regular file; read shows files",
+            "Cannot list /project/a.txt: a regular file, not a directory; use read for files",
         ),
         (
             "a.txt/x",
-            "Cannot list /project/a.txt/x: a part of the path is not a directory (ENOTDIR)",
+            "Cannot list /project/a.txt/x: a component of the path is not a directory (ENOTDIR)",
         ),
     ] {
         assert_eq!(
@@ -76,15 +76,15 @@ async fn what_is_no_directory_is_refused() {
 }
 
 #[test]
-fn an_empty_directory_has_a_word_of_its_own() {
-    assert_eq!(text(&output(&[], 500.0)), "(the directory is empty)");
+fn an_empty_directory_returns_a_placeholder() {
+    assert_eq!(text(&output(&[], 500.0)), "(empty directory)");
 }
 
 #[test]
-fn long_listings_are_cut() {
+fn long_listings_are_truncated() {
     let names: Vec<String> = (0..1000).map(|number| format!("{number:0>120}")).collect();
     let output = output(&names, 1000.0);
-    assert!(text(&output).ends_with("\n\n[cut at 50.0KB]"));
+    assert!(text(&output).ends_with("\n\n[Truncated at 50.0KB]"));
     let details: Value = output.details.unwrap();
     assert_eq!(
         details["truncation"]["maxLines"],

@@ -11,16 +11,16 @@ fn is_idle(queue: &MutationQueue) -> bool {
     queue.0.busy().is_empty()
 }
 
-/// A mutation that says it has begun and waits to be let go.
+/// A mutation that signals its start and waits until it is released.
 #[derive(Clone, Default)]
 struct Gate {
-    begun: Arc<Notify>,
+    started: Arc<Notify>,
     open: Arc<Notify>,
 }
 
 impl Gate {
-    async fn pass(self) {
-        self.begun.notify_one();
+    async fn run(self) {
+        self.started.notify_one();
         self.open.notified().await;
     }
 }
@@ -63,22 +63,22 @@ async fn different_files_do_not_wait() {
         CancellationToken::new(),
     );
     let gate = Gate::default();
-    let mut held = queue
-        .run(&files, Path::new("/a"), |_| gate.clone().pass(), &cancel)
+    let mut blocked = queue
+        .run(&files, Path::new("/a"), |_| gate.clone().run(), &cancel)
         .boxed();
-    assert!(held.as_mut().now_or_never().is_none());
+    assert!(blocked.as_mut().now_or_never().is_none());
     let path = queue
         .run(&files, Path::new("/b"), |path| async move { path }, &cancel)
         .await
         .unwrap();
     assert_eq!(path, Path::new("/b"));
     gate.open.notify_one();
-    held.await.unwrap();
+    blocked.await.unwrap();
     assert!(is_idle(&queue));
 }
 
 #[tokio::test]
-async fn a_mutation_whose_caller_is_gone_keeps_its_place_until_it_settles() {
+async fn a_mutation_without_a_caller_keeps_its_permit() {
     let (queue, files, cancel) = (
         MutationQueue::default(),
         MemoryFiles::default(),
@@ -86,10 +86,10 @@ async fn a_mutation_whose_caller_is_gone_keeps_its_place_until_it_settles() {
     );
     let gate = Gate::default();
     let mut first = queue
-        .run(&files, Path::new("/f"), |_| gate.clone().pass(), &cancel)
+        .run(&files, Path::new("/f"), |_| gate.clone().run(), &cancel)
         .boxed();
     assert!(first.as_mut().now_or_never().is_none());
-    gate.begun.notified().await;
+    gate.started.notified().await;
     drop(first);
 
     let mut second = queue
@@ -99,29 +99,29 @@ async fn a_mutation_whose_caller_is_gone_keeps_its_place_until_it_settles() {
     assert!(second.as_mut().now_or_never().is_none());
     gate.open.notify_one();
     second.await.unwrap();
-    queue.idle().await;
+    queue.wait_idle().await;
     assert!(is_idle(&queue));
 }
 
 #[tokio::test]
-async fn who_stops_waiting_is_passed_over() {
+async fn canceled_waiters_are_skipped() {
     let (queue, files) = (MutationQueue::default(), MemoryFiles::default());
-    let (cancel, impatient) = (CancellationToken::new(), CancellationToken::new());
+    let (cancel, canceled) = (CancellationToken::new(), CancellationToken::new());
     let gate = Gate::default();
     let mut first = queue
-        .run(&files, Path::new("/f"), |_| gate.clone().pass(), &cancel)
+        .run(&files, Path::new("/f"), |_| gate.clone().run(), &cancel)
         .boxed();
     assert!(first.as_mut().now_or_never().is_none());
     let mut second = queue
-        .run(&files, Path::new("/f"), |_| async {}, &impatient)
+        .run(&files, Path::new("/f"), |_| async {}, &canceled)
         .boxed();
     assert!(second.as_mut().now_or_never().is_none());
     let mut third = queue
         .run(&files, Path::new("/f"), |_| async { 3 }, &cancel)
         .boxed();
     assert!(third.as_mut().now_or_never().is_none());
-    impatient.cancel();
-    assert!(matches!(second.await, Err(MutationError::Cancelled)));
+    canceled.cancel();
+    assert!(matches!(second.await, Err(MutationError::Canceled)));
     gate.open.notify_one();
     let (first, third) = tokio::join!(first, third);
     first.unwrap();
@@ -130,23 +130,23 @@ async fn who_stops_waiting_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_mutation_that_breaks_down_frees_its_file() {
+async fn a_panicking_mutation_releases_its_file() {
     let (queue, files, cancel) = (
         MutationQueue::default(),
         MemoryFiles::default(),
         CancellationToken::new(),
     );
-    let broken = queue
+    let panicked = queue
         .run(
             &files,
             Path::new("/f"),
-            |_| async { panic!("broken") },
+            |_| async { panic!("test panic") },
             &cancel,
         )
         .await;
     assert!(
-        matches!(broken, Err(MutationError::Broken(_))),
-        "{broken:?}"
+        matches!(panicked, Err(MutationError::Failed(_))),
+        "{panicked:?}"
     );
     queue
         .run(&files, Path::new("/f"), |_| async {}, &cancel)

@@ -1,7 +1,5 @@
-//! Files of this machine.
-//!
-//! Every call does its work on a blocking thread. Reading never blocks on pipes and devices; writing
-//! lives in `replace`.
+//! Local files. Every operation runs on a blocking thread. Reading never blocks on pipes and
+//! devices; writing is in `replace`.
 
 #[cfg(unix)]
 #[path = "local/replace_unix.rs"]
@@ -20,20 +18,19 @@ use super::{
     DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
 };
 
-/// The files of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalFiles;
 
 impl FileOperations for LocalFiles {
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
-        on_disk(path, |path| {
+        run_blocking(path, |path| {
             check_length(&path)?;
-            real_path(&path, MOST_LINKS)
+            real_path(&path, MAX_SYMLINKS)
         })
     }
 
     fn status<'a>(&'a self, path: &'a Path) -> FileFuture<'a, FileStatus> {
-        on_disk(path, |path| {
+        run_blocking(path, |path| {
             let metadata = fs::metadata(path)?;
             Ok(FileStatus {
                 kind: kind(metadata.file_type()),
@@ -43,7 +40,7 @@ impl FileOperations for LocalFiles {
     }
 
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
-        on_disk(path, |path| {
+        run_blocking(path, |path| {
             let (file, metadata) = open_regular(&path)?;
             Ok(OpenFile {
                 size: metadata.len(),
@@ -53,7 +50,7 @@ impl FileOperations for LocalFiles {
     }
 
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
-        on_disk(path, |path| {
+        run_blocking(path, |path| {
             fs::read_dir(path)?
                 .map(|entry| Ok(directory_entry(&entry?)))
                 .collect()
@@ -61,18 +58,18 @@ impl FileOperations for LocalFiles {
     }
 
     fn check_editable<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
-        on_disk(path, |path| {
+        run_blocking(path, |path| {
             open_regular(&path)?;
             check_writable(&path)
         })
     }
 
     fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
-        on_disk(path, |path| replace::create_directories(&path))
+        run_blocking(path, |path| replace::create_directories(&path))
     }
 
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
-        on_disk(path, move |path| replace::replace(&path, &contents))
+        run_blocking(path, move |path| replace::replace(&path, &contents))
     }
 
     fn is_local(&self) -> bool {
@@ -80,13 +77,13 @@ impl FileOperations for LocalFiles {
     }
 }
 
-/// Returns a name for a file to be written beside another, a new one each time. It is short whatever
-/// the other's name is, so that a long name can still be written.
+/// Returns a unique name for a temporary file. It does not include the target's name, so that files
+/// with long names can be written too.
 fn temporary_name() -> String {
     format!(".pi-{}.tmp", Uuid::new_v4().simple())
 }
 
-fn on_disk<'a, T: Send + 'static>(
+fn run_blocking<'a, T: Send + 'static>(
     path: &Path,
     work: impl FnOnce(PathBuf) -> Result<T, FileError> + Send + 'static,
 ) -> FileFuture<'a, T> {
@@ -98,8 +95,8 @@ fn on_disk<'a, T: Send + 'static>(
     })
 }
 
-/// Fails if the system takes no path of this length. Walking down to the file would get there, and
-/// nobody could open it afterwards.
+/// Fails if the path is too long for the system. Opening it directory by directory would succeed,
+/// but the file could not be opened by path afterwards.
 fn check_length(path: &Path) -> Result<(), FileError> {
     match fs::symlink_metadata(path).map_err(FileError::from) {
         Err(error @ FileError::NameTooLong) => Err(error),
@@ -107,10 +104,10 @@ fn check_length(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Links that lead nowhere yet and are followed all the same; Linux allows as many.
-const MOST_LINKS: usize = 40;
+/// Maximum number of dangling symlinks to follow; the same limit as Linux.
+const MAX_SYMLINKS: usize = 40;
 
-/// Follows links as far as the path exists and keeps the rest by name.
+/// Resolves symlinks as far as the path exists and keeps the rest.
 fn real_path(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
     let mut missing = Vec::new();
     let mut existing = path;
@@ -123,7 +120,7 @@ fn real_path(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
-        // A link to what does not exist yet is followed as well: the file comes to be there.
+        // A dangling symlink is followed as well: the file will be created at its target.
         if let Ok(target) = fs::read_link(existing) {
             let mut target = existing.parent().unwrap_or(existing).join(target);
             target.extend(missing.iter().rev());
@@ -142,10 +139,10 @@ fn real_path(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
     }
 }
 
-/// Opens a regular file without ever waiting for a pipe's other end.
+/// Opens a regular file without blocking on pipes.
 fn open_regular(path: &Path) -> Result<(File, Metadata), FileError> {
-    // Looked at before opening, since opening a device may already do something, and after, since
-    // the path may have been swapped in between.
+    // Checked before opening, because opening a device may have side effects, and after opening,
+    // because the path may have been replaced in between.
     expect_regular(&fs::metadata(path)?)?;
     let mut options = fs::OpenOptions::new();
     options.read(true);
@@ -184,7 +181,7 @@ fn check_writable(path: &Path) -> Result<(), FileError> {
 }
 
 fn directory_entry(entry: &fs::DirEntry) -> DirectoryEntry {
-    // The listing itself tells the type; only a link has to be looked at.
+    // The listing contains the file type; only symlinks need another lookup.
     let file_type = match entry.file_type() {
         Ok(file_type) if file_type.is_symlink() => {
             fs::metadata(entry.path()).map(|metadata| metadata.file_type())

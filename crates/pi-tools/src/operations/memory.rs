@@ -1,4 +1,4 @@
-//! Files and commands in memory, for tests and for callers that want no disk.
+//! In-memory files and commands, for tests and callers without a disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
@@ -16,18 +16,18 @@ use super::{
     OpenFile, ProcessError, ProcessOperations, ShellCommand,
 };
 
-/// Files held in memory; clones share them. There are no links, and every user may do everything.
+/// In-memory files; clones share them. There are no symlinks and no permissions.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryFiles(Arc<Mutex<Tree>>);
+pub struct MemoryFiles(Arc<Mutex<MemoryTree>>);
 
 #[derive(Debug, Default)]
-struct Tree {
+struct MemoryTree {
     files: BTreeMap<PathBuf, Arc<[u8]>>,
     directories: BTreeSet<PathBuf>,
 }
 
 impl MemoryFiles {
-    /// Puts a file, with its directories, at an absolute path.
+    /// Adds a file and its directories at an absolute path.
     #[must_use]
     pub fn with(self, path: impl AsRef<Path>, contents: impl Into<Vec<u8>>) -> Self {
         let path = path.as_ref();
@@ -39,7 +39,6 @@ impl MemoryFiles {
         self
     }
 
-    /// Returns the contents of a file.
     pub fn contents(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         let tree = self.tree();
         tree.files
@@ -47,12 +46,12 @@ impl MemoryFiles {
             .map(|contents| contents.to_vec())
     }
 
-    fn tree(&self) -> MutexGuard<'_, Tree> {
+    fn tree(&self) -> MutexGuard<'_, MemoryTree> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Tree {
+impl MemoryTree {
     fn add_directories(&mut self, path: Option<&Path>) {
         for directory in path.into_iter().flat_map(Path::ancestors) {
             self.directories.insert(directory.to_owned());
@@ -170,33 +169,33 @@ impl FileOperations for MemoryFiles {
     }
 }
 
-/// Commands that only say what they were told to; clones share what was run.
+/// Commands with scripted results; clones share the list of executed commands.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryProcesses {
-    answers: Arc<BTreeMap<String, Answer>>,
+    scripts: Arc<BTreeMap<String, ScriptedCommand>>,
     run: Arc<Mutex<Vec<ShellCommand>>>,
 }
 
 #[derive(Debug, Clone)]
-struct Answer {
+struct ScriptedCommand {
     output: Vec<Bytes>,
     exit_code: Option<i32>,
 }
 
 impl MemoryProcesses {
-    /// Lets a command say its output, piece by piece, and end with a code.
+    /// Scripts a command: its output in chunks and its exit code.
     #[must_use]
     pub fn with(mut self, command: &str, output: &[&[u8]], exit_code: Option<i32>) -> Self {
         let output = output
             .iter()
-            .map(|piece| Bytes::copy_from_slice(piece))
+            .map(|chunk| Bytes::copy_from_slice(chunk))
             .collect();
-        let answer = Answer { output, exit_code };
-        Arc::make_mut(&mut self.answers).insert(command.to_owned(), answer);
+        let script = ScriptedCommand { output, exit_code };
+        Arc::make_mut(&mut self.scripts).insert(command.to_owned(), script);
         self
     }
 
-    /// Returns what was run, in order.
+    /// Returns the executed commands in order.
     pub fn commands(&self) -> Vec<ShellCommand> {
         let run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
         run.clone()
@@ -210,26 +209,26 @@ impl ProcessOperations for MemoryProcesses {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
-        let answer = self.answers.get(&command.command).cloned();
+        let script = self.scripts.get(&command.command).cloned();
         self.run
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(command.clone());
-        let say = async move {
-            let Some(answer) = answer else {
-                let message = format!("no answer is known to `{}`", command.command);
+        let run_script = async move {
+            let Some(script) = script else {
+                let message = format!("no script for command `{}`", command.command);
                 return Err(ProcessError::Other(message));
             };
-            for piece in answer.output {
-                if output.send(piece).await.is_err() {
+            for chunk in script.output {
+                if output.send(chunk).await.is_err() {
                     break;
                 }
             }
-            Ok(ExitCode(answer.exit_code))
+            Ok(ExitCode(script.exit_code))
         };
         async move {
             cancel
-                .run_until_cancelled(say)
+                .run_until_cancelled(run_script)
                 .await
                 .unwrap_or(Err(ProcessError::Aborted))
         }
@@ -244,7 +243,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn commands_say_what_they_were_told_to() {
+    async fn scripted_commands_return_their_output() {
         let processes = MemoryProcesses::default().with("ls", &[b"a\n", b"b\n"], Some(3));
         let (sender, mut receiver) = mpsc::channel(4);
         let command = ShellCommand {

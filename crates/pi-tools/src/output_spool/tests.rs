@@ -6,12 +6,12 @@ use super::*;
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, truncate_tail};
 
 fn spool(form: OutputForm) -> (OutputSpool, TempDir) {
-    let folder = TempDir::new().unwrap();
-    let place = SpillPlace {
-        directory: folder.path().to_owned(),
+    let directory = TempDir::new().unwrap();
+    let target = SpillTarget {
+        directory: directory.path().to_owned(),
         prefix: "pi-bash",
     };
-    (OutputSpool::new(form, place), folder)
+    (OutputSpool::new(form, target), directory)
 }
 
 fn numbers(range: std::ops::RangeInclusive<u32>) -> String {
@@ -21,10 +21,10 @@ fn numbers(range: std::ops::RangeInclusive<u32>) -> String {
 
 #[tokio::test]
 async fn short_output_stays_in_memory() {
-    let (mut spool, folder) = spool(OutputForm::Raw);
+    let (mut spool, directory) = spool(OutputForm::Raw);
     let text = numbers(1..=2000);
-    for piece in text.as_bytes().chunks(7) {
-        spool.push(piece).await;
+    for chunk in text.as_bytes().chunks(7) {
+        spool.push(chunk).await;
     }
     spool.finish().await;
     let snapshot = spool.snapshot();
@@ -34,16 +34,16 @@ async fn short_output_stays_in_memory() {
     );
     assert!(!snapshot.truncation.truncated);
     assert_eq!(snapshot.full_output_path, None);
-    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn long_output_goes_to_a_private_file() {
-    let (mut spool, folder) = spool(OutputForm::Raw);
+    let (mut spool, directory) = spool(OutputForm::Raw);
     let mut bytes = numbers(1..=3000).into_bytes();
     bytes.extend_from_slice(b"\xff\x1b[0m end");
-    for piece in bytes.chunks(1000) {
-        spool.push(piece).await;
+    for chunk in bytes.chunks(1000) {
+        spool.push(chunk).await;
     }
     spool.finish().await;
     let snapshot = spool.snapshot();
@@ -62,7 +62,7 @@ async fn long_output_goes_to_a_private_file() {
         .unwrap()
         .strip_suffix(".log")
         .unwrap();
-    assert_eq!(path.parent(), Some(folder.path()));
+    assert_eq!(path.parent(), Some(directory.path()));
     assert!(
         hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()),
         "{name}"
@@ -76,16 +76,16 @@ async fn long_output_goes_to_a_private_file() {
 }
 
 #[tokio::test]
-async fn the_last_line_is_measured_whole() {
+async fn the_size_of_the_last_line_includes_dropped_text() {
     for (text, last_line) in [
         ("x".repeat(70_000), 70_000),
         ("x".repeat(70_000) + "\n", 70_000),
         ("x".repeat(70_000) + "\n\n", 0),
         ("first\n".to_owned() + &"x".repeat(300_000), 300_000),
     ] {
-        let (mut spool, _folder) = spool(OutputForm::Raw);
-        for piece in text.as_bytes().chunks(4096) {
-            spool.push(piece).await;
+        let (mut spool, _directory) = spool(OutputForm::Raw);
+        for chunk in text.as_bytes().chunks(4096) {
+            spool.push(chunk).await;
         }
         spool.finish().await;
         assert_eq!(spool.last_line_bytes(), last_line);
@@ -94,10 +94,10 @@ async fn the_last_line_is_measured_whole() {
 
 #[tokio::test]
 async fn memory_does_not_grow_with_the_output() {
-    let (mut spool, _folder) = spool(OutputForm::Raw);
-    let piece = "line of some length\n".repeat(3000);
+    let (mut spool, _directory) = spool(OutputForm::Raw);
+    let chunk = "line of some length\n".repeat(3000);
     for _ in 0..400 {
-        spool.push(piece.as_bytes()).await;
+        spool.push(chunk.as_bytes()).await;
         assert!(
             spool.tail.capacity() < 16 * MAX_BYTES,
             "{}",
@@ -108,17 +108,17 @@ async fn memory_does_not_grow_with_the_output() {
     let cut = spool.snapshot().truncation;
     assert_eq!(
         (cut.total_lines, cut.total_bytes, cut.truncated_by),
-        (400 * 3000, 400 * piece.len(), Some(TruncatedBy::Lines))
+        (400 * 3000, 400 * chunk.len(), Some(TruncatedBy::Lines))
     );
 }
 
 #[tokio::test]
-async fn plain_output_is_saved_plain() {
-    let (mut spool, _folder) = spool(OutputForm::Plain);
+async fn plain_output_is_saved_as_plain_text() {
+    let (mut spool, _directory) = spool(OutputForm::Plain);
     let mut shown = String::new();
     for _ in 0..3000 {
-        for piece in [&b"\x1b[3"[..], b"1mr\xc3", b"\xa9d\x1b[0m\r\n"] {
-            shown.push_str(spool.push(piece).await);
+        for chunk in [&b"\x1b[3"[..], b"1mr\xc3", b"\xa9d\x1b[0m\r\n"] {
+            shown.push_str(spool.push(chunk).await);
         }
     }
     shown.push_str(spool.finish().await);
@@ -128,9 +128,9 @@ async fn plain_output_is_saved_plain() {
 }
 
 #[tokio::test]
-async fn output_that_cannot_be_saved_is_still_shown() {
-    let (mut spool, folder) = spool(OutputForm::Raw);
-    drop(folder);
+async fn output_that_cannot_be_saved_is_still_returned() {
+    let (mut spool, directory) = spool(OutputForm::Raw);
+    drop(directory);
     spool.push(numbers(1..=3000).as_bytes()).await;
     spool.push(b"3001\n").await;
     spool.finish().await;
@@ -144,16 +144,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn pieces_do_not_matter(
+    fn result_does_not_depend_on_chunking(
         lines in prop::collection::vec("[a日]{0,9}|x{2000}|y{60000}", 0..40),
         size in 300..70_000usize,
     ) {
         let text = lines.join("\n");
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let snapshot = runtime.block_on(async {
-            let (mut spool, _folder) = spool(OutputForm::Raw);
-            for piece in text.as_bytes().chunks(size) {
-                spool.push(piece).await;
+            let (mut spool, _directory) = spool(OutputForm::Raw);
+            for chunk in text.as_bytes().chunks(size) {
+                spool.push(chunk).await;
             }
             spool.finish().await;
             spool.snapshot()

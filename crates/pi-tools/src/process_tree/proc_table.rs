@@ -8,27 +8,26 @@ use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-/// Tells a pipe from all others.
+/// Identifies a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PipeId(u64);
 
-/// Returns the identity of a pipe.
 pub(super) fn pipe_id(end: &impl AsFd) -> io::Result<PipeId> {
     Ok(PipeId(rustix::fs::fstat(end)?.st_ino))
 }
 
-/// A process as it was when the table was read.
+/// A process at the time the table was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) id: i32,
     pub(super) parent: i32,
     pub(super) session: i32,
     pub(super) alive: bool,
-    /// Ticks since boot: together with the id it names one process for ever.
+    /// Start time in ticks since boot; with the ID it identifies a process uniquely.
     started: u64,
 }
 
-/// Returns the processes there are.
+/// Returns all processes.
 pub(super) fn processes() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -39,12 +38,12 @@ pub(super) fn processes() -> Vec<Process> {
         .collect()
 }
 
-/// Reads one process; `None` when it is gone.
+/// Reads one process; `None` if it has exited.
 fn read(id: i32) -> Option<Process> {
     parse(id, &fs::read(format!("/proc/{id}/stat")).ok()?)
 }
 
-/// Parses `/proc/<id>/stat`. The program's name stands in parentheses and may hold anything.
+/// Parses `/proc/<id>/stat`. The program name is in parentheses and may contain anything.
 fn parse(id: i32, stat: &[u8]) -> Option<Process> {
     let name_end = memchr::memrchr(b')', stat)?;
     let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
@@ -63,7 +62,7 @@ fn parse(id: i32, stat: &[u8]) -> Option<Process> {
 }
 
 impl Process {
-    /// Signals the process, and never another that was given its id since.
+    /// Signals the process, but never another one that reused its ID.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.id) else {
             return;
@@ -74,29 +73,29 @@ impl Process {
         }
         let signaled = match handle {
             Ok(handle) => rustix::process::pidfd_send_signal(handle, signal),
-            // An old kernel, or no descriptors left.
+            // The kernel is too old, or no file descriptors are left.
             Err(_) => rustix::process::kill_process(pid, signal),
         };
         if let Err(error) = signaled {
-            tracing::debug!(%error, pid = self.id, "a process could not be signaled");
+            tracing::debug!(%error, pid = self.id, "cannot signal process");
         }
     }
 
-    /// Returns whether the process holds the writing end of a pipe.
+    /// Returns whether the process holds the write end of a pipe.
     pub(super) fn can_write(&self, pipe: PipeId) -> bool {
-        let wanted = format!("pipe:[{}]", pipe.0);
+        let pipe_name = format!("pipe:[{}]", pipe.0);
         let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", self.id)) else {
             return false;
         };
         descriptors
             .flatten()
-            .any(|entry| is_writing_end(&entry.path(), &wanted))
+            .any(|entry| is_write_end(&entry.path(), &pipe_name))
     }
 }
 
-/// The reading end has the same name; the link's own mode tells them apart.
-fn is_writing_end(descriptor: &Path, wanted: &str) -> bool {
-    fs::read_link(descriptor).is_ok_and(|target| target.as_os_str() == wanted)
+/// The read end has the same name; the mode of the symlink distinguishes them.
+fn is_write_end(descriptor: &Path, pipe_name: &str) -> bool {
+    fs::read_link(descriptor).is_ok_and(|target| target.as_os_str() == pipe_name)
         && fs::symlink_metadata(descriptor).is_ok_and(|link| link.mode() & 0o200 != 0)
 }
 
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn the_program_name_may_contain_anything() {
         let stat = b"42 (a) S) b) Z 7 8 9 0 -1 1 2 3 4 5 6 7 8 9 20 0 1 0 4711 1 1\n";
         let expected = Process {
             id: 42,
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_writing_end_counts() {
+    fn only_the_write_end_is_detected() {
         let (reader, writer) = io::pipe().unwrap();
         let pipe = pipe_id(&reader).unwrap();
         let own = read(std::process::id().cast_signed()).unwrap();

@@ -1,7 +1,6 @@
-//! The process table of Unix systems without `/proc`, asked from `ps`.
-//!
-//! There is no way to tell who holds a pipe, and no subreaper: a descendant that forked twice and
-//! left the session is out of reach.
+//! The process table of Unix systems without `/proc`, read with `ps`. Holders of a pipe cannot be
+//! determined and there is no subreaper: a descendant that forked twice and left the session cannot
+//! be found.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,17 +8,16 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal};
 
-/// Tells a pipe from all others; not possible here.
+/// Identifies a pipe; not supported here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PipeId;
 
-/// Returns the identity of a pipe.
 #[expect(clippy::unnecessary_wraps, reason = "other systems may fail")]
 pub(super) fn pipe_id(_end: &impl AsFd) -> io::Result<PipeId> {
     Ok(PipeId)
 }
 
-/// A process as it was when the table was read.
+/// A process at the time the table was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) id: i32,
@@ -28,7 +26,7 @@ pub(super) struct Process {
     pub(super) alive: bool,
 }
 
-/// Returns the processes there are.
+/// Returns all processes.
 pub(super) fn processes() -> Vec<Process> {
     let listed = Command::new("/bin/ps")
         .args(["-A", "-o", "pid=,ppid=,state="])
@@ -41,7 +39,7 @@ pub(super) fn processes() -> Vec<Process> {
             .filter_map(parse)
             .collect(),
         Err(error) => {
-            tracing::debug!(%error, "ps could not be run");
+            tracing::debug!(%error, "cannot run ps");
             Vec::new()
         }
     }
@@ -62,16 +60,15 @@ fn parse(line: &str) -> Option<Process> {
 }
 
 impl Process {
-    /// Signals the process.
     pub(super) fn signal(&self, signal: Signal) {
         let signaled = Pid::from_raw(self.id).map(|pid| rustix::process::kill_process(pid, signal));
         if let Some(Err(error)) = signaled {
-            tracing::debug!(%error, pid = self.id, "a process could not be signaled");
+            tracing::debug!(%error, pid = self.id, "cannot signal process");
         }
     }
 
-    /// Returns whether the process holds the writing end of a pipe.
-    #[expect(clippy::unused_self, reason = "other systems can tell")]
+    /// Returns whether the process holds the write end of a pipe.
+    #[expect(clippy::unused_self, reason = "supported on other systems")]
     pub(super) fn can_write(&self, _pipe: PipeId) -> bool {
         false
     }

@@ -13,124 +13,124 @@ use tokio::process::Child;
 use tokio::signal::unix::SignalKind;
 
 use super::table::{self, PipeId, Process};
-use super::{KILL_PATIENCE, lead_session};
+use super::{KILL_TIMEOUT, lead_session};
 
-/// The end of the pipe that both output streams of a command flow into.
+/// The read end of the pipe that both output streams of a command use.
 #[derive(Debug)]
 pub(crate) struct OutputPipe(pipe::Receiver);
 
 impl OutputPipe {
-    /// Waits for output and appends it; 0 when nobody can write any more. Cancel safe.
+    /// Waits for output and appends it; returns 0 if no process can write anymore. Cancel safe.
     pub(crate) async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         self.0.read_buf(buffer).await
     }
 }
 
-/// A running command with all its descendants; dropping it kills them.
+/// A running command with all its descendants, which are killed on drop.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     shell: Child,
-    members: Members,
-    child_ends: tokio::signal::unix::Signal,
-    settled: bool,
+    members: TreeMembers,
+    sigchld: tokio::signal::unix::Signal,
+    done: bool,
 }
 
 impl ProcessTree {
-    /// Starts a command, its output flowing into the returned pipe.
+    /// Starts a command whose output goes to the returned pipe.
     pub(crate) fn spawn(mut command: Command) -> io::Result<(Self, OutputPipe)> {
         let (reader, writer) = io::pipe()?;
         let members_pipe = table::pipe_id(&reader)?;
         command.stdout(writer.try_clone()?).stderr(writer);
         lead_session(&mut command);
         let reader = pipe::Receiver::from_owned_fd(reader.into())?;
-        // Before the child exists, so that its end cannot be missed.
-        let child_ends = tokio::signal::unix::signal(SignalKind::child())?;
+        // Registered before the child exists, so that its exit cannot be missed.
+        let sigchld = tokio::signal::unix::signal(SignalKind::child())?;
         let mut command = tokio::process::Command::from(command);
         let shell = command.spawn()?;
-        // The command holds our copy of the writing end: the pipe would never end.
+        // The command holds our copy of the write end, which would keep the pipe open.
         drop(command);
         let root = shell
             .id()
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
-            .ok_or_else(|| io::Error::other("the started process has no id"))?;
+            .ok_or_else(|| io::Error::other("the started process has no ID"))?;
         let tree = Self {
             shell,
-            members: Members {
+            members: TreeMembers {
                 root,
                 pipe: members_pipe,
             },
-            child_ends,
-            settled: false,
+            sigchld,
+            done: false,
         };
         Ok((tree, OutputPipe(reader)))
     }
 
-    /// Waits until the shell has ended, without reaping it. Cancel safe.
+    /// Waits until the shell has exited, without reaping it. Cancel safe.
     pub(crate) async fn exited(&mut self) -> io::Result<()> {
         loop {
             if has_ended(self.members.root)? {
                 return Ok(());
             }
-            if self.child_ends.recv().await.is_none() {
-                return Err(io::Error::other("signals are not delivered any more"));
+            if self.sigchld.recv().await.is_none() {
+                return Err(io::Error::other("signals are no longer delivered"));
             }
         }
     }
 
-    /// Reaps the shell and returns how it ended.
+    /// Reaps the shell and returns its exit status.
     pub(crate) async fn status(&mut self) -> io::Result<ExitStatus> {
         let status = self.shell.wait().await;
-        self.settled = true;
+        self.done = true;
         status
     }
 
-    /// Kills the shell and everything it started, and waits until they are gone.
+    /// Kills the shell and all its descendants, and waits until they are gone.
     pub(crate) async fn kill(&mut self) {
         let members = self.members;
         let killed = tokio::task::spawn_blocking(move || members.kill()).await;
         if killed.is_err() {
-            // The runtime is going down.
+            // The runtime is shutting down.
             members.kill();
         }
     }
 
-    /// Lets go of a tree that was killed and does not end.
-    pub(crate) fn give_up(&mut self) {
-        self.settled = true;
+    /// Stops tracking a killed tree that does not exit.
+    pub(crate) fn abandon(&mut self) {
+        self.done = true;
     }
 }
 
 impl Drop for ProcessTree {
     fn drop(&mut self) {
-        if !self.settled {
+        if !self.done {
             self.members.kill();
         }
     }
 }
 
-/// Between two looks at processes that are about to end.
-const BREATH: Duration = Duration::from_millis(1);
+/// How often to check for the exit of killed processes.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Returns whether a child of ours has ended; it is not reaped.
+/// Returns whether a child has exited, without reaping it.
 fn has_ended(child: Pid) -> io::Result<bool> {
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    Ok(rustix::process::waitid(WaitId::Pid(child), look)?.is_some())
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    Ok(rustix::process::waitid(WaitId::Pid(child), options)?.is_some())
 }
 
-/// Whom a kill concerns.
+/// The processes to kill.
 #[derive(Debug, Clone, Copy)]
-struct Members {
+struct TreeMembers {
     root: Pid,
     pipe: PipeId,
 }
 
-impl Members {
-    /// Ends all members. The shell must not have been reaped.
+impl TreeMembers {
+    /// Kills all members. The shell must not have been reaped.
     fn kill(self) {
-        // A shell that is stopped cannot end, so what loses its parent meanwhile comes to it.
+        // A stopped shell cannot exit, so orphaned processes are reparented to it.
         signal_group(self.root, Signal::STOP);
-        let deadline = Instant::now() + KILL_PATIENCE;
+        let deadline = Instant::now() + KILL_TIMEOUT;
         let mut sessions = HashSet::from([self.root.as_raw_pid()]);
         loop {
             let processes = table::processes();
@@ -139,19 +139,19 @@ impl Members {
                 break;
             }
             sessions.extend(members.iter().map(|process| process.session));
-            // Stopped before the first is killed: they can neither fork nor tell each other. Killing
-            // some may set others going again (orphaned groups are continued), hence the rounds.
+            // Stop all of them before killing the first, so that they cannot fork or react. Killing
+            // some may resume others (orphaned process groups are continued), hence the loop.
             for process in &members {
                 process.signal(Signal::STOP);
             }
             for process in &members {
                 process.signal(Signal::KILL);
             }
-            std::thread::sleep(BREATH);
+            std::thread::sleep(POLL_INTERVAL);
         }
         signal_group(self.root, Signal::KILL);
         while Instant::now() < deadline && matches!(has_ended(self.root), Ok(false)) {
-            std::thread::sleep(BREATH);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -163,15 +163,15 @@ impl Members {
             .any(|process| process.id == root && process.alive);
         let mut known = HashSet::from([root]);
         let own = std::process::id().cast_signed();
-        // Once the shell has ended its orphans are no longer below it. Who can still write to our
-        // pipe got it from the shell.
-        let joins = |process: &Process| {
+        // After the shell has exited, its orphans are no longer its descendants. A process that can
+        // still write to our pipe inherited it from the shell.
+        let is_member = |process: &Process| {
             sessions.contains(&process.session) || (!shell_lives && process.can_write(self.pipe))
         };
         known.extend(
             processes
                 .iter()
-                .filter(|process| process.alive && process.id != own && joins(process))
+                .filter(|process| process.alive && process.id != own && is_member(process))
                 .map(|process| process.id),
         );
         // A child may be listed before its parent.
@@ -193,11 +193,11 @@ impl Members {
     }
 }
 
-/// Signals the shell's group, or the shell alone where the group cannot be reached.
+/// Signals the process group of the shell, or only the shell if that fails.
 fn signal_group(root: Pid, signal: Signal) {
     if rustix::process::kill_process_group(root, signal).is_err()
         && let Err(error) = rustix::process::kill_process(root, signal)
     {
-        tracing::debug!(%error, pid = root.as_raw_pid(), "the process could not be signaled");
+        tracing::debug!(%error, pid = root.as_raw_pid(), "cannot signal process");
     }
 }

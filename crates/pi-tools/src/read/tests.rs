@@ -3,9 +3,9 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::calling::{call, call_until, memory_context, text};
-use crate::images::{ImageLimits, ImagePolicy};
+use crate::images::{ImagePolicy, ImageResizeLimits};
 use crate::operations::MemoryFiles;
+use crate::testing::{call, call_with_token, memory_context, text};
 
 fn tool() -> ReadTool {
     let files = MemoryFiles::default()
@@ -28,29 +28,29 @@ fn tool() -> ReadTool {
 }
 
 #[tokio::test]
-async fn text_is_shown_from_anywhere() {
+async fn text_and_ranges_are_returned() {
     let all = "l1\nl2\nl3\nl4\nl5\n";
     for (arguments, expected) in [
         (json!({"path": "a.txt"}), all),
         (json!({"path": "a.txt", "offset": 2}), "l2\nl3\nl4\nl5\n"),
         (
             json!({"path": "a.txt", "limit": 2}),
-            "l1\nl2\n\n[4 more lines follow; go on with offset=3]",
+            "l1\nl2\n\n[4 more lines in file. Use offset=3 to continue]",
         ),
         (
             json!({"path": "a.txt", "offset": 2, "limit": 2}),
-            "l2\nl3\n\n[3 more lines follow; go on with offset=4]",
+            "l2\nl3\n\n[3 more lines in file. Use offset=4 to continue]",
         ),
         (json!({"path": "a.txt", "limit": 6}), all),
         (json!({"path": "a.txt", "offset": 6}), ""),
         (
             json!({"path": "a.txt", "offset": 0, "limit": 1}),
-            "l1\n\n[5 more lines follow; go on with offset=2]",
+            "l1\n\n[5 more lines in file. Use offset=2 to continue]",
         ),
         (json!({"path": "a.txt", "offset": -3}), all),
         (
             json!({"path": "a.txt", "offset": null, "limit": "2.9"}),
-            "l1\nl2\n\n[4 more lines follow; go on with offset=3]",
+            "l1\nl2\n\n[4 more lines in file. Use offset=3 to continue]",
         ),
         (json!({"path": "noeol.txt"}), "x\ny"),
         (json!({"path": "empty.txt"}), ""),
@@ -76,11 +76,11 @@ async fn text_is_shown_from_anywhere() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_shown_is_said() {
+async fn read_errors_are_reported() {
     for (arguments, message) in [
         (
             json!({"path": "a.txt", "offset": 7}),
-            "Line 7 is past the end of a.txt, which has 6 lines",
+            "Line 7 is beyond the end of a.txt (6 lines)",
         ),
         (
             json!({"path": "nope.txt"}),
@@ -88,24 +88,21 @@ async fn what_cannot_be_shown_is_said() {
         ),
         (
             json!({"path": "sub"}),
-            "Cannot read sub: it is a directory (EISDIR)",
+            "Cannot read sub: is a directory (EISDIR)",
         ),
-        (
-            json!({"path": ""}),
-            "Cannot read : it is a directory (EISDIR)",
-        ),
+        (json!({"path": ""}), "Cannot read : is a directory (EISDIR)"),
         (
             json!({"path": "bin"}),
-            "Cannot read bin: it is not text (10B of binary data). Find out what it is with `file bin`, \
-             or look at its bytes with `xxd bin | head`.",
+            "Cannot read bin: the file is binary (10B). Use `file bin` to identify it or `xxd bin | head` \
+             to inspect it.",
         ),
         (
             json!({"path": "wide"}),
-            "Cannot read wide: it is text in UTF-16. Show it with `iconv -f UTF-16 -t UTF-8 wide`.",
+            "Cannot read wide: the file is UTF-16 text. Use `iconv -f UTF-16 -t UTF-8 wide`.",
         ),
         (
-            json!({"path": "file://elsewhere/x"}),
-            "The path \"file://elsewhere/x\" is not the URL of a file on this machine; give a plain path instead",
+            json!({"path": "file://remote/x"}),
+            "Invalid path: \"file://remote/x\" is not a valid local file URL; use a plain path",
         ),
     ] {
         let error = call(&tool(), arguments.clone()).await.unwrap_err();
@@ -114,7 +111,7 @@ async fn what_cannot_be_shown_is_said() {
 }
 
 #[tokio::test]
-async fn long_files_are_cut_with_a_way_on() {
+async fn long_files_are_truncated_with_a_continuation_hint() {
     let many: Vec<String> = (1..=3000)
         .map(|number| format!("line {number}\n"))
         .collect();
@@ -128,7 +125,7 @@ async fn long_files_are_cut_with_a_way_on() {
     let output = call(&tool, json!({"path": "many"})).await.unwrap();
     assert!(
         text(&output).ends_with(
-            "\nline 2000\n\n[Lines 1 to 2000 of 3001 are shown; go on with offset=2001]"
+            "\nline 2000\n\n[Showing lines 1-2000 of 3001. Use offset=2001 to continue]"
         )
     );
     let truncation = &output.details.unwrap()["truncation"];
@@ -147,14 +144,14 @@ async fn long_files_are_cut_with_a_way_on() {
         .unwrap();
     assert!(
         text(&output).ends_with(
-            "x\n\n[Lines 11 to 61 of 101 are shown, cut at 50.0KB; go on with offset=62]"
+            "x\n\n[Showing lines 11-61 of 101 (50.0KB limit). Use offset=62 to continue]"
         )
     );
 
     let output = call(&tool, json!({"path": "o'ne"})).await.unwrap();
     assert_eq!(
         text(&output),
-        "[Line 1 has 58.6KB, more than the 50.0KB that can be shown; for a part of it run in a shell: \
+        "[Line 1 is 58.6KB, which exceeds the 50.0KB limit; use bash to read a part of it: \
          sed -n '1p' 'o'\\''ne' | head -c 51200]"
     );
     assert_eq!(
@@ -172,26 +169,26 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn images_are_attached_whatever_their_name() {
+async fn images_are_detected_by_content() {
     let files = MemoryFiles::default()
         .with("/project/dot.dat", png(8, 8))
         .with("/project/wide.png", png(40, 10))
         .with("/project/broken.png", &png(8, 8)[..40]);
     let context = memory_context(&files);
-    let limits = ImageLimits {
+    let limits = ImageResizeLimits {
         max_width: 20,
-        ..ImageLimits::default()
+        ..ImageResizeLimits::default()
     };
     context.images.set(ImagePolicy {
         limits: Some(limits),
-        model_sees_images: true,
+        model_supports_images: true,
     });
     let tool = ReadTool::new(context.clone());
 
     let output = call(&tool, json!({"path": "dot.dat"})).await.unwrap();
     assert_eq!(text(&output), "Image file, image/png");
     let Some(InputBlock::Image(image)) = output.content.get(1) else {
-        panic!("an image is attached")
+        panic!("expected an attached image")
     };
     assert_eq!(image.mime_type, "image/png");
     assert_eq!(output.details, None);
@@ -199,34 +196,33 @@ async fn images_are_attached_whatever_their_name() {
     let output = call(&tool, json!({"path": "wide.png"})).await.unwrap();
     assert_eq!(
         text(&output),
-        "Image file, image/png\n[The image of 40x10 pixels is shown at 20x5; multiply coordinates by 2.00 to \
-         find them in the original]"
+        "Image file, image/png\n[Image resized from 40x10 to 20x5; multiply coordinates by 2.00 to \
+         map them to the original]"
     );
 
     context.images.set(ImagePolicy {
         limits: Some(limits),
-        model_sees_images: false,
+        model_supports_images: false,
     });
     let output = call(&tool, json!({"path": "dot.dat"})).await.unwrap();
-    assert!(
-        text(&output)
-            .ends_with("\n[This model does not see images; the image is left out of the request]")
-    );
+    assert!(text(&output).ends_with(
+        "\n[The current model does not support images; the image is omitted from the request]"
+    ));
     assert_eq!(output.content.len(), 2);
 
     let output = call(&tool, json!({"path": "broken.png"})).await.unwrap();
     assert!(
         text(&output)
-            .starts_with("Image file, image/png\n[Image left out: it could not be decoded]")
+            .starts_with("Image file, image/png\n[Image omitted: it could not be decoded]")
     );
     assert_eq!(output.content.len(), 1);
 }
 
 #[tokio::test]
-async fn a_cancelled_call_reads_nothing() {
+async fn a_canceled_call_reads_nothing() {
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let error = call_until(&tool(), json!({"path": "a.txt"}), cancel)
+    let error = call_with_token(&tool(), json!({"path": "a.txt"}), cancel)
         .await
         .unwrap_err();
     assert_eq!(error.0, "Operation aborted");

@@ -1,27 +1,25 @@
-//! Takes a range of lines out of a file that is read piece by piece.
-//!
-//! Only as much text is kept as can be shown; the rest is counted, since a notice names the totals.
-//! Bytes that are no UTF-8 become replacement characters, and count as such.
+//! Extracts a range of lines from a file that is read in chunks. Only text that can be shown is
+//! kept; the rest is counted for the notice. Invalid UTF-8 becomes replacement characters and is
+//! counted as such.
 
 use std::str;
 
-use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_head_of};
+use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_head_prefix};
 
-/// The lines asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineRange {
-    /// The first line, counted from 0.
+    /// Index of the first line, starting at 0.
     pub(super) start: usize,
-    /// How many lines at most.
+    /// Maximum number of lines.
     pub(super) limit: Option<usize>,
 }
 
-/// Reads pieces of a file and keeps what was asked for.
+/// Collects the requested lines from the chunks of a file.
 #[derive(Debug)]
-pub(super) struct LineWindow {
+pub(super) struct LineWindowBuilder {
     range: LineRange,
     limits: TruncationLimits,
-    /// Newlines seen, which is the number of the line under way.
+    /// Number of newlines seen, which is the index of the current line.
     newlines: usize,
     kept: String,
     kept_lines: usize,
@@ -29,22 +27,21 @@ pub(super) struct LineWindow {
     selected_bytes: usize,
     selected_ends_line: bool,
     first_line_bytes: usize,
-    /// The beginning of a character whose end is in the next piece.
-    unfinished: Vec<u8>,
+    /// The start of a character that continues in the next chunk.
+    incomplete: Vec<u8>,
 }
 
-/// What a file holds of the lines asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    /// The lines, cut to what may be shown.
+pub(super) struct LineWindow {
+    /// The lines, truncated to what may be shown.
     pub(super) truncation: Truncation,
-    /// Lines of the file; text after the last newline counts, even if empty.
+    /// Number of lines in the file; text after the last newline counts as a line, even if empty.
     pub(super) file_lines: usize,
-    /// Bytes of the first line asked for.
+    /// Size of the first requested line in bytes.
     pub(super) first_line_bytes: usize,
 }
 
-impl LineWindow {
+impl LineWindowBuilder {
     pub(super) fn new(range: LineRange, limits: TruncationLimits) -> Self {
         Self {
             range,
@@ -56,14 +53,13 @@ impl LineWindow {
             selected_bytes: 0,
             selected_ends_line: false,
             first_line_bytes: 0,
-            unfinished: Vec::new(),
+            incomplete: Vec::new(),
         }
     }
 
-    /// Takes the next piece of the file.
-    pub(super) fn push(&mut self, piece: &[u8]) {
+    pub(super) fn push(&mut self, chunk: &[u8]) {
         let before = self.range.start.saturating_sub(self.newlines);
-        let (skipped, rest) = split_after_newlines(piece, before);
+        let (skipped, rest) = split_after_newlines(chunk, before);
         self.newlines += count_newlines(skipped);
         if rest.is_empty() || self.newlines < self.range.start {
             return;
@@ -76,7 +72,7 @@ impl LineWindow {
         let end = self.range.start.saturating_add(limit);
         let (selected, after) = split_after_newlines(rest, end.saturating_sub(self.newlines));
         self.newlines += count_newlines(selected);
-        // The newline that ends the last line asked for is a separator, not part of the text.
+        // The newline after the last requested line is a separator, not part of the text.
         let ends_here = self.newlines == end;
         self.select(match selected {
             [text @ .., b'\n'] if ends_here => text,
@@ -85,41 +81,40 @@ impl LineWindow {
         self.newlines += count_newlines(after);
     }
 
-    /// Ends the file.
-    pub(super) fn finish(mut self) -> Window {
-        if !self.unfinished.is_empty() {
-            let unfinished = std::mem::take(&mut self.unfinished);
-            self.keep(&unfinished);
+    pub(super) fn finish(mut self) -> LineWindow {
+        if !self.incomplete.is_empty() {
+            let incomplete = std::mem::take(&mut self.incomplete);
+            self.keep(&incomplete);
         }
         let open_line = self.selected_bytes > 0 && !self.selected_ends_line;
         let selected = TextSize {
             lines: self.selected_newlines + usize::from(open_line),
             bytes: self.selected_bytes,
         };
-        Window {
-            truncation: truncate_head_of(&self.kept, selected, self.limits),
+        LineWindow {
+            truncation: truncate_head_prefix(&self.kept, selected, self.limits),
             file_lines: self.newlines + 1,
             first_line_bytes: self.first_line_bytes,
         }
     }
 
     fn select(&mut self, bytes: &[u8]) {
-        if self.unfinished.is_empty() {
+        if self.incomplete.is_empty() {
             self.select_from_start(bytes);
         } else {
-            let mut joined = std::mem::take(&mut self.unfinished);
+            let mut joined = std::mem::take(&mut self.incomplete);
             joined.extend_from_slice(bytes);
             self.select_from_start(&joined);
         }
     }
 
     fn select_from_start(&mut self, bytes: &[u8]) {
-        let (whole, unfinished) = bytes.split_at(bytes.len() - unfinished_length(bytes));
-        self.keep(whole);
-        self.unfinished = unfinished.to_vec();
+        let (complete, incomplete) = bytes.split_at(bytes.len() - incomplete_length(bytes));
+        self.keep(complete);
+        self.incomplete = incomplete.to_vec();
     }
 
-    /// Counts whole characters and keeps them while there is room.
+    /// Counts complete characters and keeps them while there is room.
     fn keep(&mut self, bytes: &[u8]) {
         if self.selected_newlines == 0 {
             let line = memchr::memchr(b'\n', bytes).and_then(|end| bytes.get(..end));
@@ -130,7 +125,7 @@ impl LineWindow {
         if let Some(last) = bytes.last() {
             self.selected_ends_line = *last == b'\n';
         }
-        // One byte more than the limit might be the newline that ends the last line shown.
+        // One byte beyond the limit may be the newline after the last shown line.
         let has_room =
             self.kept.len() <= self.limits.bytes + 1 && self.kept_lines <= self.limits.lines;
         if has_room {
@@ -169,8 +164,8 @@ fn lossy_length(bytes: &[u8]) -> usize {
         .sum()
 }
 
-/// Bytes at the end that may be the beginning of a character.
-fn unfinished_length(bytes: &[u8]) -> usize {
+/// Returns the number of trailing bytes that may be the start of a character.
+fn incomplete_length(bytes: &[u8]) -> usize {
     for (index, byte) in bytes.iter().rev().take(3).enumerate() {
         let length = match byte {
             0x80..=0xbf => continue,
@@ -192,8 +187,8 @@ mod tests {
     use super::*;
     use crate::truncate::truncate_head;
 
-    /// The same from a whole file in memory.
-    fn plainly(bytes: &[u8], range: LineRange, limits: TruncationLimits) -> Window {
+    /// Computes the same window from a file in memory.
+    fn expected_window(bytes: &[u8], range: LineRange, limits: TruncationLimits) -> LineWindow {
         let text = String::from_utf8_lossy(bytes);
         let lines: Vec<&str> = text.split('\n').collect();
         let limit = range.limit.unwrap_or(usize::MAX);
@@ -203,7 +198,7 @@ mod tests {
             .skip(range.start)
             .take(limit)
             .collect();
-        Window {
+        LineWindow {
             truncation: truncate_head(&selected.join("\n"), limits),
             file_lines: lines.len(),
             first_line_bytes: selected.first().map_or(0, |line| line.len()),
@@ -212,7 +207,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(
+        fn result_does_not_depend_on_chunking(
             parts in proptest::collection::vec(
                 prop_oneof!["[a日é🎉\r\n]{0,5}".prop_map(String::into_bytes), proptest::collection::vec(any::<u8>(), 0..4)],
                 0..12,
@@ -221,31 +216,31 @@ mod tests {
             limit in proptest::option::of(0..6usize),
             lines in 1..5usize,
             bytes in 1..24usize,
-            piece in 1..7usize,
+            chunk in 1..7usize,
         ) {
             let file = parts.concat();
             let range = LineRange { start, limit };
             let limits = TruncationLimits { lines, bytes };
-            let mut window = LineWindow::new(range, limits);
-            for piece in file.chunks(piece) {
-                window.push(piece);
+            let mut window = LineWindowBuilder::new(range, limits);
+            for chunk in file.chunks(chunk) {
+                window.push(chunk);
             }
-            prop_assert_eq!(window.finish(), plainly(&file, range, limits));
+            prop_assert_eq!(window.finish(), expected_window(&file, range, limits));
         }
     }
 
     #[test]
-    fn a_line_that_just_fits_is_not_taken_for_the_last() {
+    fn a_line_that_fits_exactly_is_not_treated_as_the_last() {
         let limits = TruncationLimits { lines: 2, bytes: 5 };
         let range = LineRange {
             start: 0,
             limit: None,
         };
-        let mut window = LineWindow::new(range, limits);
+        let mut window = LineWindowBuilder::new(range, limits);
         for byte in b"12345\n6" {
             window.push(&[*byte]);
         }
-        assert_eq!(window.finish(), plainly(b"12345\n6", range, limits));
+        assert_eq!(window.finish(), expected_window(b"12345\n6", range, limits));
     }
 
     #[test]
@@ -254,7 +249,7 @@ mod tests {
             lines: 10,
             bytes: 100,
         };
-        let mut window = LineWindow::new(
+        let mut window = LineWindowBuilder::new(
             LineRange {
                 start: 0,
                 limit: None,

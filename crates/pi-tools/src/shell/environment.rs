@@ -1,42 +1,37 @@
-//! The environment commands run in: our own, the tools folder on the `PATH`, and the session.
+//! The environment of commands: inherited variables, the tools directory on `PATH`, and session
+//! variables.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The id of the session a command runs for.
 const SESSION_ID: &str = "PI_SESSION_ID";
-/// The file of that session; unset while it has none.
 const SESSION_FILE: &str = "PI_SESSION_FILE";
-/// The provider of the model in use.
 const PROVIDER: &str = "PI_PROVIDER";
-/// The id of the model in use.
 const MODEL: &str = "PI_MODEL";
-/// How much that model thinks.
 const REASONING_LEVEL: &str = "PI_REASONING_LEVEL";
 
-/// What a command learns of the session it runs for.
+/// Session variables for commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionVariables {
     /// `PI_SESSION_ID`.
     pub session_id: String,
-    /// `PI_SESSION_FILE`.
+    /// `PI_SESSION_FILE`; unset if the session has no file.
     pub session_file: Option<PathBuf>,
-    /// `PI_PROVIDER`.
+    /// `PI_PROVIDER`: the provider of the current model.
     pub provider: Option<String>,
-    /// `PI_MODEL`.
+    /// `PI_MODEL`: the ID of the current model.
     pub model: Option<String>,
-    /// `PI_REASONING_LEVEL`.
+    /// `PI_REASONING_LEVEL`: the thinking level of the current model.
     pub reasoning_level: Option<String>,
 }
 
-/// The session variables that hold now; the application changes them along with the session.
+/// The current session variables, updated by the application.
 #[derive(Debug, Clone, Default)]
 pub struct SharedSessionVariables(Arc<Mutex<Option<SessionVariables>>>);
 
 impl SharedSessionVariables {
-    /// Returns the variables that hold now.
     pub fn get(&self) -> Option<SessionVariables> {
         self.0
             .lock()
@@ -44,23 +39,22 @@ impl SharedSessionVariables {
             .clone()
     }
 
-    /// Lets other variables hold from here on.
     pub fn set(&self, variables: Option<SessionVariables>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = variables;
     }
 }
 
-/// The environment commands start from.
+/// The base environment of commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShellEnvironment(BTreeMap<OsString, OsString>);
 
 impl ShellEnvironment {
-    /// Takes the environment of this process, with a folder of tools first on the `PATH`.
+    /// Uses the environment of this process, with a tools directory first on `PATH`.
     pub fn inherited(tools: Option<&Path>) -> Self {
         Self::new(std::env::vars_os(), tools)
     }
 
-    /// Takes the given variables, with a folder of tools first on the `PATH`.
+    /// Uses the given variables, with a tools directory first on `PATH`.
     pub fn new(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         tools: Option<&Path>,
@@ -72,13 +66,13 @@ impl ShellEnvironment {
         Self(variables)
     }
 
-    /// Returns the environment of a command the user typed.
+    /// Returns the environment of a command typed by the user.
     pub(crate) fn for_user(&self) -> BTreeMap<OsString, OsString> {
         self.0.clone()
     }
 
-    /// Returns the environment of a command of the model. What a session around ours has set says
-    /// nothing about ours.
+    /// Returns the environment of a command run by the model. Session variables inherited from an
+    /// outer session are removed.
     pub(crate) fn for_model(
         &self,
         session: Option<SessionVariables>,
@@ -109,7 +103,7 @@ impl ShellEnvironment {
 }
 
 fn put_on_path(variables: &mut BTreeMap<OsString, OsString>, tools: &Path) {
-    // Windows spells it `Path`, and which spelling counts is not ours to decide.
+    // Windows spells it `Path`; keep the existing spelling.
     let name = variables
         .keys()
         .find(|name| name.eq_ignore_ascii_case("PATH"))
@@ -120,14 +114,14 @@ fn put_on_path(variables: &mut BTreeMap<OsString, OsString>, tools: &Path) {
         variables.insert(name, tools.into());
         return;
     }
-    if std::env::split_paths(&value).any(|folder| folder == tools) {
+    if std::env::split_paths(&value).any(|directory| directory == tools) {
         return;
     }
-    // Joined by hand: what is there is kept to the letter, empty parts included.
-    let mut longer = tools.as_os_str().to_owned();
-    longer.push(if cfg!(windows) { ";" } else { ":" });
-    longer.push(value);
-    variables.insert(name, longer);
+    // Joined by hand to keep the existing value unchanged, including empty components.
+    let mut path = tools.as_os_str().to_owned();
+    path.push(if cfg!(windows) { ";" } else { ":" });
+    path.push(value);
+    variables.insert(name, path);
 }
 
 #[cfg(test)]
@@ -145,7 +139,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_tools_folder_comes_first_once() {
+    fn the_tools_directory_comes_first_once() {
         for (name, before, after) in [
             ("PATH", "/usr/bin:/bin", "/agent/bin:/usr/bin:/bin"),
             ("PATH", "/usr/bin:/agent/bin", "/usr/bin:/agent/bin"),
@@ -162,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_the_model_see_their_own_session_only() {
+    fn model_commands_only_see_their_own_session() {
         let inherited = environment(&[
             ("HOME", "/home"),
             ("PI_MODEL", "outer"),

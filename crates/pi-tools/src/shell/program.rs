@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::operations::ProcessError;
 use crate::process_tree::{OutputPipe, ProcessTree};
 
-/// A shell and how it is given a command.
+/// A shell and how commands are passed to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShellProgram {
     pub(super) path: PathBuf,
@@ -16,24 +16,22 @@ pub(super) struct ShellProgram {
     transport: Transport,
 }
 
-/// The way a command takes to its shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
-    /// As the last argument.
     Argument,
-    /// On the shell's input: the first `bash.exe` of the Windows Subsystem for Linux mangles
+    /// On standard input: the legacy `bash.exe` of the Windows Subsystem for Linux mangles
     /// arguments.
     #[cfg(windows)]
     Input,
 }
 
 impl ShellProgram {
-    /// Finds the bash at a path, or the system's own.
+    /// Finds the bash at a path, or the default one.
     pub(super) fn bash(path: Option<&Path>) -> Result<Self, ProcessError> {
         if let Some(path) = path {
             if !path.exists() {
                 return Err(ProcessError::Other(format!(
-                    "The shell {} does not exist. Correct shellPath in the settings, or remove it.",
+                    "shell not found: {}. Correct or remove shellPath in the settings.",
                     path.display()
                 )));
             }
@@ -58,7 +56,6 @@ impl ShellProgram {
         }
     }
 
-    /// Finds PowerShell.
     #[cfg(windows)]
     pub(super) fn power_shell() -> Result<Self, ProcessError> {
         let path = ["pwsh.exe", "powershell.exe"]
@@ -66,7 +63,7 @@ impl ShellProgram {
             .find_map(|name| which::which(name).ok())
             .ok_or_else(|| {
                 ProcessError::Other(
-                    "There is no PowerShell on the PATH. Install it, or add its folder.".to_owned(),
+                    "PowerShell not found on PATH. Install it, or add it to PATH.".to_owned(),
                 )
             })?;
         let arguments = [
@@ -83,7 +80,6 @@ impl ShellProgram {
         })
     }
 
-    /// Starts a command.
     pub(super) fn start(
         &self,
         mut process: Command,
@@ -100,11 +96,11 @@ impl ShellProgram {
                 let (mut tree, pipe) = ProcessTree::spawn(process)?;
                 if let Some(mut input) = tree.take_input() {
                     let command = command.to_owned();
-                    // Ends with the shell, which closes the other end.
+                    // Completes when the shell exits and closes the other end.
                     tokio::spawn(async move {
                         use tokio::io::AsyncWriteExt;
                         if let Err(error) = input.write_all(command.as_bytes()).await {
-                            tracing::debug!(%error, "the shell did not read its command");
+                            tracing::debug!(%error, "cannot send the command to the shell");
                         }
                     });
                 }
@@ -129,14 +125,14 @@ fn find_bash() -> Result<PathBuf, ProcessError> {
     let git_bash = ["ProgramFiles", "ProgramFiles(x86)"]
         .into_iter()
         .filter_map(std::env::var_os)
-        .map(|folder| Path::new(&folder).join(r"Git\bin\bash.exe"))
+        .map(|directory| Path::new(&directory).join(r"Git\bin\bash.exe"))
         .find(|path| path.exists());
     git_bash
         .or_else(|| which::which("bash.exe").ok())
         .ok_or_else(|| {
             ProcessError::Other(
-                "There is no bash here. Install Git for Windows (https://git-scm.com/download/win), \
-                 put another bash on the PATH, or name one as shellPath in the settings."
+                "bash not found. Install Git for Windows (https://git-scm.com/download/win), \
+                 add bash to PATH, or set shellPath in the settings."
                     .to_owned(),
             )
         })

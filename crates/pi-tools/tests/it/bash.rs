@@ -1,4 +1,4 @@
-//! The bash tool with a real shell; what the reference answers is written down as tables.
+//! The bash tool with a real shell; expected results match the reference.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,12 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{call, call_until, text};
 
-struct Place {
+struct TestShell {
     project: TempDir,
     spill: TempDir,
 }
 
-impl Place {
+impl TestShell {
     fn new() -> Self {
         Self {
             project: TempDir::new().unwrap(),
@@ -43,16 +43,16 @@ impl Place {
     }
 }
 
-/// The paragraphs before the last, and the last.
-fn parted(error: &ToolError) -> (&str, &str) {
+/// Returns the output and the status of a failed command, which is its last paragraph.
+fn split_status(error: &ToolError) -> (&str, &str) {
     error.0.rsplit_once("\n\n").unwrap_or(("", &error.0))
 }
 
 #[tokio::test]
-async fn commands_that_succeed_give_their_output() {
-    let place = Place::new();
-    std::fs::File::create(place.project.path().join("f.txt")).unwrap();
-    let project = place.project.path().canonicalize().unwrap();
+async fn successful_commands_return_their_output() {
+    let shell = TestShell::new();
+    std::fs::File::create(shell.project.path().join("f.txt")).unwrap();
+    let project = shell.project.path().canonicalize().unwrap();
     let project = project.display();
     for (command, output) in [
         ("echo out", "out\n".to_owned()),
@@ -77,7 +77,7 @@ async fn commands_that_succeed_give_their_output() {
             "no terminal\n".to_owned(),
         ),
     ] {
-        let result = call(&place.tool(), json!({"command": command}))
+        let result = call(&shell.tool(), json!({"command": command}))
             .await
             .unwrap();
         assert_eq!(
@@ -89,31 +89,31 @@ async fn commands_that_succeed_give_their_output() {
 }
 
 #[tokio::test]
-async fn commands_that_fail_say_so_in_the_last_paragraph() {
-    let place = Place::new();
+async fn failed_commands_end_with_their_exit_status() {
+    let shell = TestShell::new();
     for (command, output, code) in [
-        ("echo out; exit 3", "out\n", " 3."),
-        ("exit 1", "(no output)", " 1."),
+        ("echo out; exit 3", "out\n", " 3"),
+        ("exit 1", "(no output)", " 1"),
         (
             "no_such_command_here",
             "/bin/bash: line 1: no_such_command_here: command not found\n",
-            " 127.",
+            " 127",
         ),
-        ("kill -9 $$", "(no output)", " 137."),
+        ("kill -9 $$", "(no output)", " 137"),
     ] {
-        let error = call(&place.tool(), json!({"command": command}))
+        let error = call(&shell.tool(), json!({"command": command}))
             .await
             .unwrap_err();
-        let (shown, status) = parted(&error);
+        let (shown, status) = split_status(&error);
         assert_eq!(shown, output, "{command}");
         assert!(status.ends_with(code), "{command}: {status}");
     }
 }
 
 #[tokio::test]
-async fn both_streams_keep_their_order() {
+async fn output_streams_keep_their_order() {
     let command = "for i in $(seq 1 500); do echo $i; echo $((i + 1000)) >&2; done";
-    let result = call(&Place::new().tool(), json!({"command": command}))
+    let result = call(&TestShell::new().tool(), json!({"command": command}))
         .await
         .unwrap();
     let lines: Vec<_> = (1..=500).flat_map(|i| [i, i + 1000]).collect();
@@ -122,11 +122,11 @@ async fn both_streams_keep_their_order() {
 }
 
 #[tokio::test]
-async fn updates_begin_empty_and_end_with_everything() {
+async fn updates_start_empty_and_end_with_all_output() {
     let updates = UpdateSink::default();
     let arguments = json!({"command": "echo out"});
     let result = call_until(
-        &Place::new().tool(),
+        &TestShell::new().tool(),
         arguments,
         &updates,
         CancellationToken::new(),
@@ -142,30 +142,25 @@ async fn updates_begin_empty_and_end_with_everything() {
 }
 
 #[tokio::test]
-async fn a_time_limit_stops_the_command() {
-    let place = Place::new();
+async fn a_timeout_stops_the_command() {
+    let shell = TestShell::new();
     for (command, limit, output, status) in [
-        (
-            "echo before; sleep 300",
-            json!(1),
-            "before\n",
-            " 1 seconds.",
-        ),
-        ("sleep 300", json!(0.5), "", " 0.5 seconds."),
+        ("echo before; sleep 300", json!(1), "before\n", " 1 seconds"),
+        ("sleep 300", json!(0.5), "", " 0.5 seconds"),
     ] {
         let arguments = json!({"command": command, "timeout": limit});
-        let error = call(&place.tool(), arguments).await.unwrap_err();
-        assert_eq!(parted(&error).0, output);
+        let error = call(&shell.tool(), arguments).await.unwrap_err();
+        assert_eq!(split_status(&error).0, output);
         assert!(error.0.ends_with(status), "{error}");
     }
-    let in_time = call(&place.tool(), json!({"command": "echo x", "timeout": 60})).await;
+    let in_time = call(&shell.tool(), json!({"command": "echo x", "timeout": 60})).await;
     assert_eq!(text(&in_time.unwrap()), "x\n");
 }
 
 #[tokio::test]
-async fn impossible_time_limits_are_refused() {
-    let place = Place::new();
-    let marker = place.project.path().join("ran");
+async fn invalid_timeouts_are_rejected() {
+    let shell = TestShell::new();
+    let marker = shell.project.path().join("ran");
     for limit in [
         json!(0),
         json!(-1),
@@ -174,35 +169,38 @@ async fn impossible_time_limits_are_refused() {
         json!(1e-12),
     ] {
         let arguments = json!({"command": "touch ran", "timeout": limit});
-        let error = call(&place.tool(), arguments).await.unwrap_err();
-        assert!(error.0.starts_with("The timeout"), "{error}");
+        let error = call(&shell.tool(), arguments).await.unwrap_err();
+        assert!(error.0.starts_with("Invalid timeout"), "{error}");
     }
     assert!(!marker.exists());
 }
 
 #[tokio::test]
-async fn aborting_keeps_what_was_written() {
-    let place = Place::new();
-    let tool = place.tool();
+async fn aborting_keeps_the_output() {
+    let shell = TestShell::new();
+    let tool = shell.tool();
     let updates = UpdateSink::default();
     let cancel = CancellationToken::new();
     let arguments = json!({"command": "echo begin; exec sleep 300"});
     let running = call_until(&tool, arguments, &updates, cancel.clone());
     let watching = async {
-        let begun = ToolOutput::text("begin\n").content;
-        while updates.take().is_none_or(|update| update.content != begun) {
+        let started = ToolOutput::text("begin\n").content;
+        while updates
+            .take()
+            .is_none_or(|update| update.content != started)
+        {
             tokio::task::yield_now().await;
         }
         cancel.cancel();
     };
     let (result, ()) = tokio::join!(running, watching);
     let error = result.unwrap_err();
-    assert_eq!(parted(&error), ("begin\n", "The command was aborted."));
+    assert_eq!(split_status(&error), ("begin\n", "Command aborted"));
 }
 
 #[tokio::test]
-async fn long_output_is_cut_from_the_front_and_saved() {
-    let place = Place::new();
+async fn long_output_is_truncated_and_saved() {
+    let shell = TestShell::new();
     let rows = r#"for i in $(seq 1 1500); do echo "row $i ................................................"; done"#;
     let record = |cut: [usize; 4], by: &str, partial: bool| {
         let [total_lines, total_bytes, lines, bytes] = cut;
@@ -219,33 +217,33 @@ async fn long_output_is_cut_from_the_front_and_saved() {
             "1001",
             "3000",
             record([3000, 13893, 2000, 9999], "lines", false),
-            "[Lines 1001-3000 of 3000 are shown. All of it: ",
+            "[Showing lines 1001-3000 of 3000. Full output: ",
         ),
         (
             rows,
             "row 612 ................................................",
             "row 1500 ................................................",
             record([1500, 85893, 889, 51173], "bytes", false),
-            "[Lines 612-1500 of 1500 are shown (50.0KB limit). All of it: ",
+            "[Showing lines 612-1500 of 1500 (50.0KB limit). Full output: ",
         ),
         (
             r"head -c 70000 /dev/zero | tr '\0' x",
             &"x".repeat(51200),
             &"x".repeat(51200),
             record([1, 70000, 1, 51200], "bytes", true),
-            "[The last 50.0KB of line 1 (68.4KB) are shown. All of it: ",
+            "[Showing last 50.0KB of line 1 (68.4KB). Full output: ",
         ),
     ] {
-        let result = call(&place.tool(), json!({"command": command}))
+        let result = call(&shell.tool(), json!({"command": command}))
             .await
             .unwrap();
-        let (shown, said) = text(&result).rsplit_once("\n\n").unwrap();
+        let (shown, notice_text) = text(&result).rsplit_once("\n\n").unwrap();
         assert_eq!(shown.lines().next(), Some(first));
         assert_eq!(shown.lines().last(), Some(last));
-        assert!(said.starts_with(notice), "{said}");
+        assert!(notice_text.starts_with(notice), "{notice_text}");
         let mut details = result.details.clone().unwrap();
         let path = details["fullOutputPath"].as_str().unwrap().to_owned();
-        assert!(said.ends_with(&format!("{path}]")), "{said}");
+        assert!(notice_text.ends_with(&format!("{path}]")), "{notice_text}");
         assert_eq!(
             std::fs::metadata(path).unwrap().len(),
             cut["totalBytes"].as_u64().unwrap()
@@ -257,33 +255,33 @@ async fn long_output_is_cut_from_the_front_and_saved() {
 }
 
 #[tokio::test]
-async fn the_limits_themselves_cut_nothing() {
-    let place = Place::new();
-    let result = call(&place.tool(), json!({"command": "seq 1 2000"}))
+async fn output_at_the_limits_is_not_truncated() {
+    let shell = TestShell::new();
+    let result = call(&shell.tool(), json!({"command": "seq 1 2000"}))
         .await
         .unwrap();
     assert_eq!(
         (text(&result).lines().count(), result.details),
         (2000, None)
     );
-    let error = call(&place.tool(), json!({"command": "seq 1 3000; exit 2"}))
+    let error = call(&shell.tool(), json!({"command": "seq 1 3000; exit 2"}))
         .await
         .unwrap_err();
-    let (shown, status) = parted(&error);
-    assert!(status.ends_with(" 2."), "{status}");
+    let (shown, status) = split_status(&error);
+    assert!(status.ends_with(" 2"), "{status}");
     assert!(
-        shown.contains("3000\n\n[Lines 1001-3000 of 3000 are shown. "),
+        shown.contains("3000\n\n[Showing lines 1001-3000 of 3000. "),
         "{shown}"
     );
 }
 
 #[tokio::test]
-async fn the_shell_and_the_prefix_can_be_chosen() {
-    let place = Place::new();
+async fn shell_and_prefix_are_configurable() {
+    let shell = TestShell::new();
     let options = ShellToolOptions {
         command_prefix: Some("PREFIXED=yes".to_owned()),
         processes: Arc::new(LocalShell::at("/bin/sh")),
-        ..place.options()
+        ..shell.options()
     };
     let result = call(
         &ShellTool::bash(options),
@@ -294,17 +292,17 @@ async fn the_shell_and_the_prefix_can_be_chosen() {
 
     let options = ShellToolOptions {
         processes: Arc::new(LocalShell::at("/no/such/shell")),
-        ..place.options()
+        ..shell.options()
     };
     let error = call(&ShellTool::bash(options), json!({"command": "true"}))
         .await
         .unwrap_err();
-    assert!(error.0.contains("/no/such/shell does not exist"), "{error}");
+    assert!(error.0.contains("not found: /no/such/shell"), "{error}");
 }
 
 #[tokio::test]
-async fn commands_learn_of_the_session() {
-    let place = Place::new();
+async fn commands_receive_session_variables() {
+    let shell = TestShell::new();
     let variables: [(OsString, OsString); 3] = [
         ("PATH".into(), "/usr/bin:/bin".into()),
         ("PI_MODEL".into(), "outer".into()),
@@ -320,7 +318,7 @@ async fn commands_learn_of_the_session() {
     let options = ShellToolOptions {
         environment: ShellEnvironment::new(variables, Some(Path::new("/agent/bin"))),
         session: Some(session),
-        ..place.options()
+        ..shell.options()
     };
     let tool = ShellTool::bash(options.clone());
     assert_eq!(tool.prompt().guidelines.len(), 1);
@@ -337,13 +335,13 @@ async fn commands_learn_of_the_session() {
     let result = call(&hidden, json!({"command": "env | grep -c ^PI_"}))
         .await
         .unwrap_err();
-    assert_eq!(parted(&result).0, "0\n");
+    assert_eq!(split_status(&result).0, "0\n");
     assert_eq!(hidden.prompt().guidelines.len(), 0);
 }
 
-struct Wrapper;
+struct WrappingHook;
 
-impl SpawnHook for Wrapper {
+impl SpawnHook for WrappingHook {
     fn adjust(&self, command: ShellCommand) -> BoxFuture<'_, Result<ShellCommand, ToolError>> {
         let adjusted = match command.command.as_str() {
             "forbidden" => Err(ToolError::new("not this one")),
@@ -358,11 +356,11 @@ impl SpawnHook for Wrapper {
 }
 
 #[tokio::test]
-async fn a_hook_may_change_the_command() {
-    let place = Place::new();
+async fn a_hook_can_change_the_command() {
+    let shell = TestShell::new();
     let tool = ShellTool::bash(ShellToolOptions {
-        spawn_hook: Some(Arc::new(Wrapper)),
-        ..place.options()
+        spawn_hook: Some(Arc::new(WrappingHook)),
+        ..shell.options()
     });
     let result = call(&tool, json!({"command": "pwd"})).await.unwrap();
     assert_eq!(text(&result), "wrapped\n/\n");
@@ -373,39 +371,39 @@ async fn a_hook_may_change_the_command() {
 }
 
 #[tokio::test]
-async fn a_deleted_working_directory_is_named() {
-    let place = Place::new();
-    let tool = place.tool();
-    let path = place.project.path().to_owned();
-    place.project.close().unwrap();
+async fn a_deleted_working_directory_is_reported() {
+    let shell = TestShell::new();
+    let tool = shell.tool();
+    let path = shell.project.path().to_owned();
+    shell.project.close().unwrap();
     let error = call(&tool, json!({"command": "true"})).await.unwrap_err();
     assert!(
         error
             .0
-            .contains(&format!("{} does not exist", path.display())),
+            .contains(&format!("does not exist: {}", path.display())),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_explained() {
-    let place = Place::new();
-    let error = call(&place.tool(), json!({"command": "echo \u{0}"}))
+async fn start_errors_are_reported() {
+    let shell = TestShell::new();
+    let error = call(&shell.tool(), json!({"command": "echo \u{0}"}))
         .await
         .unwrap_err();
-    assert!(error.0.contains("could not be started"), "{error}");
+    assert!(error.0.contains("cannot start the command"), "{error}");
     let long = "x".repeat(4 << 20);
-    let error = call(&place.tool(), json!({"command": long}))
+    let error = call(&shell.tool(), json!({"command": long}))
         .await
         .unwrap_err();
-    assert!(error.0.contains("could not be started"), "{error}");
+    assert!(error.0.contains("cannot start the command"), "{error}");
 }
 
 #[tokio::test]
-async fn a_background_child_does_not_hold_the_tool() {
+async fn a_background_process_does_not_block_the_tool() {
     let command = "(exec sleep 300) & echo $!";
-    let place = Place::new();
-    let tool = place.tool();
+    let shell = TestShell::new();
+    let tool = shell.tool();
     let running = call(&tool, json!({"command": command}));
     let result = tokio::time::timeout(Duration::from_mins(1), running)
         .await
@@ -413,7 +411,7 @@ async fn a_background_child_does_not_hold_the_tool() {
     let result = result.unwrap();
     let process = text(&result).trim();
     let kill = format!("kill {process}");
-    call(&Place::new().tool(), json!({"command": kill}))
+    call(&TestShell::new().tool(), json!({"command": kill}))
         .await
-        .expect("the child lives on");
+        .expect("the background process is still running");
 }

@@ -1,4 +1,4 @@
-//! The file tools on this machine's files, whatever the system.
+//! The file tools on local files, on any system.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ use tempfile::tempdir;
 
 use crate::support::{call, context, text};
 
-/// A schema without the words of its own.
+/// Returns a schema without its descriptions.
 fn shape(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => fields
@@ -27,7 +27,7 @@ fn shape(schema: &Value) -> Value {
 }
 
 #[test]
-fn the_tools_are_declared_as_models_know_them() {
+fn tools_are_declared_correctly() {
     let context = context(Path::new("/project"));
     let strict = Some(ConstrainedSampling::JsonSchema(Strictness::Prefer));
     let (string, number) = (json!({"type": "string"}), json!({"type": "number"}));
@@ -112,10 +112,10 @@ async fn a_file_is_written_edited_read_and_listed() {
 }
 
 #[tokio::test]
-async fn characters_split_between_pieces_are_whole() {
+async fn characters_split_between_chunks_are_complete() {
     let directory = tempdir().unwrap();
     let read = ReadTool::new(context(directory.path()));
-    // Three bytes a character: none of the powers of two at which pieces end is a boundary.
+    // Three bytes per character: no power of two is a character boundary.
     let long_line = "日".repeat(400_000);
     let mut file = fs::File::create(directory.path().join("f")).unwrap();
     writeln!(file, "{long_line}\nend 日本").unwrap();
@@ -125,7 +125,7 @@ async fn characters_split_between_pieces_are_whole() {
     assert_eq!(text(&output), "end 日本\n");
     let output = call(&read, json!({"path": "f"})).await.unwrap();
     assert!(
-        text(&output).starts_with("[Line 1 has 1.1MB"),
+        text(&output).starts_with("[Line 1 is 1.1MB"),
         "{}",
         text(&output)
     );
@@ -135,7 +135,7 @@ async fn characters_split_between_pieces_are_whole() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_gone_is_told() {
+async fn a_deleted_directory_is_reported() {
     let directory = tempdir().unwrap();
     let context = context(directory.path());
     drop(directory);

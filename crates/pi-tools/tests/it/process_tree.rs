@@ -1,6 +1,5 @@
-//! Commands that daemonize, refuse to die or never stop talking.
-//!
-//! Every command carries a mark in its environment; what still has it afterwards has survived.
+//! Commands that daemonize, ignore signals or write forever. Every command has a unique marker in
+//! its environment; processes that still have it afterwards have survived.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,20 +15,20 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::support::is_alone;
+use crate::support::run_isolated;
 
-/// Longer than anything here should take, and shorter than what the commands would.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Longer than any test should take, and shorter than the commands would run.
+const TEST_TIMEOUT: Duration = Duration::from_secs(40);
 
-struct Marked {
+struct MarkedCommand {
     mark: String,
-    folder: TempDir,
+    directory: TempDir,
     command: ShellCommand,
 }
 
-impl Marked {
+impl MarkedCommand {
     fn new(command: &str) -> Self {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         let mark = Uuid::new_v4().to_string();
         let environment: BTreeMap<OsString, OsString> = [
             ("PATH".into(), "/usr/bin:/bin".into()),
@@ -39,22 +38,22 @@ impl Marked {
         Self {
             command: ShellCommand {
                 command: command.to_owned(),
-                cwd: folder.path().to_owned(),
+                cwd: directory.path().to_owned(),
                 environment,
                 timeout: None,
             },
             mark,
-            folder,
+            directory,
         }
     }
 
     fn with_pipe(self, name: &str) -> Self {
-        let path = self.folder.path().join(name);
+        let path = self.directory.path().join(name);
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
         self
     }
 
-    /// Processes that carry the mark and are no zombies.
+    /// Returns the processes that have the marker and are not zombies.
     fn survivors(&self) -> Vec<String> {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         processes
@@ -66,17 +65,17 @@ impl Marked {
             .collect()
     }
 
-    fn start(&self, cancel: &CancellationToken) -> Running {
+    fn start(&self, cancel: &CancellationToken) -> StartedCommand {
         let (sender, output) = mpsc::channel(4);
         let (command, cancel) = (self.command.clone(), cancel.clone());
         let task =
             tokio::spawn(
                 async move { LocalShell::default().execute(command, sender, cancel).await },
             );
-        Running { task, output }
+        StartedCommand { task, output }
     }
 
-    /// Runs until the command has said `ready`, cancels and returns what is left of it.
+    /// Runs until the command prints `ready`, cancels it and returns its surviving processes.
     async fn cancel_when_ready(&self) -> Vec<String> {
         let cancel = CancellationToken::new();
         let mut running = self.start(&cancel);
@@ -90,36 +89,36 @@ impl Marked {
 }
 
 fn is_marked(process: &Path, mark: &str) -> bool {
-    let marked = std::fs::read(process.join("environ"))
+    let has_mark = std::fs::read(process.join("environ"))
         .is_ok_and(|environment| String::from_utf8_lossy(&environment).contains(mark));
-    // A zombie has no environment; one that is just being killed has none either.
-    marked && std::fs::metadata(process.join("exe")).is_ok()
+    // A zombie has no environment, and neither does a process that is being killed.
+    has_mark && std::fs::metadata(process.join("exe")).is_ok()
 }
 
-struct Running {
+struct StartedCommand {
     task: tokio::task::JoinHandle<Result<ExitCode, ProcessError>>,
     output: mpsc::Receiver<Bytes>,
 }
 
-impl Running {
+impl StartedCommand {
     async fn wait_for(&mut self, text: &str) {
         let mut seen = Vec::new();
         let waiting = async {
             while !String::from_utf8_lossy(&seen).contains(text) {
-                seen.extend_from_slice(&self.output.recv().await.expect("the command has ended"));
+                seen.extend_from_slice(&self.output.recv().await.expect("the command has exited"));
             }
         };
-        tokio::time::timeout(PATIENCE, waiting)
+        tokio::time::timeout(TEST_TIMEOUT, waiting)
             .await
-            .expect("the command says nothing");
+            .expect("no output from the command");
     }
 
     async fn end(mut self) -> Result<ExitCode, ProcessError> {
         let draining = async { while self.output.recv().await.is_some() {} };
         let both = async { tokio::join!(self.task, draining) };
-        let (result, ()) = tokio::time::timeout(PATIENCE, both)
+        let (result, ()) = tokio::time::timeout(TEST_TIMEOUT, both)
             .await
-            .expect("it does not end");
+            .expect("the command does not exit");
         result.unwrap()
     }
 }
@@ -129,7 +128,7 @@ async fn nothing_survives_a_kill() {
     for (name, command) in [
         ("a child", "sleep 300 & echo ready; wait"),
         (
-            "one that ignores signals",
+            "a shell that ignores signals",
             "trap '' TERM INT HUP; echo ready; while :; do sleep 300; done",
         ),
         (
@@ -145,7 +144,7 @@ async fn nothing_survives_a_kill() {
             "setsid sh -c '(sh -c \"echo ready >&3; exec 3>&-; exec sleep 300\" </dev/null >/dev/null 2>&1 &)' 3>&1; sleep 300",
         ),
         (
-            "the shell itself replaced",
+            "a shell replaced by exec",
             "setsid sh -c 'sleep 300 & wait' >/dev/null 2>&1 & exec sh -c 'echo ready; sleep 300'",
         ),
         (
@@ -153,50 +152,50 @@ async fn nothing_survives_a_kill() {
             "setsid sh -c 'kill -STOP $$' & sleep 300 & kill -STOP $!; echo ready; wait",
         ),
         (
-            "one that forks without end",
+            "an endless fork loop",
             "f() { while :; do setsid sh -c 'sleep 0.2; sh -c \"sleep 300 &\"' & n=$((n+1)); \
              [ $n = 20 ] && echo ready; [ $n -gt 200 ] && wait; done; }; f",
         ),
     ] {
-        let left = Marked::new(command).cancel_when_ready().await;
+        let left = MarkedCommand::new(command).cancel_when_ready().await;
         assert!(left.is_empty(), "{name}: {left:?}");
     }
 }
 
 #[tokio::test]
-async fn nothing_survives_a_time_limit() {
-    let mut marked = Marked::new("setsid sleep 300 & trap '' TERM; sleep 300");
-    marked.command.timeout = Some(Duration::from_millis(300));
-    let result = marked.start(&CancellationToken::new()).end().await;
+async fn nothing_survives_a_timeout() {
+    let mut command = MarkedCommand::new("setsid sleep 300 & trap '' TERM; sleep 300");
+    command.command.timeout = Some(Duration::from_millis(300));
+    let result = command.start(&CancellationToken::new()).end().await;
     assert!(
         matches!(result, Err(ProcessError::TimedOut(_))),
         "{result:?}"
     );
-    assert_eq!(marked.survivors(), [""; 0]);
+    assert_eq!(command.survivors(), [""; 0]);
 }
 
 #[tokio::test]
 async fn nothing_survives_a_dropped_call() {
-    let marked = Marked::new("setsid sleep 300 & echo ready; wait");
-    let mut running = marked.start(&CancellationToken::new());
+    let command = MarkedCommand::new("setsid sleep 300 & echo ready; wait");
+    let mut running = command.start(&CancellationToken::new());
     running.wait_for("ready").await;
     running.task.abort();
     assert!(running.task.await.unwrap_err().is_cancelled());
-    assert_eq!(marked.survivors(), [""; 0]);
+    assert_eq!(command.survivors(), [""; 0]);
 }
 
 #[tokio::test]
-async fn an_orphan_that_keeps_talking_is_stopped_after_its_shell() {
-    // The shell has ended and its orphan left the session: only the pipe leads to it.
+async fn an_orphan_that_keeps_writing_is_killed_after_its_shell() {
+    // The shell has exited and its orphan left the session: only the pipe identifies it.
     let command = "setsid sh -c '(while :; do echo $PPID; sleep 0.01; done) &' & \
                    while ! test -e gone; do sleep 0.01; done";
-    let marked = Marked::new(command);
+    let command = MarkedCommand::new(command);
     let cancel = CancellationToken::new();
-    let mut running = marked.start(&cancel);
+    let mut running = command.start(&cancel);
     running.wait_for("\n").await;
-    std::fs::File::create(marked.folder.path().join("gone")).unwrap();
-    // Only the talker is left.
-    while marked
+    std::fs::File::create(command.directory.path().join("gone")).unwrap();
+    // Wait until only the writing process is left.
+    while command
         .survivors()
         .iter()
         .any(|line| line.contains("test -e"))
@@ -206,39 +205,41 @@ async fn an_orphan_that_keeps_talking_is_stopped_after_its_shell() {
     cancel.cancel();
     let result = running.end().await;
     assert!(matches!(result, Err(ProcessError::Aborted)), "{result:?}");
-    assert_eq!(marked.survivors(), [""; 0]);
+    assert_eq!(command.survivors(), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_daemon_that_keeps_the_pipe_lives_on_and_may_speak() {
-    let command = "(read line < gate; echo late && echo alive > answer) & echo started";
-    let marked = Marked::new(command).with_pipe("gate").with_pipe("answer");
-    let result = marked.start(&CancellationToken::new()).end().await;
+async fn a_daemon_that_keeps_the_pipe_survives_and_can_write() {
+    let command = "(read line < gate; echo late && echo alive > reply) & echo started";
+    let command = MarkedCommand::new(command)
+        .with_pipe("gate")
+        .with_pipe("reply");
+    let result = command.start(&CancellationToken::new()).end().await;
     assert_eq!(result.unwrap(), ExitCode(Some(0)));
-    assert_eq!(marked.survivors().len(), 1);
-    let (gate, answer) = (
-        marked.folder.path().join("gate"),
-        marked.folder.path().join("answer"),
+    assert_eq!(command.survivors().len(), 1);
+    let (gate, reply) = (
+        command.directory.path().join("gate"),
+        command.directory.path().join("reply"),
     );
-    let answer = tokio::task::spawn_blocking(move || {
+    let reply = tokio::task::spawn_blocking(move || {
         use std::io::Write;
         let mut gate = std::fs::File::options().write(true).open(gate).unwrap();
         gate.write_all(b"go\n").unwrap();
-        std::fs::read_to_string(answer).unwrap()
+        std::fs::read_to_string(reply).unwrap()
     });
-    let answer = tokio::time::timeout(PATIENCE, answer)
+    let reply = tokio::time::timeout(TEST_TIMEOUT, reply)
         .await
-        .expect("the daemon was ended");
-    assert_eq!(answer.unwrap(), "alive\n");
+        .expect("the daemon was killed");
+    assert_eq!(reply.unwrap(), "alive\n");
 }
 
 #[tokio::test]
-async fn output_after_the_end_of_the_shell_waits_for_a_slow_reader() {
-    let marked = Marked::new("(head -c 400000 /dev/zero; echo last) &");
-    let mut running = marked.start(&CancellationToken::new());
+async fn output_after_the_shell_exits_waits_for_a_slow_reader() {
+    let command = MarkedCommand::new("(head -c 400000 /dev/zero; echo last) &");
+    let mut running = command.start(&CancellationToken::new());
     running.wait_for("\0").await;
-    // Takes as long as a silence that would end the command.
-    let silent = Marked::new("sleep 5 & echo started");
+    // Takes as long as the idle time that would complete the command.
+    let silent = MarkedCommand::new("sleep 5 & echo started");
     let result = silent.start(&CancellationToken::new()).end().await;
     assert_eq!(result.unwrap(), ExitCode(Some(0)));
     running.wait_for("last").await;
@@ -246,11 +247,11 @@ async fn output_after_the_end_of_the_shell_waits_for_a_slow_reader() {
 }
 
 #[tokio::test]
-async fn a_character_may_come_in_two_pieces() {
-    let marked = Marked::new(r"printf '\346'; read line < gate; printf '\227\245'");
-    let marked = marked.with_pipe("gate");
-    let gate = marked.folder.path().join("gate");
-    let mut running = marked.start(&CancellationToken::new());
+async fn a_character_may_arrive_in_two_chunks() {
+    let command = MarkedCommand::new(r"printf '\346'; read line < gate; printf '\227\245'");
+    let command = command.with_pipe("gate");
+    let gate = command.directory.path().join("gate");
+    let mut running = command.start(&CancellationToken::new());
     assert_eq!(running.output.recv().await.unwrap(), &b"\xe6"[..]);
     let open = move || std::fs::File::options().write(true).open(gate).map(drop);
     tokio::task::spawn_blocking(open).await.unwrap().unwrap();
@@ -259,28 +260,28 @@ async fn a_character_may_come_in_two_pieces() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_starts_nothing() {
-    let marked = Marked::new("touch ran");
+async fn a_canceled_call_starts_nothing() {
+    let command = MarkedCommand::new("touch ran");
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let result = marked.start(&cancel).end().await;
+    let result = command.start(&cancel).end().await;
     assert!(matches!(result, Err(ProcessError::Aborted)), "{result:?}");
-    assert!(!marked.folder.path().join("ran").exists());
+    assert!(!command.directory.path().join("ran").exists());
 }
 
 #[tokio::test]
-async fn many_commands_at_once_do_not_disturb_each_other() {
-    let keep = Marked::new("echo ready; read line < gate; echo done").with_pipe("gate");
+async fn concurrent_commands_do_not_affect_each_other() {
+    let keep = MarkedCommand::new("echo ready; read line < gate; echo done").with_pipe("gate");
     let mut kept = keep.start(&CancellationToken::new());
     kept.wait_for("ready").await;
     let stopped: Vec<_> = (0..8)
-        .map(|_| Marked::new("setsid sleep 300 & echo ready; wait"))
+        .map(|_| MarkedCommand::new("setsid sleep 300 & echo ready; wait"))
         .collect();
-    let kills = stopped.iter().map(Marked::cancel_when_ready);
+    let kills = stopped.iter().map(MarkedCommand::cancel_when_ready);
     for left in futures_util::future::join_all(kills).await {
         assert_eq!(left, [""; 0]);
     }
-    let gate = keep.folder.path().join("gate");
+    let gate = keep.directory.path().join("gate");
     let open = move || std::fs::File::options().write(true).open(gate).map(drop);
     tokio::task::spawn_blocking(open).await.unwrap().unwrap();
     kept.wait_for("done").await;
@@ -288,15 +289,15 @@ async fn many_commands_at_once_do_not_disturb_each_other() {
 }
 
 #[test]
-fn two_gigabytes_of_output_fit_in_little_memory() {
+fn two_gigabytes_of_output_use_little_memory() {
     use pi_agent::UpdateSink;
     use pi_tools::{ShellTool, ShellToolOptions};
     use serde_json::json;
 
     const GIGABYTES: u64 = 2;
-    /// Most of it is the test itself and the runtime.
-    const MOST_KILOBYTES: u64 = 48 * 1024;
-    if !is_alone("process_tree::two_gigabytes_of_output_fit_in_little_memory") {
+    /// Mostly the test binary and the runtime.
+    const MAX_KILOBYTES: u64 = 48 * 1024;
+    if !run_isolated("process_tree::two_gigabytes_of_output_use_little_memory") {
         return;
     }
     let spill = TempDir::new().unwrap();
@@ -326,5 +327,5 @@ fn two_gigabytes_of_output_fit_in_little_memory() {
         .find_map(|line| line.strip_prefix("VmHWM:"))
         .unwrap();
     let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
-    assert!(kilobytes < MOST_KILOBYTES, "{kilobytes} kB at the most");
+    assert!(kilobytes < MAX_KILOBYTES, "{kilobytes} kB peak");
 }

@@ -1,4 +1,4 @@
-//! grep and find on real files; what the reference answers is written down as tables.
+//! grep and find on real files; expected results match the reference.
 
 use std::fs;
 use std::path::Path;
@@ -13,20 +13,23 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(unix)]
-use crate::support::is_alone;
+use crate::support::run_isolated;
 use crate::support::{call, call_until, text};
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     for (name, contents) in files {
-        put(folder.path(), name, contents.as_bytes());
+        write_file(directory.path(), name, contents.as_bytes());
     }
-    folder
+    directory
 }
 
-#[expect(clippy::disallowed_methods, reason = "a file nobody else reads yet")]
-fn put(folder: &Path, name: &str, contents: &[u8]) {
-    let path = folder.join(name);
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no other process reads the file yet"
+)]
+fn write_file(directory: &Path, name: &str, contents: &[u8]) {
+    let path = directory.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, contents).unwrap();
 }
@@ -44,16 +47,24 @@ fn project() -> TempDir {
     ])
 }
 
-async fn grep(folder: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
-    call(&GrepTool::new(ToolContext::local(folder.path())), arguments).await
+async fn grep(directory: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
+    call(
+        &GrepTool::new(ToolContext::local(directory.path())),
+        arguments,
+    )
+    .await
 }
 
-async fn find(folder: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
-    call(&FindTool::new(ToolContext::local(folder.path())), arguments).await
+async fn find(directory: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
+    call(
+        &FindTool::new(ToolContext::local(directory.path())),
+        arguments,
+    )
+    .await
 }
 
 #[tokio::test]
-async fn grep_answers_as_the_reference_does() {
+async fn grep_matches_the_reference() {
     let project = project();
     for (arguments, expected) in [
         (
@@ -130,7 +141,7 @@ async fn grep_stops_at_its_limit() {
 
     let many = tree(&[]);
     for number in 0..50 {
-        put(many.path(), &format!("{number}.txt"), b"x\nx\nx\nx\n");
+        write_file(many.path(), &format!("{number}.txt"), b"x\nx\nx\nx\n");
     }
     let result = grep(&many, json!({"pattern": "x"})).await.unwrap();
     let shown = text(&result).split_once("\n\n").unwrap().0;
@@ -143,7 +154,7 @@ async fn grep_stops_at_its_limit() {
 }
 
 #[tokio::test]
-async fn each_match_is_shown_with_its_own_context() {
+async fn each_match_has_its_own_context() {
     let file = tree(&[("f", "1\nm2\n3\nm4\n5\n6\n7\nm8\n")]);
     let context =
         |lines: Value, limit: usize| json!({"pattern": "m", "context": lines, "limit": limit});
@@ -181,14 +192,14 @@ async fn patterns_that_look_like_flags_are_patterns() {
 }
 
 #[tokio::test]
-async fn lines_are_cut_and_cleaned() {
+async fn lines_are_truncated_and_cleaned() {
     let files = tree(&[]);
-    put(files.path(), "crlf", b"one needle\r\ntwo\r\n");
-    put(files.path(), "latin1", b"needle \xe9\n");
+    write_file(files.path(), "crlf", b"one needle\r\ntwo\r\n");
+    write_file(files.path(), "latin1", b"needle \xe9\n");
     let long = format!("{}needle\n", "é".repeat(499));
-    put(files.path(), "long", long.as_bytes());
+    write_file(files.path(), "long", long.as_bytes());
     let pairs = format!("needle{}\n", "😀".repeat(247));
-    put(files.path(), "pairs", pairs.as_bytes());
+    write_file(files.path(), "pairs", pairs.as_bytes());
     let result = grep(&files, json!({"pattern": "needle"})).await.unwrap();
     let (shown, notice) = text(&result).split_once("\n\n").unwrap();
     let expected = format!(
@@ -202,7 +213,7 @@ async fn lines_are_cut_and_cleaned() {
 }
 
 #[tokio::test]
-async fn long_results_are_cut_at_whole_lines() {
+async fn long_results_are_truncated_at_line_boundaries() {
     let line = format!("needle {}\n", "x".repeat(400));
     let files = tree(&[("f", &line.repeat(1000))]);
     let result = grep(&files, json!({"pattern": "needle", "limit": 500}))
@@ -218,7 +229,7 @@ async fn long_results_are_cut_at_whole_lines() {
     assert_eq!(json!(shown), truncation["content"]);
     assert!(notice.contains("50.0KB"), "{notice}");
 
-    // Context repeats lines; what cannot be shown is not kept either.
+    // Context repeats lines; lines that cannot be shown are not kept either.
     let arguments = json!({"pattern": "needle", "limit": 1000, "context": 1000});
     let result = grep(&files, arguments).await.unwrap();
     assert_eq!(
@@ -228,7 +239,7 @@ async fn long_results_are_cut_at_whole_lines() {
 }
 
 #[tokio::test]
-async fn measureless_context_is_bounded() {
+async fn unlimited_context_is_bounded() {
     let line = format!("{}\n", "x".repeat(499));
     let files = tree(&[("a", &format!("{}needle\n", line.repeat(12_000)))]);
     for name in ["b", "c", "d"] {
@@ -238,7 +249,10 @@ async fn measureless_context_is_bounded() {
         .await
         .unwrap();
     let notice = text(&result).rsplit_once("\n\n").unwrap().1;
-    assert!(notice.contains("Stopped after 16.0MB of lines"), "{notice}");
+    assert!(
+        notice.contains("Stopped after 16.0MB of context lines"),
+        "{notice}"
+    );
     let found = find(&files, json!({"pattern": "a", "limit": 1e18}))
         .await
         .unwrap();
@@ -248,8 +262,8 @@ async fn measureless_context_is_bounded() {
 #[tokio::test]
 async fn binary_files_are_skipped_unless_named() {
     let files = tree(&[("text", "needle\n")]);
-    put(files.path(), "binary", b"\0\0needle\n");
-    put(files.path(), "utf16", b"\xff\xfen\0e\0e\0d\0l\0e\0\n\0");
+    write_file(files.path(), "binary", b"\0\0needle\n");
+    write_file(files.path(), "utf16", b"\xff\xfen\0e\0e\0d\0l\0e\0\n\0");
     let result = grep(&files, json!({"pattern": "needle"})).await.unwrap();
     assert_eq!(text(&result), "text:1: needle\nutf16:1: needle");
     let result = grep(&files, json!({"pattern": "needle", "path": "binary"}))
@@ -259,33 +273,33 @@ async fn binary_files_are_skipped_unless_named() {
 }
 
 #[tokio::test]
-async fn bad_searches_are_explained() {
+async fn invalid_searches_are_explained() {
     let files = tree(&[("re.txt", "x\n")]);
-    for (arguments, words) in [
+    for (arguments, expected) in [
         (
             json!({"pattern": "(paren", "path": "re.txt"}),
-            "set literal",
+            "set literal=true",
         ),
-        (json!({"pattern": "a\nb"}), "cannot be used"),
+        (json!({"pattern": "a\nb"}), "Invalid pattern"),
         (json!({"pattern": "x", "path": "nope"}), "no such file"),
-        (json!({"pattern": "x", "glob": "a["}), "glob cannot be used"),
+        (json!({"pattern": "x", "glob": "a["}), "Invalid glob"),
     ] {
         let error = grep(&files, arguments.clone()).await.unwrap_err();
-        assert!(error.0.contains(words), "{arguments}: {error}");
+        assert!(error.0.contains(expected), "{arguments}: {error}");
     }
-    for (arguments, words) in [
+    for (arguments, expected) in [
         (json!({"pattern": "*", "path": "nope"}), "no such file"),
         (json!({"pattern": "*", "path": "re.txt"}), "not a directory"),
-        (json!({"pattern": "a["}), "cannot be used"),
+        (json!({"pattern": "a["}), "Invalid glob pattern"),
     ] {
         let error = find(&files, arguments.clone()).await.unwrap_err();
-        assert!(error.0.contains(words), "{arguments}: {error}");
+        assert!(error.0.contains(expected), "{arguments}: {error}");
     }
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn pipes_and_links_do_not_hold_a_search() {
+async fn pipes_and_symlinks_do_not_block_a_search() {
     let files = tree(&[("f", "needle\n")]);
     let pipe = files.path().join("pipe");
     let made = std::process::Command::new("mkfifo")
@@ -311,7 +325,7 @@ async fn pipes_and_links_do_not_hold_a_search() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn ignore_files_without_end_are_not_read() {
+async fn endless_ignore_files_are_not_read() {
     use std::os::unix::fs::symlink;
 
     for rules in [".gitignore", ".ignore", ".rgignore", ".fdignore"] {
@@ -329,17 +343,17 @@ async fn ignore_files_without_end_are_not_read() {
         assert!(found.contains("good/h:1: needle"), "{rules}: {found}");
         let found = find(&files, json!({"pattern": "h"})).await.unwrap();
         assert_eq!(text(&found), "good/h", "{rules}");
-        // Where the search begins, there is nothing to leave out.
+        // The directory where the search starts is not skipped.
         let within = grep(&files, json!({"pattern": "needle", "path": "deep"}));
         assert_eq!(text(&within.await.unwrap()), "g:1: needle", "{rules}");
     }
 }
 
 #[tokio::test]
-async fn patterns_that_explode_are_refused_or_quick() {
+async fn expensive_patterns_are_rejected_or_fast() {
     let line = "a".repeat(100_000);
     let files = tree(&[("f", &line), (&format!("{}b", "a".repeat(200)), "x")]);
-    let began = Instant::now();
+    let started = Instant::now();
     for pattern in [
         "(a+)+$b",
         "(a|aa)+$b",
@@ -366,16 +380,16 @@ async fn patterns_that_explode_are_refused_or_quick() {
         &"[a-z]".repeat(500),
         "{{{{{{a}}}}}}",
     ] {
-        // Refused or not, it is answered.
+        // Rejected or not, it returns.
         drop(find(&files, json!({"pattern": glob})).await);
         drop(grep(&files, json!({"pattern": "x", "glob": glob})).await);
     }
-    // One that explodes takes years; a busy machine takes its time for the others.
-    assert!(began.elapsed() < Duration::from_secs(50));
+    // An exponential pattern takes years; allow for a busy machine.
+    assert!(started.elapsed() < Duration::from_secs(50));
 }
 
 #[tokio::test]
-async fn find_answers_as_the_reference_does() {
+async fn find_matches_the_reference() {
     let project = project();
     for (arguments, expected) in [
         (json!({"pattern": "*.ts"}), "src/b.ts\nsrc/c.ts"),
@@ -431,8 +445,9 @@ async fn find_stops_at_its_limit() {
 }
 
 #[tokio::test]
-async fn ignore_rules_hold_where_git_would_apply_them() {
-    // Without a repository find heeds .gitignore and grep does not, as `fd` and `rg` are called.
+async fn ignore_rules_apply_like_in_git() {
+    // Without a repository, find respects .gitignore and grep does not, like `fd` and `rg` as
+    // invoked by the reference.
     let files = tree(&[
         (".gitignore", "*.log\n"),
         (".ignore", "left\n"),
@@ -445,18 +460,18 @@ async fn ignore_rules_hold_where_git_would_apply_them() {
     let found = grep(&files, json!({"pattern": "needle"})).await.unwrap();
     assert_eq!(text(&found), "a.log:1: needle\nkept:1: needle");
     // Rules of an outer repository end at a nested one.
-    put(files.path(), ".git/HEAD", b"");
-    put(files.path(), "nested/.git/HEAD", b"");
-    put(files.path(), "nested/b.log", b"needle\n");
+    write_file(files.path(), ".git/HEAD", b"");
+    write_file(files.path(), "nested/.git/HEAD", b"");
+    write_file(files.path(), "nested/b.log", b"needle\n");
     let found = find(&files, json!({"pattern": "*.log"})).await.unwrap();
     assert_eq!(text(&found), "nested/b.log");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn an_unreadable_folder_does_not_spoil_the_search() {
+async fn an_unreadable_directory_does_not_fail_the_search() {
     use std::os::unix::fs::PermissionsExt;
-    if !is_alone("search::an_unreadable_folder_does_not_spoil_the_search") {
+    if !run_isolated("search::an_unreadable_directory_does_not_fail_the_search") {
         return;
     }
     let files = tree(&[("closed/f", "needle\n"), ("open", "needle\n")]);
@@ -471,35 +486,39 @@ async fn an_unreadable_folder_does_not_spoil_the_search() {
         let (shown, notice) = text(&result).split_once("\n\n").unwrap();
         assert!(shown.starts_with("open"), "{shown}");
         assert!(
-            notice.starts_with("[Could not be read: ") && notice.contains("closed"),
+            notice.starts_with("[Could not read ") && notice.contains("closed"),
             "{notice}"
         );
     }
 }
 
-/// How long a cancelled search may go on: far less than it would take.
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// How long a canceled search may continue: far less than it would take to complete.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_search_ends_when_it_is_cancelled() {
-    // A sparse file takes long to read and no room on the disk.
+async fn a_search_can_be_canceled() {
+    // A sparse file takes long to read but uses no disk space.
     let files = tree(&[]);
     let huge = fs::File::create(files.path().join("huge")).unwrap();
     huge.set_len(1 << 40).unwrap();
     let tool = GrepTool::new(ToolContext::local(files.path()));
     let cancel = CancellationToken::new();
-    // Named, so that its zeros are searched.
+    // Requested by name, so that it is searched although it is binary.
     let arguments = json!({"pattern": "needle", "path": "huge"});
     let updates = UpdateSink::default();
     let searching = call_until(&tool, arguments, &updates, cancel.clone());
-    let cancelling = async {
+    let canceling = async {
         tokio::task::yield_now().await;
         cancel.cancel();
         Instant::now()
     };
-    let (result, cancelled) = tokio::join!(searching, cancelling);
+    let (result, canceled_at) = tokio::join!(searching, canceling);
     assert_eq!(result.unwrap_err(), ToolError::new("Operation aborted"));
-    assert!(cancelled.elapsed() < AT_ONCE, "{:?}", cancelled.elapsed());
+    assert!(
+        canceled_at.elapsed() < CANCEL_TIMEOUT,
+        "{:?}",
+        canceled_at.elapsed()
+    );
     let tools: [&dyn Tool; 2] = [&tool, &FindTool::new(ToolContext::local(files.path()))];
     for tool in tools {
         let arguments = json!({"pattern": "x"});
@@ -508,7 +527,7 @@ async fn a_search_ends_when_it_is_cancelled() {
     }
 }
 
-/// Checks a declaration; the words of a schema are its own.
+/// Checks a declaration except for its descriptions.
 fn check_declaration(tool: &dyn Tool, name: &str, required: &str, properties: &[(&str, &str)]) {
     let declaration = tool.declaration();
     assert_eq!(declaration.name, name);
@@ -529,10 +548,10 @@ fn check_declaration(tool: &dyn Tool, name: &str, required: &str, properties: &[
 }
 
 #[test]
-fn the_tools_are_declared_as_models_know_them() {
-    let place = TempDir::new().unwrap();
-    let context = ToolContext::local(place.path());
-    let shell = ShellToolOptions::local(place.path(), LocalShell::default());
+fn tools_are_declared_correctly() {
+    let directory = TempDir::new().unwrap();
+    let context = ToolContext::local(directory.path());
+    let shell = ShellToolOptions::local(directory.path(), LocalShell::default());
     check_declaration(
         &ShellTool::bash(shell),
         "bash",

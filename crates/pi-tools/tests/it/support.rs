@@ -1,4 +1,4 @@
-//! Calls tools the way the loop does, and runs tests in a process of their own.
+//! Calls tools like the agent loop does, and runs tests in separate processes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,21 +9,20 @@ use pi_tools::ToolContext;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// Longer than any call here takes, however busy the machine; what would block forever fails.
-const PATIENCE: Duration = Duration::from_secs(50);
+/// Longer than any call takes on a busy machine, so that a blocked call fails the test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(50);
 
-/// A context in the given directory.
 pub(crate) fn context(directory: &Path) -> ToolContext {
     ToolContext::local(directory)
 }
 
-/// Prepares and checks the arguments, then runs the tool.
+/// Prepares and validates the arguments, then runs the tool.
 pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
     let cancel = CancellationToken::new();
     call_until(tool, arguments, &UpdateSink::default(), cancel).await
 }
 
-/// The same, with a place for updates and a token.
+/// Like [`call`], with an update sink and a token.
 pub(crate) async fn call_until(
     tool: &dyn Tool,
     arguments: Value,
@@ -31,60 +30,64 @@ pub(crate) async fn call_until(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let Value::Object(arguments) = arguments else {
-        panic!("arguments are an object")
+        panic!("arguments must be an object")
     };
     let arguments = check_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
     let run = tool.execute("call_1", arguments, updates.clone(), cancel);
-    tokio::time::timeout(PATIENCE, run)
+    tokio::time::timeout(TEST_TIMEOUT, run)
         .await
-        .unwrap_or_else(|_| panic!("the tool blocks"))
+        .unwrap_or_else(|_| panic!("the tool is blocked"))
 }
 
-/// The text of a result, its first block.
+/// Returns the text of a result, which is its first block.
 pub(crate) fn text(output: &ToolOutput) -> &str {
     match output.content.first() {
         Some(InputBlock::Text(text)) => &text.text,
-        other => panic!("expected a text, found {other:?}"),
+        other => panic!("expected text, got {other:?}"),
     }
 }
 
-/// Says that this process runs one test alone.
+/// Set in the process that runs a single test.
 #[cfg(unix)]
-const ALONE: &str = "PI_TEST_ALONE";
+const ISOLATED: &str = "PI_TEST_ALONE";
 
-/// Runs the named test in a process of its own, as an ordinary user: what root may do to files, and
-/// the memory of other tests, would hide what it is about. Returns true in that process.
+/// Runs the named test in a separate process as an unprivileged user, because root permissions and
+/// the memory of other tests would invalidate it. Returns `true` in that process.
 #[cfg(unix)]
-pub(crate) fn is_alone(test: &str) -> bool {
+pub(crate) fn run_isolated(test: &str) -> bool {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
 
     const NOBODY: u32 = 65_534;
-    if std::env::var_os(ALONE).is_some() {
+    if std::env::var_os(ISOLATED).is_some() {
         return true;
     }
-    let mut program = std::env::current_exe().unwrap_or_else(|error| panic!("no program: {error}"));
-    // The build folder may be closed to others, so that user gets a copy it can reach.
+    let mut program = std::env::current_exe()
+        .unwrap_or_else(|error| panic!("cannot find the test binary: {error}"));
+    // The build directory may not be accessible to other users, so the binary is copied.
     let public = tempfile::Builder::new()
         .permissions(std::fs::Permissions::from_mode(0o755))
         .tempdir_in("/tmp")
-        .unwrap_or_else(|error| panic!("no temporary folder: {error}"));
+        .unwrap_or_else(|error| panic!("cannot create a temporary directory: {error}"));
     let is_root = rustix::process::geteuid().is_root();
     if is_root {
         let copy = public.path().join("test");
-        // Not copied by this process: whatever another test starts meanwhile would hold the copy open
-        // for a moment, and a program that is written to does not start.
+        // Not copied by this process: a process forked by another test would briefly hold the copy
+        // open for writing, and a binary that is open for writing cannot be executed.
         let copied = std::process::Command::new("cp")
             .args([&program, &copy])
             .status();
-        assert!(copied.is_ok_and(|status| status.success()), "no copy");
+        assert!(
+            copied.is_ok_and(|status| status.success()),
+            "cannot copy the test binary"
+        );
         program = copy;
     }
     let mut command = std::process::Command::new(program);
     command
         .args(["--exact", test, "--nocapture"])
-        .env(ALONE, "1");
+        .env(ISOLATED, "1");
     if is_root {
         command
             .uid(NOBODY)
@@ -94,11 +97,11 @@ pub(crate) fn is_alone(test: &str) -> bool {
     }
     let output = command
         .output()
-        .unwrap_or_else(|error| panic!("the test does not start: {error}"));
-    let said = String::from_utf8_lossy(&output.stdout);
+        .unwrap_or_else(|error| panic!("cannot start the test: {error}"));
+    let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}\n{}",
+        output.status.success() && stdout.contains("1 passed"),
+        "{stdout}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
     false

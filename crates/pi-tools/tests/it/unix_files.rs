@@ -1,4 +1,4 @@
-//! The file tools on what Unix puts in their way: links, pipes, rights, odd names, large files.
+//! The file tools with symlinks, pipes, permissions, unusual names and large files on Unix.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use pi_agent::Tool;
 use pi_tools::{
     DirectoryEntry, EditTool, FileFuture, FileOperations, FileStatus, FindTool, GrepTool,
-    LocalFiles, LsTool, OpenFile, PathBase, ReadTool, ToolContext, WriteTool,
+    LocalFiles, LsTool, OpenFile, PathResolver, ReadTool, ToolContext, WriteTool,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use crate::support::{call, context, is_alone, text};
+use crate::support::{call, context, run_isolated, text};
 
-fn put(path: &Path, contents: &[u8]) -> io::Result<()> {
+fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     fs::File::create(path)?.write_all(contents)
 }
 
@@ -38,7 +38,7 @@ fn edits(old: &str, new: &str) -> Value {
 async fn links_are_followed_to_their_target() {
     let directory = tempdir().unwrap();
     let root = directory.path();
-    put(&root.join("target"), b"old").unwrap();
+    write_file(&root.join("target"), b"old").unwrap();
     symlink("target", root.join("link")).unwrap();
     symlink("new/target", root.join("dangling")).unwrap();
     symlink("loop", root.join("loop")).unwrap();
@@ -80,9 +80,9 @@ async fn links_are_followed_to_their_target() {
 }
 
 #[tokio::test]
-async fn edits_through_two_names_of_a_file_both_land() {
+async fn edits_through_two_paths_of_a_file_are_both_applied() {
     let directory = tempdir().unwrap();
-    put(&directory.path().join("f"), b"one two").unwrap();
+    write_file(&directory.path().join("f"), b"one two").unwrap();
     symlink("f", directory.path().join("link")).unwrap();
     let edit = EditTool::new(context(directory.path()));
     let (first, second) = tokio::join!(
@@ -94,19 +94,19 @@ async fn edits_through_two_names_of_a_file_both_land() {
     assert_eq!(fs::read(directory.path().join("f")).unwrap(), b"1 2");
 }
 
-/// This machine's files, with something done right before the write.
-struct Meddled<F> {
-    meddle: F,
-    before: Step,
+/// Local files with an action that runs right before an operation.
+struct RacingFiles<F> {
+    action: F,
+    before: RaceStep,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Step {
+enum RaceStep {
     CreateDirectories,
     Replace,
 }
 
-impl<F: Fn() + Send + Sync> FileOperations for Meddled<F> {
+impl<F: Fn() + Send + Sync> FileOperations for RacingFiles<F> {
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
         LocalFiles.real_path(path)
     }
@@ -123,40 +123,47 @@ impl<F: Fn() + Send + Sync> FileOperations for Meddled<F> {
         LocalFiles.check_editable(path)
     }
     fn create_directories<'a>(&'a self, path: &'a Path) -> FileFuture<'a, ()> {
-        if self.before == Step::CreateDirectories {
-            (self.meddle)();
+        if self.before == RaceStep::CreateDirectories {
+            (self.action)();
         }
         LocalFiles.create_directories(path)
     }
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
-        if self.before == Step::Replace {
-            (self.meddle)();
+        if self.before == RaceStep::Replace {
+            (self.action)();
         }
         LocalFiles.replace(path, contents)
     }
 }
 
-fn meddled(root: &Path, before: Step, meddle: impl Fn() + Send + Sync + 'static) -> ToolContext {
-    ToolContext::new(PathBase::new(root), Arc::new(Meddled { meddle, before }))
+fn racing_context(
+    root: &Path,
+    before: RaceStep,
+    action: impl Fn() + Send + Sync + 'static,
+) -> ToolContext {
+    ToolContext::new(
+        PathResolver::new(root),
+        Arc::new(RacingFiles { action, before }),
+    )
 }
 
-/// A project beside a directory that is none of its business.
+/// Creates a project next to a directory outside of it.
 fn project_and_outside() -> io::Result<(TempDir, PathBuf, PathBuf)> {
     let directory = tempdir()?;
     let project = directory.path().join("project");
     let outside = directory.path().join("outside");
     fs::create_dir_all(project.join("dir"))?;
     fs::create_dir(&outside)?;
-    put(&project.join("dir/f"), b"inside")?;
-    put(&outside.join("f"), b"inside")?;
+    write_file(&project.join("dir/f"), b"inside")?;
+    write_file(&outside.join("f"), b"inside")?;
     Ok((directory, project, outside))
 }
 
 #[tokio::test]
-async fn a_link_swapped_in_after_the_check_leads_nowhere() {
-    for step in [Step::CreateDirectories, Step::Replace] {
+async fn a_symlink_created_after_the_check_is_not_followed() {
+    for step in [RaceStep::CreateDirectories, RaceStep::Replace] {
         for swap_file in [false, true] {
-            let (_keep, project, outside) = project_and_outside().unwrap();
+            let (_temp, project, outside) = project_and_outside().unwrap();
             let (inner, elsewhere) = (project.join("dir"), outside.clone());
             let swap = move || {
                 if swap_file {
@@ -167,38 +174,38 @@ async fn a_link_swapped_in_after_the_check_leads_nowhere() {
                     symlink(&elsewhere, &inner).unwrap();
                 }
             };
-            let write = WriteTool::new(meddled(&project, step, swap.clone()));
+            let write = WriteTool::new(racing_context(&project, step, swap.clone()));
             let error = call(&write, json!({"path": "dir/f", "content": "evil"}))
                 .await
                 .unwrap_err();
             assert_eq!(
                 error.0,
-                "Cannot write dir/f: a part of the path became a symbolic link meanwhile; nothing was written"
+                "Cannot write dir/f: a component of the path became a symbolic link; nothing was written"
             );
             assert_eq!(fs::read(outside.join("f")).unwrap(), b"inside");
             assert_eq!(names(&outside).unwrap(), ["f"]);
         }
     }
-    let (_keep, project, outside) = project_and_outside().unwrap();
+    let (_temp, project, outside) = project_and_outside().unwrap();
     let (inner, elsewhere) = (project.join("dir"), outside.clone());
     let swap = move || {
         fs::remove_dir_all(&inner).unwrap();
         symlink(&elsewhere, &inner).unwrap();
     };
-    let edit = EditTool::new(meddled(&project, Step::Replace, swap));
+    let edit = EditTool::new(racing_context(&project, RaceStep::Replace, swap));
     let arguments = json!({"path": "dir/f", "edits": edits("inside", "evil")});
     assert!(
         call(&edit, arguments)
             .await
             .unwrap_err()
             .0
-            .starts_with("Cannot edit dir/f: a part of")
+            .starts_with("Cannot edit dir/f: a component of")
     );
     assert_eq!(fs::read(outside.join("f")).unwrap(), b"inside");
 }
 
 #[tokio::test]
-async fn pipes_and_devices_are_refused_without_waiting() {
+async fn pipes_and_devices_are_rejected_without_blocking() {
     let directory = tempdir().unwrap();
     let root = directory.path();
     let status = std::process::Command::new("mkfifo")
@@ -219,22 +226,22 @@ async fn pipes_and_devices_are_refused_without_waiting() {
         ("/dev/zero", "a device"),
     ] {
         let error = call(&read, json!({"path": path})).await.unwrap_err();
-        assert_eq!(error.0, format!("Cannot read {path}: it is {kind}"));
+        assert_eq!(error.0, format!("Cannot read {path}: is {kind}"));
         let error = call(&write, json!({"path": path, "content": "x"}))
             .await
             .unwrap_err();
-        assert_eq!(error.0, format!("Cannot write {path}: it is {kind}"));
+        assert_eq!(error.0, format!("Cannot write {path}: is {kind}"));
         let error = call(&edit, json!({"path": path, "edits": edits("a", "b")}))
             .await
             .unwrap_err();
-        assert_eq!(error.0, format!("Cannot edit {path}: it is {kind}"));
+        assert_eq!(error.0, format!("Cannot edit {path}: is {kind}"));
     }
     let output = call(&LsTool::new(context), json!({})).await.unwrap();
     assert_eq!(text(&output), "pipe\nsocket");
 }
 
 #[tokio::test]
-async fn odd_names_are_names() {
+async fn unusual_names_are_supported() {
     let directory = tempdir().unwrap();
     let context = context(directory.path());
     let (write, edit) = (
@@ -266,12 +273,12 @@ async fn odd_names_are_names() {
 }
 
 #[tokio::test]
-async fn mode_and_hard_links_survive_a_write() {
+async fn mode_and_hard_links_are_preserved() {
     let directory = tempdir().unwrap();
     let root = directory.path();
-    put(&root.join("script"), b"#!/bin/sh\n").unwrap();
+    write_file(&root.join("script"), b"#!/bin/sh\n").unwrap();
     fs::set_permissions(root.join("script"), fs::Permissions::from_mode(0o750)).unwrap();
-    put(&root.join("one"), b"old and longer").unwrap();
+    write_file(&root.join("one"), b"old and longer").unwrap();
     fs::hard_link(root.join("one"), root.join("two")).unwrap();
     let write = WriteTool::new(context(root));
     for (path, content) in [("script", "#!/bin/bash\n"), ("one", "new")] {
@@ -288,12 +295,12 @@ async fn mode_and_hard_links_survive_a_write() {
 }
 
 #[tokio::test]
-async fn a_file_keeps_its_owner() {
+async fn the_owner_is_preserved() {
     let directory = tempdir().unwrap();
     let path = directory.path().join("f");
-    put(&path, b"old").unwrap();
+    write_file(&path, b"old").unwrap();
     if std::os::unix::fs::chown(&path, Some(12_345), Some(12_346)).is_err() {
-        // Only root can give files away; nobody else can be surprised by it.
+        // Only root can change the owner.
         return;
     }
     let write = WriteTool::new(context(directory.path()));
@@ -306,18 +313,18 @@ async fn a_file_keeps_its_owner() {
 }
 
 #[tokio::test]
-async fn rights_are_respected() {
-    if !is_alone("unix_files::rights_are_respected") {
+async fn permissions_are_respected() {
+    if !run_isolated("unix_files::permissions_are_respected") {
         return;
     }
     let directory = tempdir().unwrap();
     let root = directory.path();
     for (name, mode) in [("secret", 0o000), ("fixed", 0o444)] {
-        put(&root.join(name), b"old").unwrap();
+        write_file(&root.join(name), b"old").unwrap();
         fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
     }
     fs::create_dir(root.join("closed")).unwrap();
-    put(&root.join("closed/f"), b"old").unwrap();
+    write_file(&root.join("closed/f"), b"old").unwrap();
     let close =
         |mode| fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(mode)).unwrap();
     close(0o555);
@@ -341,7 +348,7 @@ async fn rights_are_respected() {
             .unwrap_err();
         assert_eq!(error.0, format!("Cannot edit {path}: {denied}"));
     }
-    // No new file may be put there, but the one that is there may be written.
+    // No new file can be created there, but the existing one can be written.
     let error = call(&write, json!({"path": "closed/g", "content": "new"}))
         .await
         .unwrap_err();
@@ -364,10 +371,10 @@ async fn rights_are_respected() {
 }
 
 #[tokio::test]
-async fn a_large_file_costs_time_not_memory() {
+async fn a_large_file_is_read_in_constant_memory() {
     const LINE: &str = "0123456789abcdef0123456789abcdef0123456789abcdef\n";
     const LINES: usize = 100 * 1024 * 1024 / LINE.len();
-    if !is_alone("unix_files::a_large_file_costs_time_not_memory") {
+    if !run_isolated("unix_files::a_large_file_is_read_in_constant_memory") {
         return;
     }
     let directory = tempdir().unwrap();
@@ -388,27 +395,25 @@ async fn a_large_file_costs_time_not_memory() {
     let line = LINE.trim_end();
     assert_eq!(
         text(&output),
-        format!("{line}\n\n[2 more lines follow; go on with offset={lines}]")
+        format!("{line}\n\n[2 more lines in file. Use offset={lines} to continue]")
     );
     let output = call(&read, json!({"path": "large"})).await.unwrap();
     assert_eq!(output.details.unwrap()["truncation"]["totalLines"], lines);
     if let (Some(before), Some(after)) = (before, peak_memory()) {
-        let grown = after - before;
-        assert!(grown < 16 * 1024, "reading took {grown} KiB");
+        let growth = after - before;
+        assert!(growth < 16 * 1024, "reading took {growth} KiB");
     }
 }
 
 #[tokio::test]
-async fn a_gigabyte_that_cannot_be_shown_or_edited_costs_neither_time_nor_memory() {
-    if !is_alone(
-        "unix_files::a_gigabyte_that_cannot_be_shown_or_edited_costs_neither_time_nor_memory",
-    ) {
+async fn a_huge_file_is_rejected_without_reading_it() {
+    if !run_isolated("unix_files::a_huge_file_is_rejected_without_reading_it") {
         return;
     }
     let directory = tempdir().unwrap();
     let huge = directory.path().join("huge");
     fs::File::create(&huge).unwrap().set_len(1 << 30).unwrap();
-    put(&directory.path().join("small"), b"a needle\n").unwrap();
+    write_file(&directory.path().join("small"), b"a needle\n").unwrap();
     let context = context(directory.path());
     let before = peak_memory();
 
@@ -416,7 +421,7 @@ async fn a_gigabyte_that_cannot_be_shown_or_edited_costs_neither_time_nor_memory
         .await
         .unwrap_err();
     assert!(
-        error.0.contains("it is not text (1024.0MB of binary data)"),
+        error.0.contains("the file is binary (1024.0MB)"),
         "{}",
         error.0
     );
@@ -425,9 +430,9 @@ async fn a_gigabyte_that_cannot_be_shown_or_edited_costs_neither_time_nor_memory
         .await
         .unwrap_err();
     assert!(
-        error.0.ends_with(
-            "it has 1073741824 bytes, too many to hold in memory; use a shell command instead"
-        ),
+        error
+            .0
+            .ends_with("file too large (1073741824 bytes); use a shell command instead"),
         "{}",
         error.0
     );
@@ -438,13 +443,13 @@ async fn a_gigabyte_that_cannot_be_shown_or_edited_costs_neither_time_nor_memory
 
     assert_eq!(fs::metadata(&huge).unwrap().len(), 1 << 30);
     if let (Some(before), Some(after)) = (before, peak_memory()) {
-        let grown = after - before;
-        assert!(grown < 16 * 1024, "it took {grown} KiB");
+        let growth = after - before;
+        assert!(growth < 16 * 1024, "memory grew by {growth} KiB");
     }
 }
 
 #[tokio::test]
-async fn paths_longer_than_the_system_takes_are_told_and_leave_nothing() {
+async fn paths_that_are_too_long_fail_cleanly() {
     let directory = tempdir().unwrap();
     let context = context(directory.path());
     let tools: [Box<dyn Tool>; 6] = [
@@ -456,7 +461,7 @@ async fn paths_longer_than_the_system_takes_are_told_and_leave_nothing() {
         Box::new(FindTool::new(context)),
     ];
     let long_name = "n".repeat(4096);
-    let deep = "folder/".repeat(4096 / 7) + "file";
+    let deep = "directory/".repeat(4096 / 7) + "file";
     for path in [long_name.clone(), deep, format!("new/{long_name}")] {
         for tool in &tools {
             let arguments = match tool.declaration().name.as_str() {
@@ -473,7 +478,7 @@ async fn paths_longer_than_the_system_takes_are_told_and_leave_nothing() {
     }
 }
 
-/// The most memory this process has used, in KiB.
+/// Returns the peak memory use of this process in KiB.
 fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

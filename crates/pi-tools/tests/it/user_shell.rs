@@ -1,4 +1,4 @@
-//! Commands the user types, with a real shell.
+//! User commands with a real shell.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-fn shell(place: &TempDir) -> UserShell {
+fn shell(directory: &TempDir) -> UserShell {
     let inherited: [(OsString, OsString); 2] = [
         ("PATH".into(), "/usr/bin:/bin".into()),
         ("PI_MODEL".into(), "outer".into()),
     ];
     UserShell {
-        cwd: place.path().to_owned(),
+        cwd: directory.path().to_owned(),
         processes: Arc::new(LocalShell::default()),
         environment: ShellEnvironment::new(inherited, None),
         command_prefix: None,
-        spill_directory: place.path().to_owned(),
+        spill_directory: directory.path().to_owned(),
     }
 }
 
 async fn run(command: &str) -> serde_json::Value {
-    let place = TempDir::new().unwrap();
-    let result = shell(&place)
+    let directory = TempDir::new().unwrap();
+    let result = shell(&directory)
         .run(command, |_| (), CancellationToken::new())
         .await;
     serde_json::to_value(result.unwrap()).unwrap()
@@ -52,29 +52,29 @@ async fn results_are_plain_text() {
 }
 
 #[tokio::test]
-async fn long_output_keeps_its_end_and_a_file() {
-    let place = TempDir::new().unwrap();
+async fn long_output_is_truncated_and_saved() {
+    let directory = TempDir::new().unwrap();
     let mut shown = String::new();
     let on_text = |text: &str| shown.push_str(text);
-    let result = shell(&place)
+    let result = shell(&directory)
         .run("seq 1 3000", on_text, CancellationToken::new())
         .await
         .unwrap();
     let numbers: Vec<_> = (1..=3000).map(|number: u32| number.to_string()).collect();
-    let whole = numbers.join("\n") + "\n";
-    assert_eq!(shown, whole);
+    let expected = numbers.join("\n") + "\n";
+    assert_eq!(shown, expected);
     let path = result.full_output_path.clone().unwrap();
-    assert_eq!(std::fs::read_to_string(path).unwrap(), whole);
+    assert_eq!(std::fs::read_to_string(path).unwrap(), expected);
     assert!(result.truncated);
     assert!(result.output.starts_with("1001\n") && result.output.ends_with("\n3000"));
 }
 
 #[tokio::test]
-async fn a_cancelled_command_keeps_its_output() {
-    let place = TempDir::new().unwrap();
+async fn a_canceled_command_keeps_its_output() {
+    let directory = TempDir::new().unwrap();
     let cancel = CancellationToken::new();
     let on_text = |_: &str| cancel.cancel();
-    let result = shell(&place)
+    let result = shell(&directory)
         .run("echo begin; exec sleep 300", on_text, cancel.clone())
         .await
         .unwrap();
@@ -90,9 +90,9 @@ async fn a_cancelled_command_keeps_its_output() {
 
 #[tokio::test]
 async fn a_missing_directory_is_an_error() {
-    let place = TempDir::new().unwrap();
-    let mut shell = shell(&place);
-    shell.cwd = place.path().join("gone");
+    let directory = TempDir::new().unwrap();
+    let mut shell = shell(&directory);
+    shell.cwd = directory.path().join("gone");
     let error = shell
         .run("true", |_| (), CancellationToken::new())
         .await
@@ -101,9 +101,9 @@ async fn a_missing_directory_is_an_error() {
 }
 
 #[tokio::test]
-async fn the_prefix_comes_first() {
-    let place = TempDir::new().unwrap();
-    let mut shell = shell(&place);
+async fn the_prefix_runs_first() {
+    let directory = TempDir::new().unwrap();
+    let mut shell = shell(&directory);
     shell.command_prefix = Some("shopt -s expand_aliases\nalias hi='echo hello'".to_owned());
     let result = shell
         .run("hi", |_| (), CancellationToken::new())

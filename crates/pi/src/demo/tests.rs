@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pi_session::{Access, OpenSession};
+use pi_session::{AccessMode, OpenSession};
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 
@@ -45,12 +45,12 @@ async fn the_session_of_the_demo_can_be_opened() {
     let directory = TempDir::new().unwrap();
     play_demo(directory.path(), Ink::Plain).await;
     let options = OpenSession {
-        access: Access::Read,
+        access: AccessMode::Read,
         ..OpenSession::default()
     };
     let session = Session::open(&directory.path().join("session.jsonl"), options).unwrap();
     assert_eq!(session.name(), Some("pi demo"));
-    assert_eq!(session.findings().skipped_lines, 0);
+    assert_eq!(session.open_report().skipped_lines, 0);
     session.check_cwd().unwrap();
     let last = session.branch_entries().unwrap();
     let answers = last

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pi_session::{Problem, Repair, SessionCheck, Severity};
+use pi_session::{SessionProblem, SessionRepair, SessionCheck, Severity};
 use serde::Serialize;
 
 use super::request::{FsckRequest, FsckTarget};
@@ -16,7 +16,7 @@ const MAX_SHOWN: usize = 20;
 #[derive(Debug)]
 pub(super) enum FsckOutcome {
     Checked(SessionCheck),
-    Repaired(Repair),
+    Repaired(SessionRepair),
     /// The file could not be checked or repaired.
     Failed(Option<SessionCheck>, Failure),
 }
@@ -50,7 +50,7 @@ struct ProblemLine {
 }
 
 impl ProblemLine {
-    fn of(problem: &Problem) -> Self {
+    fn of(problem: &SessionProblem) -> Self {
         Self {
             line: problem.line,
             kind: problem.kind.name(),
@@ -58,8 +58,8 @@ impl ProblemLine {
                 Severity::Damage => "damage",
                 Severity::Note => "note",
             },
-            cause: problem.kind.cause(),
-            meaning: problem.kind.meaning(),
+            cause: problem.kind.description(),
+            meaning: problem.kind.consequence(),
         }
     }
 }
@@ -150,8 +150,8 @@ fn push_problems(text: &mut String, check: &SessionCheck) {
             Some(line) => format!("line {line}: "),
             None => String::new(),
         };
-        push(text, 1, &format!("{place}{}", problem.kind.cause()));
-        push(text, 2, problem.kind.meaning());
+        push(text, 1, &format!("{place}{}", problem.kind.description()));
+        push(text, 2, problem.kind.consequence());
     }
     let hidden = (check.damage + check.notes).saturating_sub(MAX_SHOWN);
     if hidden > 0 {
@@ -163,14 +163,14 @@ fn push_problems(text: &mut String, check: &SessionCheck) {
     }
 }
 
-fn push_repair(text: &mut String, repair: &Repair) {
+fn push_repair(text: &mut String, repair: &SessionRepair) {
     push(
         text,
         1,
         &format!("repaired, {} kept", entries(repair.found.entries)),
     );
-    if repair.stand_ins > 0 {
-        let count = repair.stand_ins;
+    if repair.placeholders > 0 {
+        let count = repair.placeholders;
         push(text, 1, &format!("placeholders for lost entries: {count}"));
     }
     if let Some(lost) = &repair.lost {

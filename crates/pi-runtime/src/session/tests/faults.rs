@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_agent::AgentEvent;
 use pi_ai::{AgentMessage, FauxAnswer};
-use pi_session::{Access, OpenSession, Session};
+use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -95,7 +95,7 @@ async fn an_append_that_fails_ends_the_run_with_a_clear_error_at_every_record() 
         let file = Session::open(
             &stage.folder.path().join("hidden"),
             OpenSession {
-                access: Access::Read,
+                access: AccessMode::Read,
                 ..OpenSession::default()
             },
         );

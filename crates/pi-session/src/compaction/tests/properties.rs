@@ -1,4 +1,4 @@
-//! What holds for every compaction of any path.
+//! Properties of compactions of arbitrary paths.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,89 +8,88 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-use super::{keeping, summary, words};
+use super::{keeping, summary, text_of};
 use crate::compaction::request::SummaryPurpose;
 use crate::compaction::{CompactionPlan, SummaryAuthor};
 use crate::context::{Projection, project_path};
 use crate::entry::{Entry, EntryBody, EntryId};
 use crate::testing::{
-    Path, answer_of, calling, compaction, custom_message, metadata, omission, replacement, result,
-    user,
+    TestPath, compaction, custom_message, metadata, omission, replacement, response_with_tokens,
+    result, tool_calls, user,
 };
 
-/// One step of a conversation.
 #[derive(Debug, Clone)]
-enum Move {
-    Say(usize),
-    Answer {
+enum ConversationStep {
+    User(usize),
+    Response {
         size: usize,
         reported: u64,
     },
-    /// Calls and their results; something may come in while the tools run.
-    Work {
+    /// Tool calls and their results; a message may arrive while the tools run.
+    ToolCalls {
         calls: usize,
         size: usize,
         interrupted: bool,
     },
-    /// An attempt with calls that is left out afterwards.
-    Fail {
+    /// A response with calls that is omitted afterwards.
+    FailedAttempt {
         calls: usize,
     },
     Metadata,
     System,
     Edit(Index),
-    /// A compaction of an extension, which may keep from anywhere.
-    Cut(Index),
-    /// A compaction of our own.
+    /// A compaction by an extension, which may keep from any entry.
+    ExtensionCompaction(Index),
+    /// A compaction by pi.
     Compact(u64),
 }
 
-fn moves() -> impl Strategy<Value = Vec<Move>> {
+fn steps() -> impl Strategy<Value = Vec<ConversationStep>> {
     let size = 0_usize..40;
-    let one = prop_oneof![
-        4 => size.clone().prop_map(Move::Say),
-        4 => (size.clone(), 0_u64..200).prop_map(|(size, reported)| Move::Answer { size, reported }),
-        4 => (1_usize..4, size, any::<bool>()).prop_map(|(calls, size, interrupted)| Move::Work { calls, size, interrupted }),
-        1 => (0_usize..3).prop_map(|calls| Move::Fail { calls }),
-        2 => Just(Move::Metadata),
-        1 => Just(Move::System),
-        1 => any::<Index>().prop_map(Move::Edit),
-        1 => any::<Index>().prop_map(Move::Cut),
-        1 => (0_u64..100).prop_map(Move::Compact),
+    let step = prop_oneof![
+        4 => size.clone().prop_map(ConversationStep::User),
+        4 => (size.clone(), 0_u64..200).prop_map(|(size, reported)| ConversationStep::Response { size, reported }),
+        4 => (1_usize..4, size, any::<bool>()).prop_map(|(calls, size, interrupted)| ConversationStep::ToolCalls { calls, size, interrupted }),
+        1 => (0_usize..3).prop_map(|calls| ConversationStep::FailedAttempt { calls }),
+        2 => Just(ConversationStep::Metadata),
+        1 => Just(ConversationStep::System),
+        1 => any::<Index>().prop_map(ConversationStep::Edit),
+        1 => any::<Index>().prop_map(ConversationStep::ExtensionCompaction),
+        1 => (0_u64..100).prop_map(ConversationStep::Compact),
     ];
-    prop::collection::vec(one, 0..30)
+    prop::collection::vec(step, 0..30)
 }
 
-fn play(moves: &[Move]) -> Path {
-    let mut path = Path::default();
-    for step in moves {
+fn build_path(steps: &[ConversationStep]) -> TestPath {
+    let mut path = TestPath::default();
+    for step in steps {
         apply(&mut path, step);
     }
     path
 }
 
-fn apply(path: &mut Path, step: &Move) {
+fn apply(path: &mut TestPath, step: &ConversationStep) {
     match step {
-        Move::Say(size) => {
-            path.push(user(&words(*size)));
+        ConversationStep::User(size) => {
+            path.push(user(&text_of(*size)));
         }
-        Move::Answer { size, reported } => {
-            path.push(answer_of(&words(*size), *reported));
+        ConversationStep::Response { size, reported } => {
+            path.push(response_with_tokens(&text_of(*size), *reported));
         }
-        Move::Work {
+        ConversationStep::ToolCalls {
             calls,
             size,
             interrupted,
         } => {
             let ids = push_calls(path, *calls);
             if *interrupted {
-                path.push(custom_message(&words(*size)));
+                path.push(custom_message(&text_of(*size)));
             }
             for id in ids {
-                path.push(result(&id, &words(*size)));
+                path.push(result(&id, &text_of(*size)));
             }
         }
-        Move::Fail { calls } => {
+        ConversationStep::FailedAttempt { calls } => {
             let first = path.entries.len();
             for id in push_calls(path, *calls) {
                 path.push(result(&id, "r"));
@@ -99,52 +98,54 @@ fn apply(path: &mut Path, step: &Move) {
                 path.push(omission(&format!("e{position}")));
             }
         }
-        Move::Metadata => {
+        ConversationStep::Metadata => {
             path.push(metadata());
         }
-        Move::System => {
+        ConversationStep::System => {
             path.push(json!({"role": "system", "content": "more"}));
         }
-        Move::Edit(index) => edit_input(path, *index),
-        Move::Cut(index) if !path.entries.is_empty() => {
+        ConversationStep::Edit(index) => edit_input(path, *index),
+        ConversationStep::ExtensionCompaction(index) if !path.entries.is_empty() => {
             let kept = index.get(&path.entries).id.to_string();
-            path.push(compaction("extension's", &kept));
+            path.push(compaction("by extension", &kept));
         }
-        Move::Cut(_) => {}
-        Move::Compact(keep) => compact(path, *keep),
+        ConversationStep::ExtensionCompaction(_) => {}
+        ConversationStep::Compact(keep) => compact(path, *keep),
     }
 }
 
-fn push_calls(path: &mut Path, count: usize) -> Vec<String> {
+fn push_calls(path: &mut TestPath, count: usize) -> Vec<String> {
     let position = path.entries.len();
     let ids: Vec<String> = (0..count)
         .map(|call| format!("c{position}-{call}"))
         .collect();
-    path.push(calling(&ids.iter().map(String::as_str).collect::<Vec<_>>()));
+    path.push(tool_calls(
+        &ids.iter().map(String::as_str).collect::<Vec<_>>(),
+    ));
     ids
 }
 
-fn edit_input(path: &mut Path, index: Index) {
-    let said: Vec<&Arc<Entry>> = path
+fn edit_input(path: &mut TestPath, index: Index) {
+    let user_entries: Vec<&Arc<Entry>> = path
         .entries
         .iter()
         .filter(|entry| matches!(entry.body.as_message(), Some(AgentMessage::User(_))))
         .collect();
-    if !said.is_empty() {
-        let target = index.get(&said).id.to_string();
-        path.push(replacement(&target, &json!(words(3))));
+    if !user_entries.is_empty() {
+        let target = index.get(&user_entries).id.to_string();
+        path.push(replacement(&target, &json!(text_of(3))));
     }
 }
 
-/// Compacts a path as a session would.
-fn compact(path: &mut Path, keep: u64) {
+/// Compacts a path like a session does.
+fn compact(path: &mut TestPath, keep: u64) {
     let projection = path.projection();
     let Ok(plan) = CompactionPlan::new(&projection, &keeping(keep)) else {
         return;
     };
     let summaries = [
         summary(SummaryPurpose::History, "history", 1),
-        summary(SummaryPurpose::TurnPrefix, "beginning", 1),
+        summary(SummaryPurpose::TurnPrefix, "prefix", 1),
     ];
     let needed = summaries.iter().filter(|summary| match summary.purpose {
         SummaryPurpose::History => plan.history_messages().next().is_some(),
@@ -160,8 +161,8 @@ fn compact(path: &mut Path, keep: u64) {
 fn has_orphaned_result(projection: &Projection) -> bool {
     let mut calls = HashSet::new();
     projection.messages().any(|message| match message {
-        AgentMessage::Assistant(answer) => {
-            calls.extend(answer.tool_calls().map(|call| call.id.clone()));
+        AgentMessage::Assistant(response) => {
+            calls.extend(response.tool_calls().map(|call| call.id.clone()));
             false
         }
         AgentMessage::ToolResult(result) => !calls.contains(&result.tool_call_id),
@@ -169,7 +170,7 @@ fn has_orphaned_result(projection: &Projection) -> bool {
     })
 }
 
-/// Returns the entries that show something, without prompts and compactions.
+/// Returns the entries with messages, except system messages and compactions.
 fn shown(projection: &Projection) -> Vec<EntryId> {
     let shown = projection.entries().iter().filter(|entry| {
         let is_compaction = matches!(entry.entry().body, EntryBody::Compaction(_));
@@ -183,16 +184,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_compacted_context_has_no_result_without_its_call(moves in moves(), keep in 0_u64..100) {
-        let mut path = play(&moves);
+    fn a_compacted_context_has_no_orphaned_results(steps in steps(), keep in 0_u64..100) {
+        let mut path = build_path(&steps);
         prop_assert!(!has_orphaned_result(&path.projection()));
         compact(&mut path, keep);
         prop_assert!(!has_orphaned_result(&path.projection()));
     }
 
     #[test]
-    fn every_entry_is_summarized_or_kept(moves in moves(), keep in 0_u64..100) {
-        let mut path = play(&moves);
+    fn every_entry_is_summarized_or_kept(steps in steps(), keep in 0_u64..100) {
+        let mut path = build_path(&steps);
         let before = path.projection();
         let Ok(plan) = CompactionPlan::new(&before, &keeping(keep)) else {
             return Ok(());
@@ -206,16 +207,16 @@ proptest! {
     }
 
     #[test]
-    fn planning_twice_gives_the_same(moves in moves(), keep in 0_u64..100) {
-        let path = play(&moves);
+    fn planning_is_deterministic(steps in steps(), keep in 0_u64..100) {
+        let path = build_path(&steps);
         let once = CompactionPlan::new(&path.projection(), &keeping(keep));
         let again = CompactionPlan::new(&project_path(&path.entries), &keeping(keep));
         prop_assert_eq!(once, again);
     }
 
     #[test]
-    fn compacting_again_at_once_is_refused(moves in moves(), keep in 0_u64..100) {
-        let mut path = play(&moves);
+    fn compacting_twice_in_a_row_has_no_effect(steps in steps(), keep in 0_u64..100) {
+        let mut path = build_path(&steps);
         compact(&mut path, keep);
         let length = path.entries.len();
         compact(&mut path, keep);

@@ -1,7 +1,6 @@
-//! Sessions that the TypeScript pi wrote, with what it summarized and what it showed to the model.
-//!
-//! `tests/fixtures/reference` holds session files of its runs and what its own code makes of them;
-//! prompts and tool descriptions are replaced by placeholders.
+//! Sessions written by the TypeScript pi, with its summaries and contexts.
+//! `tests/fixtures/reference` contains session files of its runs and the expected results computed
+//! by its code; prompts and tool descriptions are replaced by placeholders.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{keeping, summarizer, summary, text};
-use crate::branch_summary::{BranchSummaryPlan, LeftBranch};
+use crate::branch_summary::{AbandonedBranch, BranchSummaryPlan};
 use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{SummaryPurpose, SummaryRequest};
 use crate::compaction::{CompactionPlan, SummaryAuthor};
@@ -47,7 +46,7 @@ struct Expected {
     thinking_level: String,
 }
 
-/// The conversations that one summary entry was made of.
+/// The conversations that were summarized for one entry.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExpectedSummary {
@@ -58,16 +57,16 @@ struct ExpectedSummary {
     branch: Option<String>,
 }
 
-struct Session {
+struct ReferenceSession {
     entries: Vec<Arc<Entry>>,
     expected: Expected,
 }
 
-impl Session {
+impl ReferenceSession {
     fn read(name: &str) -> Self {
-        let file = |ending: &str| {
-            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/reference");
-            std::fs::read_to_string(format!("{folder}/{name}.{ending}")).unwrap()
+        let file = |extension: &str| {
+            let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/reference");
+            std::fs::read_to_string(format!("{directory}/{name}.{extension}")).unwrap()
         };
         let entries = file("jsonl");
         let entries = entries.lines().skip(1);
@@ -79,7 +78,7 @@ impl Session {
         }
     }
 
-    /// Returns the path to an entry, its root first.
+    /// Returns the path to an entry, root first.
     fn path_to(&self, leaf: Option<&EntryId>) -> Vec<Arc<Entry>> {
         let by_id: HashMap<&EntryId, &Arc<Entry>> = self
             .entries
@@ -97,15 +96,15 @@ impl Session {
     }
 }
 
-/// Spells numbers as the expectation does.
+/// Converts a value to JSON with numbers formatted as in the expectation.
 fn as_javascript(value: &impl serde::Serialize) -> Value {
     serde_json::from_str(&pi_ai::json::to_string(value).unwrap()).unwrap()
 }
 
 #[test]
-fn the_context_is_the_same() {
+fn contexts_match() {
     for name in CASES {
-        let session = Session::read(name);
+        let session = ReferenceSession::read(name);
         let path = session.path_to(session.entries.last().map(|entry| &entry.id));
         let projection = project_path(&path);
         let messages: Vec<_> = projection.messages().collect();
@@ -125,10 +124,10 @@ fn the_context_is_the_same() {
 }
 
 #[test]
-fn compactions_and_branch_summaries_are_the_same() {
+fn compactions_and_branch_summaries_match() {
     let mut count = 0;
     for name in CASES {
-        let session = Session::read(name);
+        let session = ReferenceSession::read(name);
         for expected in &session.expected.summaries {
             let id = EntryId::from(expected.entry.as_str());
             let entry = session.entries.iter().find(|entry| entry.id == id).unwrap();
@@ -145,10 +144,10 @@ fn compactions_and_branch_summaries_are_the_same() {
     assert_eq!(count, 12);
 }
 
-/// Plans the compaction anew, answers its requests with what was answered then, and compares.
+/// Plans the compaction again, uses the recorded summaries as responses, and compares the result.
 fn check_compaction(
     name: &str,
-    session: &Session,
+    session: &ReferenceSession,
     entry: &Entry,
     written: &CompactionEntry,
     expected: &ExpectedSummary,
@@ -159,36 +158,40 @@ fn check_compaction(
     let plan = CompactionPlan::new(&projection, &settings).unwrap();
     assert_eq!(plan.previous_summary, expected.previous, "{name}");
     let requests = plan.requests(&summarizer(&model()), None);
-    let asked = |purpose| {
+    let conversation_of = |purpose| {
         let request = requests.iter().find(|request| request.purpose == purpose);
         request.map(conversation)
     };
-    assert_eq!(asked(SummaryPurpose::History), expected.history, "{name}");
     assert_eq!(
-        asked(SummaryPurpose::TurnPrefix),
+        conversation_of(SummaryPurpose::History),
+        expected.history,
+        "{name}"
+    );
+    assert_eq!(
+        conversation_of(SummaryPurpose::TurnPrefix),
         expected.turn_prefix,
         "{name}"
     );
     if written.from_hook == Some(true) {
         return;
     }
-    let answers: Vec<_> = requests
+    let responses: Vec<_> = requests
         .iter()
-        .map(|request| summary(request.purpose, answered(written, request.purpose), 1))
+        .map(|request| summary(request.purpose, model_text(written, request.purpose), 1))
         .collect();
-    let result = plan.finish(&answers).unwrap();
+    let result = plan.finish(&responses).unwrap();
     let now_ms = entry.timestamp_ms().unwrap();
-    let mut made = result.into_entry(&projection, SummaryAuthor::Pi, now_ms);
-    made.usage.clone_from(&written.usage);
+    let mut entry_body = result.into_entry(&projection, SummaryAuthor::Pi, now_ms);
+    entry_body.usage.clone_from(&written.usage);
     assert_eq!(
-        as_javascript(&EntryBody::Compaction(made)),
+        as_javascript(&EntryBody::Compaction(entry_body)),
         as_javascript(&entry.body),
         "{name}"
     );
 }
 
-/// Returns the model's part of a summary.
-fn answered(written: &CompactionEntry, purpose: SummaryPurpose) -> &str {
+/// Returns the part of a summary that the model wrote.
+fn model_text(written: &CompactionEntry, purpose: SummaryPurpose) -> &str {
     let files = written
         .summary
         .find("\n\n<read-files>")
@@ -202,13 +205,13 @@ fn answered(written: &CompactionEntry, purpose: SummaryPurpose) -> &str {
     }
 }
 
-fn check_branch(name: &str, session: &Session, entry: &Entry, expected: &ExpectedSummary) {
+fn check_branch(name: &str, session: &ReferenceSession, entry: &Entry, expected: &ExpectedSummary) {
     let EntryBody::BranchSummary(written) = &entry.body else {
         panic!("{name}: not a branch summary");
     };
     let old = session.path_to(Some(&written.from_id));
     let target = session.path_to(entry.parent_id.as_ref());
-    let left = LeftBranch {
+    let left = AbandonedBranch {
         entries: old
             .iter()
             .filter(|entry| !target.contains(entry))
@@ -218,20 +221,20 @@ fn check_branch(name: &str, session: &Session, entry: &Entry, expected: &Expecte
     };
     let model = model();
     let plan = BranchSummaryPlan::new(&left, &model, 100).unwrap();
-    let request = plan.request(&summarizer(&model), SummaryInstructions::Usual);
+    let request = plan.request(&summarizer(&model), SummaryInstructions::Default);
     assert_eq!(Some(conversation(&request)), expected.branch, "{name}");
-    let mut made = plan.finish(&summary(SummaryPurpose::Branch, &written.summary, 1));
-    // The words before the summary are ours.
-    assert!(made.summary.ends_with(&written.summary), "{name}");
-    made.summary.clone_from(&written.summary);
-    made.usage.clone_from(&written.usage);
+    let mut summary_entry = plan.finish(&summary(SummaryPurpose::Branch, &written.summary, 1));
+    // The lead before the summary differs between implementations.
+    assert!(summary_entry.summary.ends_with(&written.summary), "{name}");
+    summary_entry.summary.clone_from(&written.summary);
+    summary_entry.usage.clone_from(&written.usage);
     let expected = BranchSummary {
         summary: written.summary.clone(),
         details: written.details.clone(),
         usage: written.usage.clone(),
         from_hook: written.from_hook,
     };
-    assert_eq!(made, expected, "{name}");
+    assert_eq!(summary_entry, expected, "{name}");
 }
 
 fn conversation(request: &SummaryRequest) -> String {

@@ -1,4 +1,4 @@
-//! Every row of the table of checks after a run and before a prompt.
+//! Checks after a run and before a prompt, case by case.
 
 use pi_ai::AssistantMessage;
 use pretty_assertions::assert_eq;
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{
-    Path, answer, answer_of, calling, compaction, metadata, model, omission, replacement, result,
-    user,
+    TestPath, compaction, metadata, model, omission, replacement, response, response_with_tokens,
+    result, tool_calls, user,
 };
 
 const SETTINGS: CompactionSettings = CompactionSettings {
@@ -16,91 +16,94 @@ const SETTINGS: CompactionSettings = CompactionSettings {
     keep_recent_tokens: 50,
 };
 
-struct Case {
-    path: Path,
-    /// The position of the answer to check.
-    answer: usize,
+struct CheckCase {
+    path: TestPath,
+    response: usize,
     results: Vec<EntryId>,
     settings: CompactionSettings,
-    recovery: Recovery,
-    point: CheckPoint,
+    recovery: RecoveryState,
+    phase: CompactionPhase,
     model: Model,
 }
 
-impl Case {
-    /// The last answer of a path, checked after the run.
+impl CheckCase {
+    /// The last response of a path, checked after the run.
     fn of(entries: Vec<Value>) -> Self {
-        let path = Path::of(entries);
-        let is_answer = |entry: &std::sync::Arc<crate::Entry>| {
+        let path = TestPath::of(entries);
+        let is_response = |entry: &std::sync::Arc<crate::Entry>| {
             matches!(entry.body.as_message(), Some(AgentMessage::Assistant(_)))
         };
         Self {
-            answer: path.entries.iter().rposition(is_answer).unwrap(),
+            response: path.entries.iter().rposition(is_response).unwrap(),
             path,
             results: Vec::new(),
             settings: SETTINGS,
-            recovery: Recovery::Untried,
-            point: CheckPoint::AfterRun,
+            recovery: RecoveryState::NotAttempted,
+            phase: CompactionPhase::AfterRun,
             model: model(),
         }
     }
 
-    fn need(&self) -> CompactionNeed {
-        let entry = &self.path.entries[self.answer];
-        let Some(AgentMessage::Assistant(answer)) = entry.body.as_message() else {
-            panic!("no answer at {}", self.answer);
+    fn decide(&self) -> CompactionDecision {
+        let entry = &self.path.entries[self.response];
+        let Some(AgentMessage::Assistant(response)) = entry.body.as_message() else {
+            panic!("no response at {}", self.response);
         };
-        self.need_of(answer, Some(&entry.id))
+        self.decide_for(response, Some(&entry.id))
     }
 
-    fn need_of(&self, answer: &AssistantMessage, answer_id: Option<&EntryId>) -> CompactionNeed {
-        AnswerCheck {
-            point: self.point,
+    fn decide_for(
+        &self,
+        response: &AssistantMessage,
+        response_id: Option<&EntryId>,
+    ) -> CompactionDecision {
+        CompactionCheck {
+            phase: self.phase,
             projection: &self.path.projection(),
-            answer,
-            answer_id,
+            response,
+            response_id,
             result_ids: &self.results,
             model: &self.model,
             settings: &self.settings,
             recovery: self.recovery,
         }
-        .need()
+        .decide()
     }
 }
 
-fn stopped(mut answer: Value, reason: &str) -> Value {
-    answer["stopReason"] = json!(reason);
-    answer
+fn stopped(mut response: Value, reason: &str) -> Value {
+    response["stopReason"] = json!(reason);
+    response
 }
 
 fn overflow() -> Value {
-    let mut answer = stopped(answer(""), "error");
-    answer["errorMessage"] = json!("prompt is too long: 1001 tokens > 1000 maximum");
-    answer
+    let mut response = stopped(response(""), "error");
+    response["errorMessage"] = json!("prompt is too long: 1001 tokens > 1000 maximum");
+    response
 }
 
 fn failed() -> Value {
-    let mut answer = stopped(answer(""), "error");
-    answer["errorMessage"] = json!("the service is on fire");
-    answer
+    let mut response = stopped(response(""), "error");
+    response["errorMessage"] = json!("service unavailable");
+    response
 }
 
 fn length(output: u64) -> Value {
-    let mut answer = stopped(answer("half"), "length");
-    answer["usage"] = json!({"output": output, "input": 1, "totalTokens": output + 1});
-    answer
+    let mut response = stopped(response("half"), "length");
+    response["usage"] = json!({"output": output, "input": 1, "totalTokens": output + 1});
+    response
 }
 
-fn recover(omit: &[&str]) -> CompactionNeed {
-    CompactionNeed::Compact {
+fn recover(omit: &[&str]) -> CompactionDecision {
+    CompactionDecision::Compact {
         reason: CompactionReason::Overflow,
         omit: omit.iter().copied().map(EntryId::from).collect(),
         retry: true,
     }
 }
 
-fn threshold() -> CompactionNeed {
-    CompactionNeed::Compact {
+fn threshold() -> CompactionDecision {
+    CompactionDecision::Compact {
         reason: CompactionReason::Threshold,
         omit: Vec::new(),
         retry: false,
@@ -108,211 +111,238 @@ fn threshold() -> CompactionNeed {
 }
 
 #[test]
-fn an_answer_that_did_not_fit_is_left_out_and_asked_for_again() {
+fn a_response_that_did_not_fit_is_omitted_and_retried() {
     assert_eq!(
-        Case::of(vec![user("x"), overflow()]).need(),
+        CheckCase::of(vec![user("x"), overflow()]).decide(),
         recover(&["e1"])
     );
     assert_eq!(
-        Case::of(vec![user("x"), length(99)]).need(),
+        CheckCase::of(vec![user("x"), length(99)]).decide(),
         recover(&["e1"])
     );
-    let mut with_results = Case::of(vec![
+    let mut with_results = CheckCase::of(vec![
         user("x"),
-        stopped(calling(&["a"]), "length"),
+        stopped(tool_calls(&["a"]), "length"),
         result("a", "r"),
     ]);
     with_results.results = vec![EntryId::from("e2")];
-    assert_eq!(with_results.need(), recover(&["e1", "e2"]));
+    assert_eq!(with_results.decide(), recover(&["e1", "e2"]));
 }
 
 #[test]
-fn an_answer_that_used_all_it_may_stands() {
+fn a_response_that_used_its_full_output_limit_is_kept() {
     assert_eq!(
-        Case::of(vec![user("x"), length(100)]).need(),
-        CompactionNeed::Nothing
+        CheckCase::of(vec![user("x"), length(100)]).decide(),
+        CompactionDecision::Skip
     );
 }
 
 #[test]
-fn recovery_is_tried_once() {
-    for (answer, failure) in [
+fn recovery_is_attempted_once() {
+    for (response, failure) in [
         (overflow(), RecoveryFailure::Overflow),
         (length(10), RecoveryFailure::Length),
     ] {
-        let mut case = Case::of(vec![user("x"), answer]);
-        case.recovery = Recovery::Tried;
-        assert_eq!(case.need(), CompactionNeed::Failed(failure));
+        let mut case = CheckCase::of(vec![user("x"), response]);
+        case.recovery = RecoveryState::Attempted;
+        assert_eq!(case.decide(), CompactionDecision::Failed(failure));
     }
 }
 
 #[test]
-fn a_finished_answer_beyond_the_window_is_kept() {
-    let mut answer = answer("done");
-    answer["usage"] = json!({"input": 1001, "totalTokens": 1001});
-    for recovery in [Recovery::Untried, Recovery::Tried] {
-        let mut case = Case::of(vec![user("x"), answer.clone()]);
+fn a_completed_response_beyond_the_window_is_kept() {
+    let mut response = response("done");
+    response["usage"] = json!({"input": 1001, "totalTokens": 1001});
+    for recovery in [RecoveryState::NotAttempted, RecoveryState::Attempted] {
+        let mut case = CheckCase::of(vec![user("x"), response.clone()]);
         case.recovery = recovery;
-        let expected = CompactionNeed::Compact {
+        let expected = CompactionDecision::Compact {
             reason: CompactionReason::Overflow,
             omit: Vec::new(),
             retry: false,
         };
-        assert_eq!(case.need(), expected);
+        assert_eq!(case.decide(), expected);
     }
 }
 
 #[test]
-fn what_another_model_could_not_take_says_nothing() {
-    for answer in [overflow(), length(10)] {
-        let mut case = Case::of(vec![user("x"), answer]);
+fn failures_of_another_model_are_ignored() {
+    for response in [overflow(), length(10)] {
+        let mut case = CheckCase::of(vec![user("x"), response]);
         case.model.id = "beta".into();
-        assert_eq!(case.need(), CompactionNeed::Nothing);
+        assert_eq!(case.decide(), CompactionDecision::Skip);
     }
 }
 
 #[test]
-fn the_threshold_is_the_window_less_the_reserve() {
+fn the_threshold_is_the_window_minus_the_reserve() {
     for (tokens, expected) in [
-        (899, CompactionNeed::Nothing),
-        (900, CompactionNeed::Nothing),
+        (899, CompactionDecision::Skip),
+        (900, CompactionDecision::Skip),
         (901, threshold()),
     ] {
         assert_eq!(
-            Case::of(vec![user("x"), answer_of("a", tokens)]).need(),
+            CheckCase::of(vec![user("x"), response_with_tokens("a", tokens)]).decide(),
             expected
         );
     }
-    let mut other_model = Case::of(vec![user("x"), answer_of("a", 901)]);
+    let mut other_model = CheckCase::of(vec![user("x"), response_with_tokens("a", 901)]);
     other_model.model.id = "beta".into();
-    assert_eq!(other_model.need(), threshold());
-    let mut unknown_window = Case::of(vec![user("x"), answer_of("a", 901)]);
+    assert_eq!(other_model.decide(), threshold());
+    let mut unknown_window = CheckCase::of(vec![user("x"), response_with_tokens("a", 901)]);
     unknown_window.model.context_window = 0;
-    assert_eq!(unknown_window.need(), CompactionNeed::Nothing);
+    assert_eq!(unknown_window.decide(), CompactionDecision::Skip);
 }
 
 #[test]
-fn a_reserve_beyond_the_window_always_compacts() {
-    let mut case = Case::of(vec![user("x"), answer_of("a", 1)]);
+fn a_reserve_larger_than_the_window_always_compacts() {
+    let mut case = CheckCase::of(vec![user("x"), response_with_tokens("a", 1)]);
     case.settings.reserve_tokens = 2000;
-    assert_eq!(case.need(), threshold());
+    assert_eq!(case.decide(), threshold());
 }
 
 #[test]
-fn compaction_may_be_off() {
-    for answer in [overflow(), length(10), answer_of("a", 5000)] {
-        let mut case = Case::of(vec![user("x"), answer]);
+fn compaction_can_be_disabled() {
+    for response in [overflow(), length(10), response_with_tokens("a", 5000)] {
+        let mut case = CheckCase::of(vec![user("x"), response]);
         case.settings.enabled = false;
-        assert_eq!(case.need(), CompactionNeed::Nothing);
+        assert_eq!(case.decide(), CompactionDecision::Skip);
     }
 }
 
 #[test]
-fn a_cancelled_answer_counts_only_before_a_prompt() {
-    let mut case = Case::of(vec![user("x"), stopped(answer_of("a", 950), "aborted")]);
-    assert_eq!(case.need(), CompactionNeed::Nothing);
-    case.point = CheckPoint::BeforePrompt;
-    assert_eq!(case.need(), threshold());
+fn an_aborted_response_counts_only_before_a_prompt() {
+    let mut case = CheckCase::of(vec![
+        user("x"),
+        stopped(response_with_tokens("a", 950), "aborted"),
+    ]);
+    assert_eq!(case.decide(), CompactionDecision::Skip);
+    case.phase = CompactionPhase::BeforePrompt;
+    assert_eq!(case.decide(), threshold());
 }
 
 #[test]
-fn an_answer_from_before_the_compaction_is_skipped() {
+fn a_response_from_before_the_compaction_is_skipped() {
     let path = || {
         vec![
             user("x"),
-            answer_of("a", 950),
+            response_with_tokens("a", 950),
             compaction("s", "e0"),
             metadata(),
         ]
     };
-    assert_eq!(Case::of(path()).need(), CompactionNeed::Nothing);
+    assert_eq!(CheckCase::of(path()).decide(), CompactionDecision::Skip);
     let mut kept_overflow = path();
     kept_overflow[1] = overflow();
-    assert_eq!(Case::of(kept_overflow).need(), CompactionNeed::Nothing);
+    assert_eq!(
+        CheckCase::of(kept_overflow).decide(),
+        CompactionDecision::Skip
+    );
 }
 
 #[test]
-fn a_failed_answer_goes_by_the_last_that_counted() {
+fn a_failed_response_falls_back_to_the_last_report() {
     let long = "abcd".repeat(100);
     let cases = [
         (
-            vec![user("x"), answer_of("a", 850), user(&long), failed()],
+            vec![
+                user("x"),
+                response_with_tokens("a", 850),
+                user(&long),
+                failed(),
+            ],
             threshold(),
         ),
         (
-            vec![user("x"), answer_of("a", 750), user(&long), failed()],
-            CompactionNeed::Nothing,
+            vec![
+                user("x"),
+                response_with_tokens("a", 750),
+                user(&long),
+                failed(),
+            ],
+            CompactionDecision::Skip,
         ),
         (vec![user(&"abcd".repeat(950)), failed()], threshold()),
         (
             vec![
                 user("x"),
-                answer_of("a", 850),
+                response_with_tokens("a", 850),
                 user(&long),
-                answer_of("b", 0),
+                response_with_tokens("b", 0),
             ],
             threshold(),
         ),
-        // The kept answer counted what the compaction has removed.
+        // The kept response reported what the compaction has removed.
         (
             vec![
                 user("x"),
-                answer_of("a", 950),
+                response_with_tokens("a", 950),
                 compaction("s", "e0"),
                 user("y"),
                 failed(),
             ],
-            CompactionNeed::Nothing,
+            CompactionDecision::Skip,
         ),
     ];
     for (entries, expected) in cases {
-        assert_eq!(Case::of(entries.clone()).need(), expected, "{entries:?}");
+        assert_eq!(
+            CheckCase::of(entries.clone()).decide(),
+            expected,
+            "{entries:?}"
+        );
     }
 }
 
 #[test]
-fn edits_since_the_answer_make_its_report_worthless() {
+fn edits_after_the_response_invalidate_its_report() {
     let huge = "abcd".repeat(2000);
     let shortened = vec![
         user(&huge),
-        answer_of("a", 2000),
+        response_with_tokens("a", 2000),
         replacement("e0", &json!("short")),
     ];
-    assert_eq!(Case::of(shortened).need(), CompactionNeed::Nothing);
+    assert_eq!(CheckCase::of(shortened).decide(), CompactionDecision::Skip);
     let lengthened = vec![
         user("short"),
-        answer_of("a", 5),
+        response_with_tokens("a", 5),
         replacement("e0", &json!(huge)),
     ];
-    assert_eq!(Case::of(lengthened).need(), threshold());
+    assert_eq!(CheckCase::of(lengthened).decide(), threshold());
 }
 
 #[test]
-fn an_attempt_that_was_left_out_is_not_recovered_again() {
-    for answer in [overflow(), length(10)] {
-        let case = Case::of(vec![user("x"), answer, omission("e1")]);
-        assert_eq!(case.need(), CompactionNeed::Nothing);
+fn an_omitted_attempt_is_not_recovered_again() {
+    for response in [overflow(), length(10)] {
+        let case = CheckCase::of(vec![user("x"), response, omission("e1")]);
+        assert_eq!(case.decide(), CompactionDecision::Skip);
     }
-    // An edit elsewhere does not hide that the service refused.
-    let case = Case::of(vec![user("x"), overflow(), replacement("e0", &json!("y"))]);
-    assert_eq!(case.need(), recover(&["e1"]));
+    // An edit of another entry does not hide that the request was rejected.
+    let case = CheckCase::of(vec![user("x"), overflow(), replacement("e0", &json!("y"))]);
+    assert_eq!(case.decide(), recover(&["e1"]));
 }
 
 #[test]
-fn an_answer_without_an_entry_is_checked_too() {
-    let case = Case::of(vec![user("x"), answer("a")]);
-    let answer: AssistantMessage = serde_json::from_value(overflow()).unwrap();
+fn a_response_without_an_entry_is_checked_too() {
+    let case = CheckCase::of(vec![user("x"), response("a")]);
+    let response: AssistantMessage = serde_json::from_value(overflow()).unwrap();
     let fresh = AssistantMessage {
         timestamp: crate::testing::START_MS + 9000,
-        ..answer
+        ..response
     };
-    assert_eq!(case.need_of(&fresh, None), recover(&[]));
+    assert_eq!(case.decide_for(&fresh, None), recover(&[]));
 }
 
 #[test]
-fn before_the_next_answer_only_the_size_counts() {
-    let path = |tokens| Path::of([user("x"), answer_of("a", tokens), result("c", "abcd")]);
-    let needs = |path: &Path, settings| needs_room(&path.projection(), &model(), &settings);
+fn before_the_next_response_only_the_size_is_checked() {
+    let path = |tokens| {
+        TestPath::of([
+            user("x"),
+            response_with_tokens("a", tokens),
+            result("c", "abcd"),
+        ])
+    };
+    let needs =
+        |path: &TestPath, settings| needs_compaction(&path.projection(), &model(), &settings);
     assert!(!needs(&path(899), SETTINGS));
     assert!(needs(&path(900), SETTINGS));
     let off = CompactionSettings {

@@ -1,4 +1,4 @@
-//! Append and load are inverse to each other, whatever is appended where.
+//! Appending and loading are inverse operations.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[derive(Debug, Clone)]
-enum Step {
+enum SessionStep {
     Append {
         body: usize,
         text: String,
@@ -20,15 +20,15 @@ enum Step {
     Unlabel(prop::sample::Index),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<SessionStep>> {
     let index = any::<prop::sample::Index>;
     let step = prop_oneof![
-        8 => (0..12_usize, ".{0,12}").prop_map(|(body, text)| Step::Append { body, text }),
-        2 => index().prop_map(Step::Branch),
-        1 => Just(Step::Reset),
+        8 => (0..12_usize, ".{0,12}").prop_map(|(body, text)| SessionStep::Append { body, text }),
+        2 => index().prop_map(SessionStep::Branch),
+        1 => Just(SessionStep::Reset),
         1 => (prop::option::of(index()), ".{0,12}")
-            .prop_map(|(to, text)| Step::Summarize { to, text }),
-        1 => index().prop_map(Step::Unlabel),
+            .prop_map(|(to, text)| SessionStep::Summarize { to, text }),
+        1 => index().prop_map(SessionStep::Unlabel),
     ];
     proptest::collection::vec(step, 0..40)
 }
@@ -38,24 +38,24 @@ fn id_at(session: &Session, index: prop::sample::Index) -> Option<EntryId> {
     (!records.is_empty()).then(|| records[index.index(records.len())].id.clone())
 }
 
-fn perform(session: &mut Session, step: Step) {
+fn apply_step(session: &mut Session, step: SessionStep) {
     match step {
-        Step::Append { body, text } => {
+        SessionStep::Append { body, text } => {
             let target = session.leaf_id().cloned();
-            let target = target.unwrap_or_else(|| EntryId::from("nobody"));
+            let target = target.unwrap_or_else(|| EntryId::from("missing"));
             let body = one_of_each(&target, &text).swap_remove(body);
             match session.append(body) {
                 Ok(_) | Err(SessionError::UnknownEntry { .. }) => {}
                 Err(error) => panic!("{error}"),
             }
         }
-        Step::Branch(index) => {
+        SessionStep::Branch(index) => {
             if let Some(id) = id_at(session, index) {
                 session.branch(&id).unwrap();
             }
         }
-        Step::Reset => session.reset_leaf(),
-        Step::Summarize { to, text } => {
+        SessionStep::Reset => session.reset_leaf(),
+        SessionStep::Summarize { to, text } => {
             let to = to.and_then(|index| id_at(session, index));
             let summary = crate::BranchSummary {
                 summary: text,
@@ -64,7 +64,7 @@ fn perform(session: &mut Session, step: Step) {
             };
             session.branch_with_summary(to.as_ref(), summary).unwrap();
         }
-        Step::Unlabel(index) => {
+        SessionStep::Unlabel(index) => {
             if let Some(id) = id_at(session, index) {
                 session.set_label(&id, None).unwrap();
             }
@@ -83,42 +83,42 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_was_appended_is_what_is_loaded(steps in steps()) {
+    fn appended_entries_are_loaded(steps in steps()) {
         let disk = FaultyDisk::default();
         let mut session = deferred(&disk);
         for step in steps {
-            perform(&mut session, step);
+            apply_step(&mut session, step);
         }
-        session.append(assistant("the answer that saves it")).unwrap();
-        let loaded = open(&disk, Access::Write).unwrap();
+        session.append(assistant("saves the session")).unwrap();
+        let loaded = open(&disk, AccessMode::Write).unwrap();
         assert_same(&session, &loaded);
         prop_assert_eq!(session.leaf_id(), loaded.leaf_id());
-        prop_assert_eq!(loaded.findings(), &OpenFindings::default());
+        prop_assert_eq!(loaded.open_report(), &OpenReport::default());
     }
 
     #[test]
-    fn a_session_may_be_closed_and_opened_at_any_time(steps in steps()) {
+    fn a_session_can_be_reopened_at_any_time(steps in steps()) {
         let disk = FaultyDisk::default();
-        let mut whole = deferred(&disk);
-        whole.append(assistant("saved from the start")).unwrap();
+        let mut session = deferred(&disk);
+        session.append(assistant("saved from the start")).unwrap();
         for step in steps {
-            let leaf = whole.leaf_id().cloned();
-            whole = open(&disk, Access::Write).unwrap();
+            let leaf = session.leaf_id().cloned();
+            session = open(&disk, AccessMode::Write).unwrap();
             match leaf {
-                Some(leaf) => whole.branch(&leaf).unwrap(),
-                None => whole.reset_leaf(),
+                Some(leaf) => session.branch(&leaf).unwrap(),
+                None => session.reset_leaf(),
             }
-            perform(&mut whole, step);
+            apply_step(&mut session, step);
         }
-        assert_same(&whole, &open(&disk, Access::Read).unwrap());
+        assert_same(&session, &open(&disk, AccessMode::Read).unwrap());
     }
 
     #[test]
-    fn a_session_in_memory_is_the_same_session(steps in steps()) {
+    fn a_session_in_memory_behaves_the_same(steps in steps()) {
         let disk = FaultyDisk::default();
         let mut session = deferred(&disk);
         for step in steps {
-            perform(&mut session, step);
+            apply_step(&mut session, step);
         }
         let copy = Session::in_memory_from(
             Path::new("/project"),
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn no_file_makes_it_panic(content in proptest::collection::vec(any::<u8>(), 0..400), cut in any::<prop::sample::Index>()) {
+    fn no_file_content_causes_a_panic(content in proptest::collection::vec(any::<u8>(), 0..400), cut in any::<prop::sample::Index>()) {
         let disk = FaultyDisk::default();
         let mut session = deferred(&disk);
         session.append(assistant("answer")).unwrap();
@@ -138,12 +138,12 @@ proptest! {
         let at = cut.index(damaged.len());
         damaged.splice(at..at, content);
         disk.put(Path::new(PATH), &damaged);
-        if let Ok(mut session) = open(&disk, Access::Write) {
+        if let Ok(mut session) = open(&disk, AccessMode::Write) {
             for entry in session.entries() {
                 prop_assert!(entry.is_ok());
             }
             session.append(user("on")).unwrap();
-            prop_assert!(open(&disk, Access::Read).is_ok());
+            prop_assert!(open(&disk, AccessMode::Read).is_ok());
         }
     }
 }

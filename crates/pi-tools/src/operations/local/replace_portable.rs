@@ -1,4 +1,5 @@
-//! Writing files safely where directories cannot be held open: beside the file, then renamed.
+//! Atomic file replacement on systems without directory handles: write to a temporary file, then
+//! rename.
 
 use std::fs;
 use std::io::Write;
@@ -7,12 +8,10 @@ use std::path::Path;
 use super::super::{FileError, FileKind};
 use super::temporary_name;
 
-/// Creates a directory and its parents.
 pub(super) fn create_directories(path: &Path) -> Result<(), FileError> {
     Ok(fs::create_dir_all(path)?)
 }
 
-/// Creates or replaces a file.
 pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
     let permissions = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
@@ -35,7 +34,7 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
     if written.is_err()
         && let Err(error) = fs::remove_file(&temporary)
     {
-        tracing::warn!(%error, ?temporary, "temporary file left behind");
+        tracing::warn!(%error, ?temporary, "cannot remove temporary file");
     }
     Ok(written?)
 }

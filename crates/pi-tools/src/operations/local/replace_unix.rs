@@ -1,9 +1,8 @@
-//! Writing files safely on Unix.
-//!
-//! The parent directory is opened part by part without following links, and everything after happens
-//! relative to it: whoever swaps a directory or the file for a link meanwhile gets an error, not a
-//! write elsewhere. The new contents are written beside the file and renamed over it; where that is
-//! impossible or would cut a hard link or change the owner, the file is written in place.
+//! Safe file replacement on Unix. The parent directory is opened component by component without
+//! following symlinks, and everything else is relative to it: replacing a directory or the file
+//! with a symlink in between causes an error, not a write elsewhere. The new contents are written
+//! to a temporary file and renamed over the target. If that is impossible, or would break a hard
+//! link or change the owner, the file is written in place.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,7 +16,7 @@ use rustix::io::Errno;
 use super::super::{FileError, FileKind};
 use super::temporary_name;
 
-/// Searching a directory must not need the right to list it.
+/// Traversing a directory must not require permission to list it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const DIRECTORY: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
@@ -28,49 +27,49 @@ const DIRECTORY: OFlags = OFlags::DIRECTORY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Creates a directory and its parents; `path` must hold no links.
+/// Creates a directory and its parents; `path` must not contain symlinks.
 pub(super) fn create_directories(path: &Path) -> Result<(), FileError> {
-    open_directory(path, Absent::Create).map(drop)
+    open_directory(path, IfMissing::Create).map(drop)
 }
 
-/// Creates or replaces a file; `path` must hold no links.
+/// Creates or replaces a file; `path` must not contain symlinks.
 pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(FileError::NotAFile(FileKind::Directory));
     };
-    let directory = open_directory(parent, Absent::Fail)?;
-    let Some(present) = Present::open(&directory, name)? else {
-        return write_beside(&directory, name, contents, None).map_err(FileError::from);
+    let directory = open_directory(parent, IfMissing::Fail)?;
+    let Some(existing) = ExistingFile::open(&directory, name)? else {
+        return write_and_rename(&directory, name, contents, None).map_err(FileError::from);
     };
-    if present.stat.st_nlink > 1 {
-        return present.write_in_place(contents);
+    if existing.stat.st_nlink > 1 {
+        return existing.write_in_place(contents);
     }
-    match write_beside(&directory, name, contents, Some(&present.stat)) {
+    match write_and_rename(&directory, name, contents, Some(&existing.stat)) {
         Ok(()) => Ok(()),
-        // The directory may be closed to us, or the file a mount point of its own.
-        Err(error) if may_work_in_place(&error) => present.write_in_place(contents),
+        // The directory may not be writable, or the file may be a mount point.
+        Err(error) if can_write_in_place(&error) => existing.write_in_place(contents),
         Err(error) => Err(error.into()),
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Absent {
+enum IfMissing {
     Create,
     Fail,
 }
 
-fn open_directory(path: &Path, absent: Absent) -> Result<OwnedFd, FileError> {
+fn open_directory(path: &Path, if_missing: IfMissing) -> Result<OwnedFd, FileError> {
     let mut directory = rustix::fs::open("/", DIRECTORY, Mode::empty()).map_err(io_error)?;
     for component in path.components() {
         let name = match component {
             Component::Normal(name) => name,
             Component::RootDir | Component::CurDir => continue,
-            // Never part of a real path; followed by name it could leave the checked tree.
+            // Never part of a real path, and could leave the checked tree.
             Component::ParentDir | Component::Prefix(_) => return Err(FileError::NotADirectory),
         };
         directory = match rustix::fs::openat(&directory, name, DIRECTORY, Mode::empty()) {
             Ok(next) => next,
-            Err(Errno::NOENT) if absent == Absent::Create => create(&directory, name)?,
+            Err(Errno::NOENT) if if_missing == IfMissing::Create => create(&directory, name)?,
             Err(error) => return Err(entry_error(&directory, name, error)),
         };
     }
@@ -79,7 +78,7 @@ fn open_directory(path: &Path, absent: Absent) -> Result<OwnedFd, FileError> {
 
 fn create(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd, FileError> {
     match rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(0o777)) {
-        // Somebody else was quicker, which is as good.
+        // Another process may have created it in the meantime.
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(io_error(error)),
     }
@@ -87,7 +86,8 @@ fn create(directory: &OwnedFd, name: &OsStr) -> Result<OwnedFd, FileError> {
         .map_err(|error| entry_error(directory, name, error))
 }
 
-/// Tells a link from a file where a directory was expected: systems report either in either way.
+/// Distinguishes a symlink from a file where a directory was expected: systems report either error
+/// for both.
 fn entry_error(directory: &OwnedFd, name: &OsStr, error: Errno) -> FileError {
     let is_link = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink());
@@ -97,13 +97,13 @@ fn entry_error(directory: &OwnedFd, name: &OsStr, error: Errno) -> FileError {
     io_error(error)
 }
 
-/// The file as it is before the write, opened for writing: that it opens shows that we may.
-struct Present {
+/// The file before the write, opened for writing to check permissions.
+struct ExistingFile {
     file: File,
     stat: Stat,
 }
 
-impl Present {
+impl ExistingFile {
     fn open(directory: &OwnedFd, name: &OsStr) -> Result<Option<Self>, FileError> {
         let flags =
             OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -143,7 +143,7 @@ fn expect_regular(stat: &Stat) -> Result<(), FileError> {
     })
 }
 
-fn write_beside(
+fn write_and_rename(
     directory: &OwnedFd,
     name: &OsStr,
     contents: &[u8],
@@ -151,7 +151,7 @@ fn write_beside(
 ) -> io::Result<()> {
     let temporary = temporary_name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Contents of a private file are not readable by others for a moment either.
+    // The contents of a private file must never be readable by others.
     let mode = Mode::from_raw_mode(if replaced.is_some() { 0o600 } else { 0o666 });
     let file = rustix::fs::openat(directory, temporary.as_str(), flags, mode)?;
     let written = fill(&mut file.into(), contents, replaced).and_then(|()| {
@@ -165,7 +165,7 @@ fn write_beside(
     if written.is_err()
         && let Err(error) = rustix::fs::unlinkat(directory, temporary.as_str(), AtFlags::empty())
     {
-        tracing::warn!(%error, temporary, "temporary file left behind");
+        tracing::warn!(%error, temporary, "cannot remove temporary file");
     }
     written
 }
@@ -183,13 +183,13 @@ fn fill(file: &mut File, contents: &[u8], replaced: Option<&Stat>) -> io::Result
             Some(rustix::fs::Gid::from_raw(replaced.st_gid)),
         )?;
     }
-    // As when writing in place, new contents do not inherit the right to run as somebody else.
+    // As when writing in place, the setuid and setgid bits are cleared.
     rustix::fs::fchmod(&*file, Mode::from_raw_mode(replaced.st_mode & 0o1777))?;
     Ok(())
 }
 
-/// Failures of the way around, not of the file itself.
-fn may_work_in_place(error: &io::Error) -> bool {
+/// Errors of the temporary file approach, not of the target itself.
+fn can_write_in_place(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(
         errno,

@@ -1,7 +1,6 @@
-//! How well a provider's prompt cache serves a conversation: prompts that were paid for again.
-//!
-//! Nothing is asked of anybody; what answers report about their usage is compared with the request
-//! before. What a miss means to the user is left to whoever shows it.
+//! Detects prompt cache misses: prompts that were cached and re-sent uncached. It compares the
+//! usage reported by responses with the previous request. How a miss is presented is up to the
+//! caller.
 
 use std::time::Duration;
 
@@ -9,58 +8,60 @@ use pi_ai::{AgentMessage, AssistantMessage, Usage};
 
 use crate::entry::{Entry, EntryBody};
 
-/// Caches work in steps of about this many tokens; less is no miss.
-const GRANULARITY: u64 = 1024;
+/// Cache granularity in tokens; smaller differences are not counted as misses.
+const MIN_MISS_TOKENS: u64 = 1024;
 
-/// What entries of usage are called that kept a cache warm.
-const WARMING: &str = "cache_warm";
+/// The kind of usage entries that kept a cache warm.
+const CACHE_WARM_KIND: &str = "cache_warm";
 
-/// Tokens that the request before had in the cache and that were paid for again.
+/// Tokens that were cached by the previous request and re-sent uncached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CacheMiss {
     pub tokens: u64,
-    /// What they cost beyond a read from the cache, in US dollars.
+    /// Extra cost compared to a cache read, in US dollars.
     pub cost: f64,
-    /// The time since the request before.
+    /// Time since the previous request.
     pub idle: Duration,
-    /// Whether another model was asked, which has a cache of its own.
+    /// Whether the model changed; each model has a separate cache.
     pub model_changed: bool,
 }
 
-/// The last request, as far as the next one can be compared with it.
+/// The previous request, as far as it is needed for the comparison.
 #[derive(Debug, Clone, PartialEq)]
-struct Request {
+struct LastRequest {
     prompt_tokens: u64,
     model: (String, String),
     timestamp: i64,
-    /// The provider has told of a cache at some time.
+    /// Whether the provider has ever reported cache usage.
     reports_cache: bool,
 }
 
-/// Follows the requests of a conversation.
+/// Tracks the requests of a conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct PromptCache {
-    last: Option<Request>,
+pub struct CacheMissDetector {
+    last: Option<LastRequest>,
 }
 
-impl PromptCache {
-    /// Takes the next entry and returns the miss its request was; `read_rate` tells what a million
-    /// tokens from the cache cost, by provider and model.
-    pub fn follow(
+impl CacheMissDetector {
+    /// Processes the next entry and returns the cache miss of its request, if any. `read_rate`
+    /// returns the price of a million cached tokens by provider and model.
+    pub fn observe_entry(
         &mut self,
         entry: &Entry,
         read_rate: impl Fn(&str, &str) -> f64,
     ) -> Option<CacheMiss> {
         match &entry.body {
-            EntryBody::Message(AgentMessage::Assistant(answer)) => self.answered(answer, read_rate),
+            EntryBody::Message(AgentMessage::Assistant(response)) => {
+                self.observe_response(response, read_rate)
+            }
             EntryBody::Compaction(_) | EntryBody::BranchSummary(_) => {
                 self.context_changed();
                 None
             }
-            EntryBody::Usage(usage) if usage.kind == WARMING => {
+            EntryBody::Usage(usage) if usage.kind == CACHE_WARM_KIND => {
                 let prompt_tokens = usage.usage.prompt_tokens();
                 if prompt_tokens > 0 {
-                    self.last = Some(Request {
+                    self.last = Some(LastRequest {
                         prompt_tokens,
                         model: (usage.provider.clone(), usage.model.clone()),
                         timestamp: entry.timestamp_ms().unwrap_or_default(),
@@ -73,47 +74,51 @@ impl PromptCache {
         }
     }
 
-    /// Takes the next answer and returns the miss its request was.
-    pub fn answered(
+    /// Processes the next response and returns the cache miss of its request, if any.
+    pub fn observe_response(
         &mut self,
-        answer: &AssistantMessage,
+        response: &AssistantMessage,
         read_rate: impl Fn(&str, &str) -> f64,
     ) -> Option<CacheMiss> {
-        let usage = &answer.usage;
+        let usage = &response.usage;
         let prompt_tokens = usage.prompt_tokens();
         if prompt_tokens == 0 {
             return None;
         }
-        let model = (answer.provider.clone(), answer.model.clone());
+        let model = (response.provider.clone(), response.model.clone());
         let has_cache = usage.cache_read > 0 || usage.cache_write > 0;
-        let before = self.last.take();
-        let reports_cache = before.as_ref().is_some_and(|before| before.reports_cache) || has_cache;
-        let miss = before.filter(|_| reports_cache).and_then(|before| {
-            let expected = before.prompt_tokens.min(prompt_tokens);
+        let previous = self.last.take();
+        let reports_cache = previous
+            .as_ref()
+            .is_some_and(|previous| previous.reports_cache)
+            || has_cache;
+        let miss = previous.filter(|_| reports_cache).and_then(|previous| {
+            let expected = previous.prompt_tokens.min(prompt_tokens);
             let tokens = expected.saturating_sub(usage.cache_read);
-            (tokens > GRANULARITY).then(|| CacheMiss {
+            (tokens > MIN_MISS_TOKENS).then(|| CacheMiss {
                 tokens,
                 cost: extra_cost(tokens, usage, || read_rate(&model.0, &model.1)),
-                idle: elapsed(before.timestamp, answer.timestamp),
-                model_changed: before.model != model,
+                idle: elapsed(previous.timestamp, response.timestamp),
+                model_changed: previous.model != model,
             })
         });
-        self.last = Some(Request {
+        self.last = Some(LastRequest {
             prompt_tokens,
             model,
-            timestamp: answer.timestamp,
+            timestamp: response.timestamp,
             reports_cache,
         });
         miss
     }
 
-    /// Tells that the next prompt is another one for good reason, such as a compaction.
+    /// Resets the comparison because the next prompt is expected to differ, such as after a
+    /// compaction.
     pub fn context_changed(&mut self) {
         self.last = None;
     }
 }
 
-/// Returns what tokens cost at the rate that was paid, beyond the rate of the cache.
+/// Returns the cost of tokens at the rate paid, minus the cache read rate.
 #[expect(
     clippy::cast_precision_loss,
     reason = "token counts stay far below 2^53"
@@ -139,26 +144,27 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::testing::{Path, answer, compaction, user};
+    use crate::testing::{TestPath, compaction, response, user};
 
-    /// An answer whose request read and wrote so many tokens of the cache, beside its input.
+    /// A response whose request had this much uncached input and read and wrote this many cached
+    /// tokens.
     fn request(input: u64, read: u64, write: u64) -> Value {
-        let mut answer = answer("a");
-        answer["usage"] = json!({"input": input, "output": 1, "cacheRead": read, "cacheWrite": write,
+        let mut response = response("a");
+        response["usage"] = json!({"input": input, "output": 1, "cacheRead": read, "cacheWrite": write,
             "cost": {"input": 0.0, "cacheWrite": 0.2, "cacheRead": 0.01}});
-        answer
+        response
     }
 
-    /// What happened, the entries, and the misses: their tokens, and whether the model changed.
+    /// A name, the entries, and the expected misses: tokens and whether the model changed.
     type Case = (&'static str, Vec<Value>, Vec<(u64, bool)>);
 
     fn misses(entries: impl IntoIterator<Item = Value>) -> Vec<(u64, bool)> {
-        let path = Path::of(entries);
-        let mut cache = PromptCache::default();
+        let path = TestPath::of(entries);
+        let mut cache = CacheMissDetector::default();
         let followed = path
             .entries
             .iter()
-            .map(|entry| cache.follow(entry, |_, _| 1.0));
+            .map(|entry| cache.observe_entry(entry, |_, _| 1.0));
         let misses = followed.flatten();
         misses
             .map(|miss| (miss.tokens, miss.model_changed))
@@ -166,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_was_cached_and_is_paid_again_is_a_miss() {
+    fn a_cached_prompt_that_is_resent_uncached_is_a_miss() {
         let first = || request(10, 0, 50_000);
         let mut other_model = request(0, 0, 60_000);
         other_model["model"] = json!("beta");
@@ -196,7 +202,7 @@ mod tests {
                 vec![],
             ),
             (
-                "no cache at all",
+                "no cache",
                 vec![request(9_000, 0, 0), request(9_500, 0, 0)],
                 vec![],
             ),
@@ -206,22 +212,22 @@ mod tests {
                 vec![(30_000, false)],
             ),
         ];
-        for (name, entries, wanted) in cases {
-            assert_eq!(misses(entries), wanted, "{name}");
+        for (name, entries, expected) in cases {
+            assert_eq!(misses(entries), expected, "{name}");
         }
     }
 
     #[test]
-    fn a_miss_knows_what_it_cost_and_how_long_nothing_was_asked() {
+    fn a_miss_reports_extra_cost_and_idle_time() {
         let mut late = request(0, 0, 40_000);
-        let path = Path::of([request(0, 0, 40_000)]);
+        let path = TestPath::of([request(0, 0, 40_000)]);
         late["timestamp"] = json!(crate::testing::START_MS + 600_000);
-        let late = Path::of([late]);
-        let mut cache = PromptCache::default();
-        assert_eq!(cache.follow(&path.entries[0], |_, _| 1.0), None);
-        let miss = cache.follow(&late.entries[0], |_, _| 1.0).unwrap();
+        let late = TestPath::of([late]);
+        let mut cache = CacheMissDetector::default();
+        assert_eq!(cache.observe_entry(&path.entries[0], |_, _| 1.0), None);
+        let miss = cache.observe_entry(&late.entries[0], |_, _| 1.0).unwrap();
         assert_eq!(miss.idle, Duration::from_mins(10));
-        // 0.2 dollars were paid, 0.04 would have been.
+        // 0.20 dollars were paid instead of 0.04.
         assert!((miss.cost - 0.16).abs() < 1e-9, "{}", miss.cost);
     }
 }

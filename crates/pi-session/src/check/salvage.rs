@@ -1,7 +1,6 @@
-//! What can be told of bytes that are no record.
-//!
-//! Both programs begin an entry with `type`, `id` and `parentId`, so whole records are found behind
-//! garbage, and half a record often still says what it was and what it followed.
+//! Salvages information from malformed lines. Both implementations of pi start an entry with
+//! `type`, `id` and `parentId`, so complete records can be found after garbage, and a partial
+//! record often still contains its ID and parent.
 
 use std::ops::Range;
 
@@ -9,49 +8,50 @@ use memchr::memmem;
 use serde_json::Value;
 
 use crate::entry::EntryId;
-use crate::moment;
-use crate::scan::{Fields, Scanner};
+use crate::scan::{LineFields, Scanner};
+use crate::timestamp;
 
-/// How every record of either program begins.
-const BEGINNING: &[u8] = b"{\"type\":";
+/// How every record starts, in both implementations.
+const RECORD_PREFIX: &[u8] = b"{\"type\":";
 
-/// A UTF-8 byte order mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// How many bytes are read in search of records in one line, and how often at least and at most.
+/// Total bytes to scan for records in one line, and the bounds for the number of attempts derived
+/// from it.
 const SEARCH_BYTES: usize = 1024 * 1024 * 1024;
-const FEWEST_ATTEMPTS: usize = 4;
-const MOST_ATTEMPTS: usize = 256;
+const MIN_ATTEMPTS: usize = 4;
+const MAX_ATTEMPTS: usize = 256;
 
-/// How far into lost bytes their beginning is looked for.
-const FACTS_WITHIN: usize = 4096;
+/// How many leading bytes of an unreadable part are searched for an ID and a parent.
+const SALVAGE_PREFIX_BYTES: usize = 4096;
 
-/// What can be told of a lost record.
+/// Links salvaged from an unreadable record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LostFacts {
+pub(crate) struct SalvagedInfo {
     pub(crate) id: EntryId,
     pub(crate) parent: Option<EntryId>,
     pub(crate) timestamp_ms: Option<i64>,
 }
 
-/// Returns whether bytes are only what a power cut or an editor puts there.
-pub(crate) fn is_void(bytes: &[u8]) -> bool {
+/// Returns whether the bytes contain only null bytes, whitespace or a byte order mark, as left by
+/// power loss or editors.
+pub(crate) fn is_filler(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     bytes
         .iter()
         .all(|byte| *byte == 0 || byte.is_ascii_whitespace())
 }
 
-/// Finds the next whole record in a line, at `from` or behind it.
+/// Finds the next complete record in a line, at or after `from`.
 pub(crate) fn next_record<'line>(
     line: &'line [u8],
     from: usize,
     scanner: &mut Scanner,
-) -> Option<(Range<usize>, Fields<'line>)> {
-    // Every attempt may read to the end of the line: a hostile one must not take forever.
-    let attempts = (SEARCH_BYTES / line.len().max(1)).clamp(FEWEST_ATTEMPTS, MOST_ATTEMPTS);
+) -> Option<(Range<usize>, LineFields<'line>)> {
+    // Every attempt may scan to the end of the line; bound the work for hostile input.
+    let attempts = (SEARCH_BYTES / line.len().max(1)).clamp(MIN_ATTEMPTS, MAX_ATTEMPTS);
     let rest = line.get(from..)?;
-    for found in memmem::find_iter(rest, BEGINNING).take(attempts) {
+    for found in memmem::find_iter(rest, RECORD_PREFIX).take(attempts) {
         let start = from + found;
         let Some((fields, length)) = scanner.leading_object(line.get(start..)?) else {
             continue;
@@ -63,35 +63,35 @@ pub(crate) fn next_record<'line>(
     None
 }
 
-/// Tells a record from the blocks of a message, which begin alike.
-fn is_record(fields: &Fields<'_>) -> bool {
+/// Distinguishes records from message content blocks, which start the same way.
+fn is_record(fields: &LineFields<'_>) -> bool {
     fields.type_name.is_some() && fields.id.is_some() && fields.timestamp.is_some()
 }
 
-/// Reads the id and the parent of half a record.
-pub(crate) fn facts(bytes: &[u8]) -> Option<LostFacts> {
-    let start = bytes.get(..FACTS_WITHIN).unwrap_or(bytes);
-    let (id, behind_id) = leading_value(behind(start, b"\"id\":")?)?;
-    let (parent, behind_parent) = leading_value(behind_id.strip_prefix(b",\"parentId\":")?)?;
+/// Extracts the ID and the parent of a partial record.
+pub(crate) fn link_info(bytes: &[u8]) -> Option<SalvagedInfo> {
+    let start = bytes.get(..SALVAGE_PREFIX_BYTES).unwrap_or(bytes);
+    let (id, after_id) = leading_value(after_key(start, b"\"id\":")?)?;
+    let (parent, after_parent) = leading_value(after_id.strip_prefix(b",\"parentId\":")?)?;
     let parent = match parent {
         Value::Null => None,
         Value::String(parent) => Some(EntryId::from(parent)),
         _ => return None,
     };
-    Some(LostFacts {
+    Some(SalvagedInfo {
         id: EntryId::from(id.as_str()?),
         parent,
-        timestamp_ms: text_after(behind_parent, "timestamp")
-            .and_then(|timestamp| moment::parse_iso(&timestamp)),
+        timestamp_ms: text_after(after_parent, "timestamp")
+            .and_then(|timestamp| timestamp::parse_iso(&timestamp)),
     })
 }
 
-/// Returns what stands behind the first occurrence of a key and its colon.
-fn behind<'bytes>(bytes: &'bytes [u8], key: &[u8]) -> Option<&'bytes [u8]> {
+/// Returns the bytes after the first occurrence of a key and its colon.
+fn after_key<'bytes>(bytes: &'bytes [u8], key: &[u8]) -> Option<&'bytes [u8]> {
     bytes.get(memmem::find(bytes, key)? + key.len()..)
 }
 
-/// Reads the value that bytes begin with, and returns it with what is behind it.
+/// Parses the value at the start of `bytes` and returns it with the rest.
 fn leading_value(bytes: &[u8]) -> Option<(Value, &[u8])> {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
     let value = values.next()?.ok()?;
@@ -99,10 +99,10 @@ fn leading_value(bytes: &[u8]) -> Option<(Value, &[u8])> {
     Some((value, bytes.get(end..)?))
 }
 
-/// Reads the text behind the first occurrence of a key.
+/// Returns the string value after the first occurrence of a key.
 pub(crate) fn text_after(bytes: &[u8], key: &str) -> Option<String> {
     let key = format!("\"{key}\":");
-    match leading_value(behind(bytes, key.as_bytes())?)? {
+    match leading_value(after_key(bytes, key.as_bytes())?)? {
         (Value::String(text), _) => Some(text),
         _ => None,
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_records_are_found_in_anything() {
+    fn complete_records_are_found_in_garbage() {
         let one = r#"{"type":"custom","id":"a","parentId":null,"timestamp":"t","data":{"type":1}}"#;
         let two = r#"{"type":"message","id":"b","parentId":"a","timestamp":"t","message":{}}"#;
         let block = r#"{"type":"toolCall","id":"c","name":"read"}"#;
@@ -143,15 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn half_a_record_tells_what_it_followed() {
+    fn a_partial_record_reveals_its_parent() {
         let line = r#"{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:01.000Z","mess"#;
-        let told = LostFacts {
+        let expected = SalvagedInfo {
             id: "b".into(),
             parent: Some("a".into()),
             timestamp_ms: Some(1_767_225_601_000),
         };
-        assert_eq!(facts(line.as_bytes()), Some(told));
-        let root = facts(br#"#"type":"message","id":"b","parentId":null,"timesta"#).unwrap();
+        assert_eq!(link_info(line.as_bytes()), Some(expected));
+        let root = link_info(br#"#"type":"message","id":"b","parentId":null,"timesta"#).unwrap();
         assert_eq!((root.id.as_str(), root.parent), ("b", None));
         for line in [
             r#"{"type":"message","id":"b","par"#,
@@ -160,7 +160,7 @@ mod tests {
             "",
             "\0\0\0",
         ] {
-            assert_eq!(facts(line.as_bytes()), None, "{line}");
+            assert_eq!(link_info(line.as_bytes()), None, "{line}");
         }
     }
 }

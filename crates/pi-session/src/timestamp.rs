@@ -1,25 +1,24 @@
-//! Moments as session files spell them: ISO 8601 in UTC with milliseconds, as JavaScript does.
+//! Timestamps in session files: ISO 8601 in UTC with milliseconds, as JavaScript writes them.
 
 use jiff::Timestamp;
 
-/// Spells a moment in milliseconds since the epoch, such as `2026-01-01T00:00:00.000Z`.
+/// Formats milliseconds since the epoch, such as `2026-01-01T00:00:00.000Z`.
 pub(crate) fn to_iso(milliseconds: i64) -> String {
-    let moment = Timestamp::from_millisecond(milliseconds).unwrap_or_default();
-    moment.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+    let timestamp = Timestamp::from_millisecond(milliseconds).unwrap_or_default();
+    timestamp.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
-/// Reads a moment into milliseconds since the epoch.
+/// Parses a timestamp into milliseconds since the epoch.
 pub(crate) fn parse_iso(text: &str) -> Option<i64> {
-    parse_usual(text.as_bytes()).or_else(|| {
+    parse_canonical(text.as_bytes()).or_else(|| {
         text.parse::<Timestamp>()
             .ok()
             .map(Timestamp::as_millisecond)
     })
 }
 
-/// Reads the one spelling that files are full of without the generality of a date library: opening a
-/// long session reads a hundred thousand of them.
-fn parse_usual(text: &[u8]) -> Option<i64> {
+/// Fast path for the canonical format: opening a long session parses a hundred thousand timestamps.
+fn parse_canonical(text: &[u8]) -> Option<i64> {
     let text: &[u8; 24] = text.try_into().ok()?;
     let [
         y1,
@@ -61,7 +60,7 @@ fn parse_usual(text: &[u8]) -> Option<i64> {
         || minute > 59
         || second > 59
     {
-        // The last days of a month depend on the month: left to the library.
+        // The last days of a month depend on the month; the library handles them.
         return None;
     }
     let days = days_since_epoch(year, month, day);
@@ -76,7 +75,7 @@ fn number(digits: &[u8]) -> Option<i64> {
     })
 }
 
-/// Counts days in a year that begins in March, so that the leap day comes last.
+/// Counts days in a year that starts in March, so that the leap day is the last day.
 /// See <https://howardhinnant.github.io/date_algorithms.html#days_from_civil>.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_round_trip() {
+    fn timestamps_round_trip() {
         for milliseconds in [
             0,
             1,
@@ -109,16 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_reading_agrees_with_the_library() {
+    fn the_fast_path_agrees_with_the_library() {
         for day in 0..12_000 {
-            let moment = to_iso(day * 86_400_000 + 12_345_678);
-            let expected = moment.parse::<Timestamp>().unwrap().as_millisecond();
-            assert_eq!(parse_iso(&moment), Some(expected), "{moment}");
+            let text = to_iso(day * 86_400_000 + 12_345_678);
+            let expected = text.parse::<Timestamp>().unwrap().as_millisecond();
+            assert_eq!(parse_iso(&text), Some(expected), "{text}");
         }
     }
 
     #[test]
-    fn other_spellings_and_nonsense() {
+    fn other_formats_and_invalid_input() {
         assert_eq!(parse_iso("1970-01-01T00:00:01Z"), Some(1000));
         assert_eq!(parse_iso("1970-01-01T01:00:00+01:00"), Some(0));
         for text in [

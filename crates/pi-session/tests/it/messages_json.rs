@@ -1,12 +1,12 @@
-//! What the model sees, as JSON: copied from the file where that is possible, and the same as what is read.
+//! Context messages as JSON: copied from the file where possible, and equal to the parsed messages.
 
 use pi_ai::AgentMessage;
 use pi_session::Session;
 use pretty_assertions::assert_eq;
 
-use crate::scratch::{HEADER, Scratch, append_bytes, assistant, open, read, user};
+use crate::temp_files::{HEADER, TempFiles, append_bytes, assistant, open, read, user};
 
-/// A line of a file; each entry follows the one before it.
+/// A session file line; each entry follows the previous one.
 fn line(number: usize, fields: &str) -> String {
     let parent = match number {
         0 => "null".to_owned(),
@@ -17,14 +17,14 @@ fn line(number: usize, fields: &str) -> String {
     )
 }
 
-fn session(scratch: &Scratch, entries: &[&str]) -> Session {
+fn session(temp: &TempFiles, entries: &[&str]) -> Session {
     let lines: Vec<String> = entries
         .iter()
         .enumerate()
         .map(|(number, fields)| line(number, fields))
         .collect();
     let content = format!("{HEADER}\n{}\n", lines.join("\n"));
-    open(&scratch.write("s.jsonl", content)).unwrap()
+    open(&temp.write("s.jsonl", content)).unwrap()
 }
 
 fn read_back(session: &Session) -> Vec<AgentMessage> {
@@ -38,11 +38,11 @@ fn projected(session: &Session) -> Vec<AgentMessage> {
 const PROMPT: &str = r#""message","message":{"role":"user","content":"hi","timestamp":1}"#;
 
 #[test]
-fn messages_stand_as_in_the_file() {
-    let scratch = Scratch::new();
+fn messages_are_copied_verbatim() {
+    let temp = TempFiles::new();
     let odd = r#"{"role":"user", "later":[1.0], "content":"two  blanks","timestamp":1}"#;
     let session = session(
-        &scratch,
+        &temp,
         &[
             r#""model_change","provider":"p","modelId":"m""#,
             PROMPT,
@@ -57,16 +57,16 @@ fn messages_stand_as_in_the_file() {
 }
 
 #[test]
-fn a_session_without_messages_is_an_empty_list() {
-    let scratch = Scratch::new();
-    assert_eq!(session(&scratch, &[]).messages_json().unwrap(), "[]");
-    let renamed = session(&scratch, &[r#""session_info","name":"n""#]);
+fn a_session_without_messages_is_an_empty_array() {
+    let temp = TempFiles::new();
+    assert_eq!(session(&temp, &[]).messages_json().unwrap(), "[]");
+    let renamed = session(&temp, &[r#""session_info","name":"n""#]);
     assert_eq!(renamed.messages_json().unwrap(), "[]");
 }
 
 #[test]
-fn what_is_no_plain_message_is_read() {
-    let scratch = Scratch::new();
+fn other_entries_are_parsed() {
+    let temp = TempFiles::new();
     for odd in [
         r#""custom_message","customType":"c","content":"from an extension","display":true"#,
         r#""branch_summary","fromId":"e0","summary":"what was tried""#,
@@ -81,15 +81,15 @@ fn what_is_no_plain_message_is_read() {
         "\"message\",\"message\":{\"role\":\"user\",\"content\":\"a\ttab\"}",
         r#""from_the_future","a":1"#,
     ] {
-        let session = session(&scratch, &[PROMPT, odd, PROMPT]);
+        let session = session(&temp, &[PROMPT, odd, PROMPT]);
         assert_eq!(read_back(&session), projected(&session), "{odd}");
     }
 }
 
 #[test]
-fn only_the_branch_of_the_leaf_is_told() {
-    let scratch = Scratch::new();
-    let mut session = session(&scratch, &[PROMPT]);
+fn only_the_branch_of_the_leaf_is_included() {
+    let temp = TempFiles::new();
+    let mut session = session(&temp, &[PROMPT]);
     let root = session.leaf_id().unwrap().clone();
     for branch in 0..3 {
         session.branch(&root).unwrap();
@@ -116,7 +116,7 @@ fn only_the_branch_of_the_leaf_is_told() {
 }
 
 #[test]
-fn a_session_in_memory_is_told_too() {
+fn sessions_in_memory_are_supported() {
     let mut session = Session::in_memory(
         std::path::Path::new("/project"),
         pi_session::NewSession::default(),
@@ -128,9 +128,9 @@ fn a_session_in_memory_is_told_too() {
 }
 
 #[test]
-fn a_file_that_was_changed_in_place_is_noticed() {
-    let scratch = Scratch::new();
-    let session = session(&scratch, &[PROMPT, PROMPT]);
+fn in_place_modifications_are_detected() {
+    let temp = TempFiles::new();
+    let session = session(&temp, &[PROMPT, PROMPT]);
     let path = session.path().unwrap();
     let changed = read(path).replace("\"id\":\"e1\"", "\"id\":\"e7\"");
     std::fs::OpenOptions::new()
@@ -141,7 +141,7 @@ fn a_file_that_was_changed_in_place_is_noticed() {
     append_bytes(path, &changed);
     let error = session.messages_json().unwrap_err();
     assert!(
-        format!("{error:?}").contains("changed the file in place"),
+        format!("{error:?}").contains("modified the file in place"),
         "{error:?}"
     );
 }

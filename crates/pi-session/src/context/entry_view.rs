@@ -1,4 +1,4 @@
-//! What an entry shows to the model, edits applied.
+//! What an entry contributes to the context after edits.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,20 +8,19 @@ use pi_ai::{AgentMessage, BranchSummaryMessage, CompactionSummaryMessage, Custom
 use super::{ProjectedEntry, edit};
 use crate::entry::{ContextEditEntry, Entry, EntryBody, EntryId};
 
-/// What an entry shows to the model.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shown {
-    Nothing,
-    /// The message of the entry as it is stored.
+pub(super) enum EntryView {
+    Hidden,
+    /// The message of the entry, unchanged.
     Stored,
-    /// Messages made from the entry.
-    Instead(Vec<AgentMessage>),
+    /// Messages derived from the entry.
+    Replaced(Vec<AgentMessage>),
 }
 
-/// The edits in force among some entries: the last of each target.
-pub(crate) struct Edits<'entries>(HashMap<&'entries EntryId, &'entries ContextEditEntry>);
+/// The effective edits among some entries: the last one of each target.
+pub(crate) struct ContextEdits<'entries>(HashMap<&'entries EntryId, &'entries ContextEditEntry>);
 
-impl<'entries> Edits<'entries> {
+impl<'entries> ContextEdits<'entries> {
     pub(crate) fn of(entries: &'entries [Arc<Entry>]) -> Self {
         let edits = entries.iter().filter_map(|entry| match &entry.body {
             EntryBody::ContextEdit(edit) => Some((&edit.target_id, edit)),
@@ -30,34 +29,33 @@ impl<'entries> Edits<'entries> {
         Self(edits.collect())
     }
 
-    /// No edit is in force.
     pub(crate) fn none() -> Self {
         Self(HashMap::new())
     }
 
-    /// Decides what an entry shows.
+    /// Applies the edits to an entry.
     pub(crate) fn show(&self, entry: &Arc<Entry>) -> ProjectedEntry {
         ProjectedEntry {
-            shown: shown(entry, self.0.get(&entry.id).copied()),
+            view: view(entry, self.0.get(&entry.id).copied()),
             entry: Arc::clone(entry),
         }
     }
 }
 
-fn shown(entry: &Entry, edit: Option<&ContextEditEntry>) -> Shown {
+fn view(entry: &Entry, edit: Option<&ContextEditEntry>) -> EntryView {
     if !shows_messages(entry) {
-        return Shown::Nothing;
+        return EntryView::Hidden;
     }
     let Some(edit) = edit else {
-        return match made_messages(entry) {
-            Some(messages) => Shown::Instead(messages),
-            None => Shown::Stored,
+        return match synthesized_messages(entry) {
+            Some(messages) => EntryView::Replaced(messages),
+            None => EntryView::Stored,
         };
     };
     let Some(replacement) = &edit.replacement else {
-        return Shown::Nothing;
+        return EntryView::Hidden;
     };
-    let messages = made_messages(entry)
+    let messages = synthesized_messages(entry)
         .or_else(|| {
             entry
                 .body
@@ -69,10 +67,10 @@ fn shown(entry: &Entry, edit: Option<&ContextEditEntry>) -> Shown {
     let edited = messages
         .into_iter()
         .map(|message| edit::with_content(message, &replacement.content));
-    Shown::Instead(edited.collect())
+    EntryView::Replaced(edited.collect())
 }
 
-/// Returns whether an entry of this sort takes part in the context unless it is edited out.
+/// Returns whether an entry contributes messages unless it is edited out.
 pub(super) fn shows_messages(entry: &Entry) -> bool {
     match &entry.body {
         EntryBody::Message(_) | EntryBody::CustomMessage(_) | EntryBody::Compaction(_) => true,
@@ -88,8 +86,8 @@ pub(super) fn shows_messages(entry: &Entry) -> bool {
     }
 }
 
-/// Makes the messages of an entry that is no message itself.
-fn made_messages(entry: &Entry) -> Option<Vec<AgentMessage>> {
+/// Creates messages for an entry that is not a message.
+fn synthesized_messages(entry: &Entry) -> Option<Vec<AgentMessage>> {
     let timestamp = entry.timestamp_ms().unwrap_or_default();
     match &entry.body {
         EntryBody::CustomMessage(custom) => Some(vec![AgentMessage::Custom(CustomMessage {
@@ -122,25 +120,25 @@ fn made_messages(entry: &Entry) -> Option<Vec<AgentMessage>> {
     }
 }
 
-/// Leaves out compactions within the kept range: the leading one speaks for them.
-pub(super) fn leave_out_older_compactions(entries: &mut [ProjectedEntry]) {
+/// Hides compactions within the kept range: the leading one includes them.
+pub(super) fn hide_older_compactions(entries: &mut [ProjectedEntry]) {
     for entry in entries.iter_mut().skip(1) {
         if matches!(entry.entry.body, EntryBody::Compaction(_)) {
-            entry.shown = Shown::Nothing;
+            entry.view = EntryView::Hidden;
         }
     }
 }
 
-/// Leaves out results whose calls a compaction removed: no service takes one without the other, and
-/// an extension may have cut anywhere.
-pub(super) fn leave_out_orphaned_results(entries: &mut [ProjectedEntry]) {
+/// Hides tool results whose calls were removed by a compaction: providers reject a result without
+/// its call, and an extension may cut anywhere.
+pub(super) fn hide_orphaned_results(entries: &mut [ProjectedEntry]) {
     let mut orphans = Vec::new();
     let mut calls: HashSet<&str> = HashSet::new();
     for (index, entry) in entries.iter().enumerate() {
         for message in entry.messages() {
             match message {
-                AgentMessage::Assistant(answer) => {
-                    calls.extend(answer.tool_calls().map(|call| call.id.as_str()));
+                AgentMessage::Assistant(response) => {
+                    calls.extend(response.tool_calls().map(|call| call.id.as_str()));
                 }
                 AgentMessage::ToolResult(result)
                     if !calls.contains(result.tool_call_id.as_str()) =>
@@ -153,7 +151,7 @@ pub(super) fn leave_out_orphaned_results(entries: &mut [ProjectedEntry]) {
     }
     for index in orphans {
         if let Some(entry) = entries.get_mut(index) {
-            entry.shown = Shown::Nothing;
+            entry.view = EntryView::Hidden;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A directory for one test, and messages to put into sessions.
+//! Temporary files for tests, and messages for test sessions.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 pub(crate) const HEADER: &str = r#"{"type":"session","version":3,"id":"one","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project"}"#;
 
-/// A directory that is removed when dropped.
-pub(crate) struct Scratch(TempDir);
+/// A temporary directory that is removed on drop.
+pub(crate) struct TempFiles(TempDir);
 
-impl Scratch {
+impl TempFiles {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -22,7 +22,7 @@ impl Scratch {
         self.0.path()
     }
 
-    /// The default session directory of `cwd`, below an agent directory of the test's own.
+    /// The default session directory of `cwd`, below the test's agent directory.
     pub(crate) fn sessions(&self, cwd: &str) -> SessionDirectory {
         SessionDirectory::default_for(&self.path().join("agent"), Path::new(cwd))
     }
@@ -35,7 +35,7 @@ impl Scratch {
         path
     }
 
-    /// A file of these lines.
+    /// Writes a file with these lines.
     pub(crate) fn lines(&self, name: &str, lines: &[&str]) -> PathBuf {
         self.write(name, lines.join("\n") + "\n")
     }
@@ -75,7 +75,7 @@ pub(crate) fn assistant(text: &str) -> AgentMessage {
     })
 }
 
-/// A line of a session file with a user message.
+/// A session file line with a user message.
 pub(crate) fn user_line(id: &str, parent: Option<&str>) -> String {
     let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
     format!(
@@ -83,7 +83,7 @@ pub(crate) fn user_line(id: &str, parent: Option<&str>) -> String {
     )
 }
 
-/// The ids on the way from the root to the leaf.
+/// Returns the IDs from the root to the leaf.
 pub(crate) fn branch(session: &Session) -> Vec<String> {
     let ids = session.branch_ids();
     ids.iter().map(ToString::to_string).collect()

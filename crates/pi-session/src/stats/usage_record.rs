@@ -1,7 +1,6 @@
-//! What one entry counts for in the totals.
-//!
-//! It is taken from an entry that is at hand, or from its line, of which only these few fields are
-//! read: a long session is counted for a line at the bottom of the screen.
+//! What one entry adds to the totals, taken from a parsed entry or directly from its line. From a
+//! line only the relevant fields are parsed, because long sessions are counted just for the status
+//! line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,19 +12,18 @@ use serde::de::{SeqAccess, Visitor};
 use crate::entry::{Entry, EntryBody};
 use crate::kind::{EntryKind, MessageRole};
 
-/// What an entry counts for.
 #[derive(Debug, PartialEq)]
-pub(super) struct Receipt<'entry> {
+pub(super) struct UsageRecord<'entry> {
     pub(super) kind: EntryKind,
     pub(super) tool_calls: u64,
-    /// The provider and the model that were paid; none for tools and summaries.
+    /// Provider and model that were billed; `None` for tools and summaries.
     pub(super) model: Option<(Cow<'entry, str>, Cow<'entry, str>)>,
-    pub(super) spent: Option<Spent>,
+    pub(super) spent: Option<TokenSpend>,
 }
 
-/// The tokens of a receipt and their cost.
+/// Tokens and their cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spent {
+pub(super) struct TokenSpend {
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) cache_read: u64,
@@ -33,7 +31,7 @@ pub(super) struct Spent {
     pub(super) cost: f64,
 }
 
-impl Spent {
+impl TokenSpend {
     /// Returns the tokens of the prompt, cached or not.
     pub(super) fn prompt_tokens(&self) -> u64 {
         let cached = self.cache_read.saturating_add(self.cache_write);
@@ -41,7 +39,7 @@ impl Spent {
     }
 }
 
-impl From<&Usage> for Spent {
+impl From<&Usage> for TokenSpend {
     fn from(usage: &Usage) -> Self {
         Self {
             input: usage.input,
@@ -53,40 +51,39 @@ impl From<&Usage> for Spent {
     }
 }
 
-impl<'entry> Receipt<'entry> {
-    /// Takes the receipt of an entry.
+impl<'entry> UsageRecord<'entry> {
     pub(super) fn of(entry: &'entry Entry) -> Self {
-        let mut receipt = Self {
+        let mut record = Self {
             kind: entry.body.kind(),
             tool_calls: 0,
             model: None,
             spent: None,
         };
         let usage = match &entry.body {
-            EntryBody::Message(AgentMessage::Assistant(answer)) => {
-                receipt.tool_calls = answer.tool_calls().count() as u64;
-                let model = answer.response_model.as_ref().unwrap_or(&answer.model);
-                receipt.model = Some((answer.provider.as_str().into(), model.as_str().into()));
-                Some(&answer.usage)
+            EntryBody::Message(AgentMessage::Assistant(response)) => {
+                record.tool_calls = response.tool_calls().count() as u64;
+                let model = response.response_model.as_ref().unwrap_or(&response.model);
+                record.model = Some((response.provider.as_str().into(), model.as_str().into()));
+                Some(&response.usage)
             }
             EntryBody::Message(AgentMessage::ToolResult(result)) => result.usage.as_ref(),
             EntryBody::Usage(usage) => {
                 let names = (usage.provider.as_str(), usage.model.as_str());
-                receipt.model = Some((names.0.into(), names.1.into()));
+                record.model = Some((names.0.into(), names.1.into()));
                 Some(&usage.usage)
             }
             EntryBody::Compaction(compaction) => compaction.usage.as_ref(),
             EntryBody::BranchSummary(branch) => branch.usage.as_ref(),
             _ => None,
         };
-        receipt.spent = usage.map(Spent::from);
-        receipt
+        record.spent = usage.map(TokenSpend::from);
+        record
     }
 
-    /// Reads the receipt from the line of an entry; none where a field is not of the usual type, which
-    /// only reading the whole entry can settle.
+    /// Parses the record from an entry line; `None` if a field has an unexpected type, which
+    /// requires parsing the full entry.
     pub(super) fn read(line: &'entry [u8]) -> Option<Self> {
-        let line: Line<'entry> = serde_json::from_slice(line).ok()?;
+        let line: UsageLine<'entry> = serde_json::from_slice(line).ok()?;
         let message = line.message.unwrap_or_default();
         let kind = EntryKind::from_names(&line.type_name, Some(&message.role));
         let (model, usage) = match kind {
@@ -107,14 +104,14 @@ impl<'entry> Receipt<'entry> {
                 _ => 0,
             },
             model,
-            spent: usage.map(Spent::from),
+            spent: usage.map(TokenSpend::from),
         })
     }
 }
 
-/// The fields of a line that count.
+/// The relevant fields of a line.
 #[derive(Deserialize)]
-struct Line<'line> {
+struct UsageLine<'line> {
     #[serde(rename = "type", borrow)]
     type_name: Cow<'line, str>,
     #[serde(borrow)]
@@ -131,7 +128,7 @@ struct Line<'line> {
 struct CountedMessage<'line> {
     #[serde(borrow)]
     role: Cow<'line, str>,
-    content: Calls,
+    content: ToolCallCount,
     #[serde(borrow)]
     provider: Cow<'line, str>,
     #[serde(borrow)]
@@ -157,7 +154,7 @@ struct CountedCost {
     total: f64,
 }
 
-impl From<CountedUsage> for Spent {
+impl From<CountedUsage> for TokenSpend {
     fn from(usage: CountedUsage) -> Self {
         Self {
             input: usage.input,
@@ -169,40 +166,40 @@ impl From<CountedUsage> for Spent {
     }
 }
 
-/// How many of the blocks of a message are calls of tools.
+/// The number of tool calls among the content blocks of a message.
 #[derive(Default)]
-struct Calls(u64);
+struct ToolCallCount(u64);
 
 #[derive(Deserialize)]
-struct Block<'line> {
+struct TypedBlock<'line> {
     #[serde(rename = "type", borrow)]
     type_name: Cow<'line, str>,
 }
 
-impl<'de> Deserialize<'de> for Calls {
+impl<'de> Deserialize<'de> for ToolCallCount {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CallsVisitor)
+        deserializer.deserialize_any(ToolCallCountVisitor)
     }
 }
 
-struct CallsVisitor;
+struct ToolCallCountVisitor;
 
-impl<'de> Visitor<'de> for CallsVisitor {
-    type Value = Calls;
+impl<'de> Visitor<'de> for ToolCallCountVisitor {
+    type Value = ToolCallCount;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("text or blocks")
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Calls, E> {
-        Ok(Calls(0))
+    fn visit_str<E>(self, _: &str) -> Result<ToolCallCount, E> {
+        Ok(ToolCallCount(0))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Calls, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<ToolCallCount, A::Error> {
         let mut calls = 0;
-        while let Some(block) = blocks.next_element::<Block<'de>>()? {
+        while let Some(block) = blocks.next_element::<TypedBlock<'de>>()? {
             calls += u64::from(block.type_name == "toolCall");
         }
-        Ok(Calls(calls))
+        Ok(ToolCallCount(calls))
     }
 }

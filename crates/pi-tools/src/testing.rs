@@ -1,4 +1,4 @@
-//! Calls a tool the way the loop does, for tests.
+//! Test helpers that call tools like the agent loop does.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::ToolContext;
 use crate::operations::MemoryFiles;
-use crate::paths::PathBase;
+use crate::paths::PathResolver;
 
-/// A context over files in memory, in `/project` with the home `/home/me`.
+/// A context with in-memory files, the working directory `/project` and the home directory
+/// `/home/me`.
 pub(crate) fn memory_context(files: &MemoryFiles) -> ToolContext {
-    let paths = PathBase {
+    let paths = PathResolver {
         cwd: "/project".into(),
         home: Some("/home/me".into()),
     };
     ToolContext::new(paths, Arc::new(files.clone()))
 }
 
-/// Prepares and checks the arguments, then runs the tool.
+/// Prepares and validates the arguments, then runs the tool.
 pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
-    call_until(tool, arguments, CancellationToken::new()).await
+    call_with_token(tool, arguments, CancellationToken::new()).await
 }
 
-/// The same, with a token.
-pub(crate) async fn call_until(
+pub(crate) async fn call_with_token(
     tool: &dyn Tool,
     arguments: Value,
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let Value::Object(arguments) = arguments else {
-        panic!("arguments are an object")
+        panic!("arguments must be an object")
     };
     let arguments = check_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
@@ -40,10 +40,10 @@ pub(crate) async fn call_until(
         .await
 }
 
-/// The text of a result, its first block.
+/// Returns the text of a result, which is its first block.
 pub(crate) fn text(output: &ToolOutput) -> &str {
     match output.content.first() {
         Some(InputBlock::Text(text)) => &text.text,
-        other => panic!("expected a text, found {other:?}"),
+        other => panic!("expected text, got {other:?}"),
     }
 }

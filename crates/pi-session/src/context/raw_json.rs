@@ -1,38 +1,36 @@
-//! The messages the model sees, as JSON.
-//!
-//! Most of them stand in the file just as a client gets them, so that a long session is copied and not
-//! read: a message is taken out of its line as it is.
+//! The messages of the context as JSON. Most messages are stored exactly as clients receive them,
+//! so they are copied from the file without parsing.
 
 use memchr::memmem;
 
-use super::Edits;
+use super::ContextEdits;
 use crate::error::SessionError;
-use crate::index::Slot;
+use crate::index::EntrySlot;
 use crate::kind::{EntryKind, MessageRole};
-use crate::scan::{Line, Scanner};
+use crate::scan::{ScannedLine, Scanner};
 use crate::store::Session;
 
-/// How much of the file is read at once, so that many short lines are one read.
-const COPIED_AT_ONCE: u64 = 256 * 1024;
+/// How much of the file is read at once, so that many short lines need one read.
+const COPY_CHUNK_BYTES: u64 = 256 * 1024;
 
 impl Session {
-    /// Spells the messages of [`Session::projection`] as a list of JSON. Those of the models' roles are
-    /// spelled as in the file, unless a compaction or an edit decides what is seen of them.
+    /// Serializes the messages of [`Session::projection`] as a JSON array. Messages with model
+    /// roles are copied verbatim from the file unless the path contains a compaction or an edit.
     pub fn messages_json(&self) -> Result<String, SessionError> {
-        let mut list = MessageList::default();
+        let mut list = JsonMessageList::default();
         match self.plain_path() {
             Some(path) => self.copy_messages(&path, &mut list)?,
             None => {
                 for message in self.projection()?.messages() {
-                    list.spell(message)?;
+                    list.push_serialized(message)?;
                 }
             }
         }
         Ok(list.finish())
     }
 
-    /// Returns the way from the root to the leaf, if every entry on it shows what it holds.
-    fn plain_path(&self) -> Option<Vec<Slot>> {
+    /// Returns the path from the root to the leaf, if it has no compaction and no edit.
+    fn plain_path(&self) -> Option<Vec<EntrySlot>> {
         let mut path = Vec::new();
         for slot in self.leaf.into_iter().flat_map(|leaf| self.index.path(leaf)) {
             if matches!(
@@ -47,21 +45,25 @@ impl Session {
         Some(path)
     }
 
-    fn copy_messages(&self, path: &[Slot], list: &mut MessageList) -> Result<(), SessionError> {
+    fn copy_messages(
+        &self,
+        path: &[EntrySlot],
+        list: &mut JsonMessageList,
+    ) -> Result<(), SessionError> {
         let mut scanner = Scanner::default();
         let mut rest = path.iter().copied().peekable();
         while let Some(first) = rest.peek().copied() {
-            self.each_line_from(first, COPIED_AT_ONCE, |slot, line| {
-                // Entries of other branches may stand between those of this one.
+            self.each_line_from(first, COPY_CHUNK_BYTES, |slot, line| {
+                // Entries of other branches may lie between those of this one.
                 if rest.next_if_eq(&slot).is_none() {
                     return Ok(());
                 }
                 let record = self.record(slot)?;
-                match message_as_written(&mut scanner, line, record.kind, record.id.as_str()) {
+                match raw_message(&mut scanner, line, record.kind, record.id.as_str()) {
                     Some(message) => list.push(message),
                     None => {
-                        for message in Edits::none().show(&self.entry_at(slot)?).messages() {
-                            list.spell(message)?;
+                        for message in ContextEdits::none().show(&self.entry_at(slot)?).messages() {
+                            list.push_serialized(message)?;
                         }
                     }
                 }
@@ -72,8 +74,8 @@ impl Session {
     }
 }
 
-/// Takes the message out of the line of an entry, if it can be handed on as it is.
-fn message_as_written<'line>(
+/// Returns the message of an entry line, if it can be copied verbatim.
+fn raw_message<'line>(
     scanner: &mut Scanner,
     line: &'line [u8],
     kind: EntryKind,
@@ -85,7 +87,7 @@ fn message_as_written<'line>(
     else {
         return None;
     };
-    let Line::Object(fields) = scanner.scan(line) else {
+    let ScannedLine::Object(fields) = scanner.scan(line) else {
         return None;
     };
     let message = std::str::from_utf8(fields.message?).ok()?;
@@ -93,29 +95,29 @@ fn message_as_written<'line>(
     can_be_copied.then_some(message)
 }
 
-/// Returns whether JSON that we can read is JSON to everybody: no string of it has control characters or,
-/// maybe, half a surrogate pair.
+/// Returns whether leniently parsed JSON is also valid for strict parsers: it has no raw control
+/// characters and no escape that may be a lone surrogate.
 fn is_strict(json: &[u8]) -> bool {
-    // The least of all bytes: without an early end, which is several times as fast.
+    // Finding the minimum has no early exit, which makes it several times faster.
     let has_controls = json.iter().min().is_some_and(|least| *least < 0x20);
     let mut escapes = memmem::find_iter(json, b"\\u");
     !has_controls && !escapes.any(|at| matches!(json.get(at + 2), Some(b'd' | b'D')))
 }
 
-/// A list of messages under way.
+/// A JSON array of messages being built.
 #[derive(Default)]
-struct MessageList {
+struct JsonMessageList {
     json: String,
 }
 
-impl MessageList {
+impl JsonMessageList {
     fn push(&mut self, message: &str) {
         self.json.push(if self.json.is_empty() { '[' } else { ',' });
         self.json.push_str(message);
     }
 
-    fn spell(&mut self, message: &pi_ai::AgentMessage) -> Result<(), SessionError> {
-        let message = pi_ai::json::to_string(message).map_err(SessionError::Unspellable)?;
+    fn push_serialized(&mut self, message: &pi_ai::AgentMessage) -> Result<(), SessionError> {
+        let message = pi_ai::json::to_string(message).map_err(SessionError::Serialize)?;
         self.push(&message);
         Ok(())
     }
