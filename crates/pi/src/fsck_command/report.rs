@@ -227,7 +227,7 @@ impl FsckSummary {
         }
         let mut parts = Vec::new();
         for (count, word) in [
-            (self.sound, "sound"),
+            (self.sound, "ok"),
             (self.damaged, "damaged"),
             (self.repaired, "repaired"),
             (self.failed, "failed"),
