@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::content::Content;
+use crate::content::MessageContent;
 use crate::json::{JsonObject, lenient_i64, lenient_u64, present};
 use crate::message::{AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage};
 
@@ -90,7 +90,7 @@ pub struct CustomMessage {
     pub custom_type: String,
     /// What the model sees.
     #[serde(default)]
-    pub content: Content,
+    pub content: MessageContent,
     /// Whether the user sees it.
     #[serde(default)]
     pub display: bool,

@@ -70,7 +70,7 @@ pub fn read_frames<'a>(
 
 /// Decodes a whole answer in pieces of the given size, draining the events after each, and returns
 /// how many there were.
-pub fn decode_answer(
+pub fn decode_response(
     model: &Model,
     body: &[u8],
     piece_size: usize,

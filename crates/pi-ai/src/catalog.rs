@@ -70,7 +70,7 @@ pub fn builtin_model(provider: &str, id: &str) -> Option<Arc<Model>> {
 /// Returns whether a header of a catalog would make a request pass for another vendor's client.
 /// For the generator; what it writes has none.
 #[doc(hidden)]
-pub fn is_foreign_identity(header: &str) -> bool {
+pub fn is_client_identity_header(header: &str) -> bool {
     const HEADERS: [&str; 4] = [
         "copilot-integration-id",
         "editor-plugin-version",
@@ -274,7 +274,7 @@ mod tests {
             for model in models.iter() {
                 let mut headers = model.headers.iter().flat_map(BTreeMap::keys);
                 assert!(
-                    headers.all(|name| !is_foreign_identity(name)),
+                    headers.all(|name| !is_client_identity_header(name)),
                     "{provider}/{}",
                     model.id
                 );

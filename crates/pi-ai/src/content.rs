@@ -184,37 +184,37 @@ impl AssistantBlock {
 /// The content of a system or user message: a bare string or a list of blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Content {
+pub enum MessageContent {
     Text(String),
     /// A list of blocks.
     Blocks(Vec<InputBlock>),
 }
 
-impl Default for Content {
+impl Default for MessageContent {
     fn default() -> Self {
         Self::Blocks(Vec::new())
     }
 }
 
-impl From<&str> for Content {
+impl From<&str> for MessageContent {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Content {
+impl From<String> for MessageContent {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<Vec<InputBlock>> for Content {
+impl From<Vec<InputBlock>> for MessageContent {
     fn from(blocks: Vec<InputBlock>) -> Self {
         Self::Blocks(blocks)
     }
 }
 
-impl Content {
+impl MessageContent {
     /// Joins the text of all text blocks with newlines.
     pub fn joined_text(&self) -> String {
         match self {

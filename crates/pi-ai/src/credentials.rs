@@ -19,9 +19,9 @@ pub use authenticator::{AuthOverrides, AuthSource, AuthStatus, Authenticator, Re
 pub use credential::{
     ApiKeyCredential, AuthKind, Credential, CredentialShapeError, OAuthCredential,
 };
-pub use error::{AuthError, FilePosition, Unresolved};
+pub use error::{AuthError, FilePosition, ValueTemplateError};
 pub use provider_auth::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
 pub use store::{
-    AllCredentials, CredentialInfo, CredentialStore, InMemoryCredentials, LockedCredential,
+    AllCredentials, CredentialInfo, CredentialStore, InMemoryCredentialStore, LockedCredential,
 };
 pub use value_template::{CommandCache, CommandReuse, ValueTemplate};

@@ -8,7 +8,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::content::{AssistantBlock, Content, InputBlock};
+use crate::content::{AssistantBlock, MessageContent, InputBlock};
 use crate::json::{JsFormatter, utf16_length, utf16_units};
 use crate::message::{AssistantMessage, Message};
 use crate::transcript::system_text;
@@ -77,20 +77,20 @@ pub fn message_tokens(message: &Message) -> u64 {
         }
         Message::User(user) => content_tokens(&user.content),
         Message::ToolResult(result) => blocks_tokens(&result.content),
-        Message::Assistant(answer) => answer_tokens(answer),
+        Message::Assistant(answer) => assistant_tokens(answer),
     }
 }
 
 /// Estimates the tokens of an answer: text, thinking and calls.
-pub fn answer_tokens(answer: &AssistantMessage) -> u64 {
+pub fn assistant_tokens(answer: &AssistantMessage) -> u64 {
     character_tokens(answer.content.iter().map(assistant_block_characters).sum())
 }
 
 /// Estimates the tokens of what a user or an extension said.
-pub fn content_tokens(content: &Content) -> u64 {
+pub fn content_tokens(content: &MessageContent) -> u64 {
     match content {
-        Content::Text(text) => text_tokens(text),
-        Content::Blocks(blocks) => blocks_tokens(blocks),
+        MessageContent::Text(text) => text_tokens(text),
+        MessageContent::Blocks(blocks) => blocks_tokens(blocks),
     }
 }
 

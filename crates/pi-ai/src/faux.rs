@@ -5,11 +5,11 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use pi_ai::{Env, FauxAnswer, FauxProvider, ModelRequest, StreamOptions, UserMessage};
+//! use pi_ai::{Env, FauxResponse, FauxProvider, ModelRequest, StreamOptions, UserMessage};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let faux = FauxProvider::new();
-//! faux.push(FauxAnswer::thinking("a greeting").then_text("hello"));
+//! faux.push(FauxResponse::thinking("a greeting").then_text("hello"));
 //! let question = UserMessage { content: "hi".into(), ..UserMessage::default() };
 //! let request = ModelRequest {
 //!     model: Arc::new(faux.model()),
@@ -38,7 +38,7 @@ use crate::model::{InputLimits, Modality, Model, ModelCost};
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 use crate::thinking::ThinkingLevel;
-pub use answer::{FauxAnswer, FauxCall};
+pub use answer::{FauxResponse, FauxCall};
 pub use gate::FauxGate;
 use playback::Pace;
 use usage::PromptCache;
@@ -125,11 +125,11 @@ pub struct FauxProvider {
 }
 
 /// Answers when the script is empty.
-type Fallback = Arc<dyn Fn(&FauxCall) -> FauxAnswer + Send + Sync>;
+type Fallback = Arc<dyn Fn(&FauxCall) -> FauxResponse + Send + Sync>;
 
 #[derive(Default)]
 struct State {
-    script: VecDeque<FauxAnswer>,
+    script: VecDeque<FauxResponse>,
     requests: Vec<ModelRequest>,
     prompts: PromptCache,
 }
@@ -215,24 +215,24 @@ impl FauxProvider {
     #[must_use]
     pub fn with_fallback(
         mut self,
-        answer: impl Fn(&FauxCall) -> FauxAnswer + Send + Sync + 'static,
+        answer: impl Fn(&FauxCall) -> FauxResponse + Send + Sync + 'static,
     ) -> Self {
         self.fallback = Some(Arc::new(answer));
         self
     }
 
     /// Appends an answer to the script.
-    pub fn push(&self, answer: impl Into<FauxAnswer>) {
+    pub fn push(&self, answer: impl Into<FauxResponse>) {
         self.state().script.push_back(answer.into());
     }
 
     /// Appends answers to the script.
-    pub fn extend(&self, answers: impl IntoIterator<Item = FauxAnswer>) {
+    pub fn extend(&self, answers: impl IntoIterator<Item = FauxResponse>) {
         self.state().script.extend(answers);
     }
 
     /// Replaces what is left of the script.
-    pub fn set_script(&self, answers: impl IntoIterator<Item = FauxAnswer>) {
+    pub fn set_script(&self, answers: impl IntoIterator<Item = FauxResponse>) {
         self.state().script = answers.into_iter().collect();
     }
 

@@ -66,22 +66,22 @@ pub use app_message::{
 };
 pub use catalog::{builtin_model, builtin_models};
 #[doc(hidden)]
-pub use catalog::{is_foreign_identity, parse_builtin_models};
+pub use catalog::{is_client_identity_header, parse_builtin_models};
 pub use content::{
-    AssistantBlock, Content, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
+    AssistantBlock, MessageContent, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
     join_text,
 };
 pub use credentials::{
     AllCredentials, ApiKeyAuth, ApiKeyCredential, AuthError, AuthKind, AuthOverrides, AuthSource,
     AuthStatus, Authenticator, CommandCache, CommandReuse, ConfiguredAuth, Credential,
-    CredentialInfo, CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentials,
-    KeySource, LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, Unresolved,
+    CredentialInfo, CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentialStore,
+    KeySource, LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, ValueTemplateError,
     ValueTemplate,
 };
 pub use env::Env;
 pub use error::{ErrorClass, ProviderError};
 pub use event::AssistantMessageEvent;
-pub use faux::{FauxAnswer, FauxCall, FauxGate, FauxModel, FauxProvider};
+pub use faux::{FauxResponse, FauxCall, FauxGate, FauxModel, FauxProvider};
 pub use live_message::{LiveMessage, MessageBuilder};
 pub use message::{
     AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,
@@ -96,10 +96,10 @@ pub use model_pattern::{
     compare_ids, resolve_model, resolve_scope,
 };
 pub use oauth::{
-    AnthropicSignIn, GithubCopilotSignIn, KimiCodingSignIn, LoginChoice, LoginEvent,
-    LoginInteraction, LoginLink, LoginPrompt, MetaSignIn, OAuthContext, OAuthError, OAuthFlow,
-    OAuthRequestAuth, OpenAiCodexSignIn, OpenRouterSignIn, RadiusSignIn, XaiSignIn,
-    built_in_sign_in,
+    AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, LoginChoice, LoginEvent,
+    LoginInteraction, LoginLink, LoginPrompt, MetaOAuth, OAuthContext, OAuthError, OAuthFlow,
+    OAuthRequestAuth, OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth, XaiOAuth,
+    builtin_oauth_flow,
 };
 pub use options::{
     CacheRetention, HeaderOverrides, ModelRequest, RequestHooks, ResponseHead, StreamOptions,
@@ -108,9 +108,9 @@ pub use options::{
 pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
 pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use registry::{
-    ConfigError, ConfiguredSignIn, CostOverride, ExtensionProvider, HeaderTemplates,
-    InMemoryModels, Layer, LlamaModel, LlamaProgress, LlamaRouter, LlamaState, ModelConfig,
-    ModelList, ModelOverride, Models, ModelsOptions, ModelsStore, ModelsStoreError, NetworkUse,
+    ConfigError, ConfiguredOAuth, CostOverride, ExtensionProvider, HeaderTemplates,
+    InMemoryModelsStore, ProviderLayer, LlamaModel, LlamaProgress, LlamaRouter, LlamaState, ModelConfig,
+    ModelList, ModelOverride, Models, ModelsOptions, ModelsStore, ModelsStoreError, NetworkAccess,
     Provider, ProviderConfig, ProviderDriver, RefreshContext, RefreshOptions, RefreshReport,
     Registration, StoredModels, Telemetry,
 };

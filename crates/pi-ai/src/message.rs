@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::app_message::AgentMessage;
-use crate::content::{AssistantBlock, Content, InputBlock, ToolCall, lenient_blocks};
+use crate::content::{AssistantBlock, MessageContent, InputBlock, ToolCall, lenient_blocks};
 use crate::json::{JsonObject, lenient_i64, null_as_default, present};
 use crate::stop_reason::StopReason;
 use crate::tool_schema::{Tool, ToolReference};
@@ -91,7 +91,7 @@ message_from!(
 #[serde(rename_all = "camelCase")]
 pub struct SystemMessage {
     #[serde(default)]
-    pub content: Content,
+    pub content: MessageContent,
     /// Named parts of the prompt in order; `null` removes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sections: Option<JsonObject>,
@@ -114,7 +114,7 @@ pub struct SystemMessage {
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     #[serde(default)]
-    pub content: Content,
+    pub content: MessageContent,
     /// Milliseconds since the epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,

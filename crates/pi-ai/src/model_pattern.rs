@@ -25,7 +25,7 @@ pub trait ModelPool {
     fn provider_ids(&self) -> Vec<String>;
 
     /// Returns the models of a provider.
-    fn of_provider(&self, provider: &str) -> Vec<Arc<Model>>;
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>>;
 
     /// Returns whether a provider has a credential.
     fn is_authenticated(&self, provider: &str) -> bool;
@@ -33,7 +33,7 @@ pub trait ModelPool {
     /// Returns all models.
     fn all_models(&self) -> Vec<Arc<Model>> {
         let ids = self.provider_ids();
-        ids.iter().flat_map(|id| self.of_provider(id)).collect()
+        ids.iter().flat_map(|id| self.provider_models(id)).collect()
     }
 }
 
@@ -46,7 +46,7 @@ impl ModelPool for Models {
             .collect()
     }
 
-    fn of_provider(&self, provider: &str) -> Vec<Arc<Model>> {
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
         self.models(provider).to_vec()
     }
 
@@ -154,7 +154,7 @@ pub fn resolve_model(
         let provider =
             find(wanted).ok_or_else(|| ModelQueryError::UnknownProvider(wanted.to_owned()))?;
         let pattern = strip_provider(query.pattern, provider).unwrap_or(query.pattern);
-        let models = pool.of_provider(provider);
+        let models = pool.provider_models(provider);
         return match parse_pattern(pattern, &models, BadLevels::NoMatch) {
             Some(found) => Ok(found),
             None => custom_model(query, provider, pattern, &models),
@@ -176,7 +176,7 @@ fn resolve_inferred(
     rest: &str,
     pool: &impl ModelPool,
 ) -> Result<ResolvedModel, ModelQueryError> {
-    let models = pool.of_provider(provider);
+    let models = pool.provider_models(provider);
     if let Some(found) = parse_pattern(rest, &models, BadLevels::NoMatch) {
         return Ok(prefer_usable(found, query.pattern, pool));
     }
@@ -439,10 +439,10 @@ fn find_exact<'models>(
     };
     let (provider, id) = reference.split_once('/').unwrap_or_default();
     let (provider, id) = (provider.trim(), id.trim());
-    let of_provider = models
+    let provider_models = models
         .iter()
         .filter(|model| same(&model.provider, provider) && same(&model.id, id));
-    if let Some(found) = only(Box::new(of_provider)) {
+    if let Some(found) = only(Box::new(provider_models)) {
         return found;
     }
     let by_id = models.iter().filter(|model| same(&model.id, reference));

@@ -30,19 +30,19 @@ use futures_util::future::{BoxFuture, FutureExt};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-pub use anthropic::AnthropicSignIn;
+pub use anthropic::AnthropicOAuth;
 pub use error::OAuthError;
-pub use github_copilot::GithubCopilotSignIn;
+pub use github_copilot::GithubCopilotOAuth;
 pub(crate) use interaction::choose;
 pub use interaction::{LoginChoice, LoginEvent, LoginInteraction, LoginLink, LoginPrompt};
-pub use kimi_coding::KimiCodingSignIn;
-pub use meta::MetaSignIn;
-pub use openai_codex::OpenAiCodexSignIn;
+pub use kimi_coding::KimiCodingOAuth;
+pub use meta::MetaOAuth;
+pub use openai_codex::OpenAiCodexOAuth;
 pub(crate) use openai_codex::codex_account;
-pub use openrouter::OpenRouterSignIn;
+pub use openrouter::OpenRouterOAuth;
 pub(crate) use radius::PUBLIC_GATEWAY;
-pub use radius::RadiusSignIn;
-pub use xai::XaiSignIn;
+pub use radius::RadiusOAuth;
+pub use xai::XaiOAuth;
 
 use crate::credentials::OAuthCredential;
 use crate::env::Env;
@@ -52,16 +52,16 @@ use crate::transport::HttpClient;
 /// Returns the sign-in of a built-in provider, if it has one.
 ///
 /// The environment decides where the sign-ins of Kimi and Radius live.
-pub fn built_in_sign_in(provider: &str, env: &Env) -> Option<Arc<dyn OAuthFlow>> {
+pub fn builtin_oauth_flow(provider: &str, env: &Env) -> Option<Arc<dyn OAuthFlow>> {
     Some(match provider {
-        "anthropic" => Arc::new(AnthropicSignIn::default()),
-        "openai-codex" => Arc::new(OpenAiCodexSignIn::default()),
-        "github-copilot" => Arc::new(GithubCopilotSignIn::default()),
-        "xai" => Arc::new(XaiSignIn::default()),
-        "kimi-coding" => Arc::new(KimiCodingSignIn::from_env(env)),
-        "meta" => Arc::new(MetaSignIn::default()),
-        "openrouter" => Arc::new(OpenRouterSignIn::default()),
-        "radius" => Arc::new(RadiusSignIn::from_env(env)),
+        "anthropic" => Arc::new(AnthropicOAuth::default()),
+        "openai-codex" => Arc::new(OpenAiCodexOAuth::default()),
+        "github-copilot" => Arc::new(GithubCopilotOAuth::default()),
+        "xai" => Arc::new(XaiOAuth::default()),
+        "kimi-coding" => Arc::new(KimiCodingOAuth::from_env(env)),
+        "meta" => Arc::new(MetaOAuth::default()),
+        "openrouter" => Arc::new(OpenRouterOAuth::default()),
+        "radius" => Arc::new(RadiusOAuth::from_env(env)),
         _ => return None,
     })
 }

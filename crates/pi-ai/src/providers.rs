@@ -5,7 +5,7 @@
 
 use crate::credentials::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
 use crate::env::Env;
-use crate::oauth::built_in_sign_in;
+use crate::oauth::builtin_oauth_flow;
 
 /// A provider that comes with this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct ProviderInfo {
     /// The keys it takes, unless it only knows sign-ins.
     pub key: Option<KeyInfo>,
     /// Whether one can sign in; the flow is known by the provider's id.
-    pub signs_in: bool,
+    pub has_oauth: bool,
 }
 
 /// The keys a built-in provider takes.
@@ -45,7 +45,7 @@ impl ProviderInfo {
                 name: key.label.into(),
                 source: key.source,
             }),
-            oauth: built_in_sign_in(self.id, env),
+            oauth: builtin_oauth_flow(self.id, env),
             configured: ConfiguredAuth::default(),
         }
     }
@@ -73,7 +73,7 @@ const fn provider(
         base_url: None,
         default_model,
         key: None,
-        signs_in: false,
+        has_oauth: false,
     }
 }
 
@@ -92,8 +92,8 @@ impl ProviderInfo {
         self
     }
 
-    const fn signs_in(mut self) -> Self {
-        self.signs_in = true;
+    const fn has_oauth(mut self) -> Self {
+        self.has_oauth = true;
         self
     }
 }
@@ -108,7 +108,7 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("anthropic", "Anthropic", "claude-opus-4-8")
         .at("https://api.anthropic.com")
         .keys("Anthropic API key", KeySource::Anthropic)
-        .signs_in(),
+        .has_oauth(),
     provider("openai", "OpenAI", "gpt-5.5")
         .at("https://api.openai.com/v1")
         .key("OpenAI API key", &["OPENAI_API_KEY"]),
@@ -116,11 +116,11 @@ const PROVIDERS: [ProviderInfo; 41] = [
         .key("Azure OpenAI API key", &["AZURE_OPENAI_API_KEY"]),
     provider("openai-codex", "OpenAI Codex", "gpt-5.5")
         .at("https://chatgpt.com/backend-api")
-        .signs_in(),
+        .has_oauth(),
     provider("radius", "Radius", "balanced")
         .at("https://radius.pi.dev/v1")
         .key("Radius API key", &["RADIUS_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("nvidia", "NVIDIA", "nvidia/nemotron-3-super-120b-a12b")
         .at("https://integrate.api.nvidia.com/v1")
         .key("NVIDIA API key", &["NVIDIA_API_KEY"]),
@@ -135,18 +135,18 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("github-copilot", "GitHub Copilot", "gpt-5.4")
         .at("https://api.individual.githubcopilot.com")
         .key("GitHub Copilot token", &["COPILOT_GITHUB_TOKEN"])
-        .signs_in(),
+        .has_oauth(),
     provider("openrouter", "OpenRouter", "moonshotai/kimi-k2.6")
         .at("https://openrouter.ai/api/v1")
         .key("OpenRouter API key", &["OPENROUTER_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("vercel-ai-gateway", "Vercel AI Gateway", "zai/glm-5.1")
         .at("https://ai-gateway.vercel.sh")
         .key("Vercel AI Gateway API key", &["AI_GATEWAY_API_KEY"]),
     provider("xai", "xAI", "grok-4.7")
         .at("https://api.x.ai/v1")
         .key("xAI API key", &["XAI_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("groq", "Groq", "openai/gpt-oss-120b")
         .at("https://api.groq.com/openai/v1")
         .key("Groq API key", &["GROQ_API_KEY"]),
@@ -193,11 +193,11 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("kimi-coding", "Kimi For Coding", "kimi-for-coding")
         .at("https://api.kimi.com/coding")
         .key("Kimi API key", &["KIMI_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("meta", "Meta", "muse-spark-1.3")
         .at("https://api.meta.ai/v1")
         .key("Meta Model API key", &["META_API_KEY"])
-        .signs_in(),
+        .has_oauth(),
     provider("cloudflare-workers-ai", "Cloudflare Workers AI", "@cf/moonshotai/kimi-k2.6")
         .keys("Cloudflare API key", KeySource::CloudflareWorkersAi),
     provider("cloudflare-ai-gateway", "Cloudflare AI Gateway", "workers-ai/@cf/moonshotai/kimi-k2.6")
@@ -238,7 +238,7 @@ mod tests {
         for info in builtin_providers() {
             assert!(ids.insert(info.id), "{} is listed twice", info.id);
             let auth = info.auth(&env);
-            assert_eq!(auth.oauth.is_some(), info.signs_in, "{}", info.id);
+            assert_eq!(auth.oauth.is_some(), info.has_oauth, "{}", info.id);
             assert!(
                 auth.oauth.is_some() || auth.api_key.is_some(),
                 "{}",

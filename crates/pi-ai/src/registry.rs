@@ -28,15 +28,15 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use attribution::Telemetry;
 pub use compose::ConfigError;
-pub use config::{ConfiguredSignIn, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
+pub use config::{ConfiguredOAuth, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
 pub use provider::{
     ExtensionProvider, HeaderTemplates, ModelList, Provider, ProviderDriver, RefreshContext,
 };
-pub use refresh::{NetworkUse, RefreshOptions, RefreshReport};
-pub use store::{InMemoryModels, ModelsStore, ModelsStoreError, StoredModels};
+pub use refresh::{NetworkAccess, RefreshOptions, RefreshReport};
+pub use store::{InMemoryModelsStore, ModelsStore, ModelsStoreError, StoredModels};
 
 use crate::credentials::{
-    AuthStatus, Authenticator, Credential, CredentialStore, InMemoryCredentials,
+    AuthStatus, Authenticator, Credential, CredentialStore, InMemoryCredentialStore,
 };
 use crate::env::Env;
 use crate::model::Model;
@@ -66,8 +66,8 @@ pub struct ModelsOptions {
 impl Default for ModelsOptions {
     fn default() -> Self {
         Self {
-            credentials: Arc::new(InMemoryCredentials::default()),
-            store: Arc::new(InMemoryModels::default()),
+            credentials: Arc::new(InMemoryCredentialStore::default()),
+            store: Arc::new(InMemoryModelsStore::default()),
             http: HttpClient::new(),
             env: Env::process(),
             telemetry: Telemetry::default(),
@@ -91,7 +91,7 @@ pub enum Registration {
 /// The kinds of registrations, to remove one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Layer {
+pub enum ProviderLayer {
     /// [`Registration::Provider`].
     Provider,
     /// [`Registration::ModelsFile`].
@@ -238,7 +238,7 @@ impl Models {
                 access.and_then(|access| access.credential.clone())
             };
             let models = models_of(provider.as_ref());
-            let open = provider.open_models(models, credential.as_ref());
+            let open = provider.accessible_models(models, credential.as_ref());
             available.extend(open.iter().cloned());
         }
         available
@@ -290,7 +290,7 @@ impl Models {
     }
 
     /// Removes a layer; what is beneath shows again.
-    pub fn unregister(&self, id: &str, layer: Layer) {
+    pub fn unregister(&self, id: &str, layer: ProviderLayer) {
         let mut state = self.state_mut();
         let Some(place) = state.slots.iter().position(|slot| slot.id == id) else {
             return;
@@ -355,14 +355,14 @@ impl Slot {
                 self.file = Some(Arc::new(config));
                 let outcome = self.compose(wire);
                 if outcome.is_err() {
-                    self.lift(Layer::ModelsFile, wire);
+                    self.lift(ProviderLayer::ModelsFile, wire);
                 }
                 outcome
             }
             Registration::Extension(extension) => {
                 let earlier = (self.extension.take(), self.registered.take());
                 let extension = match earlier.0.clone() {
-                    Some(earlier) => extension.over(earlier),
+                    Some(earlier) => extension.merged_over(earlier),
                     None => extension,
                 };
                 self.extension = Some(extension);
@@ -376,11 +376,11 @@ impl Slot {
         }
     }
 
-    fn lift(&mut self, layer: Layer, wire: &WireApis) {
+    fn lift(&mut self, layer: ProviderLayer, wire: &WireApis) {
         match layer {
-            Layer::Provider => self.registered = None,
-            Layer::ModelsFile => (self.file, self.gateway) = (None, None),
-            Layer::Extension => self.extension = None,
+            ProviderLayer::Provider => self.registered = None,
+            ProviderLayer::ModelsFile => (self.file, self.gateway) = (None, None),
+            ProviderLayer::Extension => self.extension = None,
         }
         self.recompose(wire);
     }
@@ -417,7 +417,7 @@ impl Slot {
 
 /// Returns the gateway a configuration makes of its provider id.
 fn gateway(id: &str, config: &ProviderConfig, wire: &WireApis) -> Option<Arc<dyn Provider>> {
-    let ConfiguredSignIn::Radius = config.oauth?;
+    let ConfiguredOAuth::Radius = config.oauth?;
     let name = config.name.as_deref().unwrap_or(id);
     let address = config.base_url.as_deref()?;
     let gateway = RadiusProvider::new(id, name, address, wire.clone());

@@ -79,11 +79,11 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
         && message
             .error_message
             .as_deref()
-            .is_some_and(|text| !is_lasting_limit(text) && any_matches(&PASSING, text))
+            .is_some_and(|text| !is_account_limit(text) && any_matches(&PASSING, text))
 }
 
 /// Returns whether an error text speaks of a limit that no waiting lifts.
-pub fn is_lasting_limit(text: &str) -> bool {
+pub fn is_account_limit(text: &str) -> bool {
     any_matches(&LASTING, text)
 }
 

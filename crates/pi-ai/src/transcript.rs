@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::content::Content;
+use crate::content::MessageContent;
 use crate::json::JsonObject;
 use crate::message::{Message, SystemMessage};
 use crate::tool_schema::{Tool, ToolReference};
@@ -36,12 +36,12 @@ fn system_messages(messages: &[Message]) -> impl Iterator<Item = &SystemMessage>
 
 /// Returns the tools in force after every change, in the order of their declaration.
 pub fn current_tools(messages: &[Message]) -> Vec<Tool> {
-    let tools = tools_in_force(system_messages(messages));
+    let tools = active_tools(system_messages(messages));
     tools.into_iter().cloned().collect()
 }
 
 /// Returns the tools in force after every change, as [`current_tools`] does, without copying them.
-pub fn tools_in_force<'transcript>(
+pub fn active_tools<'transcript>(
     systems: impl IntoIterator<Item = &'transcript SystemMessage>,
 ) -> Vec<&'transcript Tool> {
     let mut tools = Vec::new();
@@ -73,7 +73,7 @@ fn declare<'transcript>(tools: &mut Vec<&'transcript Tool>, added: &'transcript 
 }
 
 /// Returns the sections in force after every change.
-pub fn sections_in_force<'transcript>(
+pub fn active_sections<'transcript>(
     systems: impl IntoIterator<Item = &'transcript SystemMessage>,
 ) -> JsonObject {
     let mut sections = JsonObject::new();
@@ -96,10 +96,10 @@ pub fn current_system_message(messages: &[Message]) -> Option<SystemMessage> {
         .map(|message| message.content.joined_text())
         .filter(|text| !text.is_empty())
         .collect();
-    let sections = sections_in_force(system_messages(messages));
+    let sections = active_sections(system_messages(messages));
     let tools = current_tools(messages);
     Some(SystemMessage {
-        content: Content::Text(texts.join("\n\n")),
+        content: MessageContent::Text(texts.join("\n\n")),
         sections: (!sections.is_empty()).then_some(sections),
         tools_added: (!tools.is_empty()).then_some(tools),
         timestamp,

@@ -5,7 +5,7 @@
 //! they are read is in [`read`]. Where entries live and how they hang together is the business of the store.
 
 use pi_ai::json::{JsonObject, lenient_u64, null_as_default, present};
-use pi_ai::{AgentMessage, Content, SystemMessage, Usage};
+use pi_ai::{AgentMessage, MessageContent, SystemMessage, Usage};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -226,7 +226,7 @@ pub struct CustomMessageEntry {
     pub custom_type: String,
     /// What the model sees.
     #[serde(default)]
-    pub content: Content,
+    pub content: MessageContent,
     /// Whether the user sees it.
     #[serde(default, deserialize_with = "null_as_default")]
     pub display: bool,

@@ -3,7 +3,7 @@
 //! Models know four roles; commands the user ran, messages of extensions and summaries become user
 //! messages here, and nowhere else.
 
-use pi_ai::{AgentMessage, BashExecutionMessage, Content, InputBlock, Message, UserMessage};
+use pi_ai::{AgentMessage, BashExecutionMessage, MessageContent, InputBlock, Message, UserMessage};
 
 const COMPACTION_LEAD: &str = "Everything before this point was replaced by this summary of it:";
 const BRANCH_LEAD: &str = "The conversation came back from another branch, summarized here:";
@@ -28,8 +28,8 @@ pub fn to_model_message(message: &AgentMessage) -> Option<Message> {
         }
         AgentMessage::Custom(custom) => {
             let content = match &custom.content {
-                Content::Text(text) => Content::Blocks(vec![InputBlock::text(text)]),
-                Content::Blocks(_) => custom.content.clone(),
+                MessageContent::Text(text) => MessageContent::Blocks(vec![InputBlock::text(text)]),
+                MessageContent::Blocks(_) => custom.content.clone(),
             };
             Some(user_message(content, custom.timestamp))
         }
@@ -50,10 +50,10 @@ pub fn to_model_message(message: &AgentMessage) -> Option<Message> {
 }
 
 fn user_text(text: String, timestamp: i64) -> Message {
-    user_message(Content::Blocks(vec![InputBlock::text(text)]), timestamp)
+    user_message(MessageContent::Blocks(vec![InputBlock::text(text)]), timestamp)
 }
 
-fn user_message(content: Content, timestamp: i64) -> Message {
+fn user_message(content: MessageContent, timestamp: i64) -> Message {
     Message::from(UserMessage {
         content,
         timestamp,

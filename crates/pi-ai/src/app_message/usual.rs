@@ -19,7 +19,7 @@ impl AgentMessage {
     /// Reads a message of a model's role that has the usual shape: the role first, every field of its
     /// type. An error says no more than that [`Deserialize`] has to read the message, which takes several
     /// times as long and gives the same where both can.
-    pub fn deserialize_usual<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    pub fn deserialize_role_first<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(RoleFirst)
     }
 }

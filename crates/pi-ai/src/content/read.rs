@@ -11,7 +11,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{
-    AssistantBlock, Content, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
+    AssistantBlock, MessageContent, ImageContent, InputBlock, TextContent, ThinkingContent, ToolCall,
 };
 use crate::json::JsonObject;
 
@@ -106,7 +106,7 @@ impl<'de, Block: Deserialize<'de>> Visitor<'de> for WrittenVisitor<Block> {
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for MessageContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(match Written::deserialize(deserializer)? {
             Written::Text(text) => Self::Text(text),

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
 use super::credential::{ApiKeyCredential, AuthKind, Credential, OAuthCredential};
-use super::error::{AuthError, Unresolved};
+use super::error::{AuthError, ValueTemplateError};
 use super::provider_auth::{KeyAuth, ProviderAuth};
 use super::refresh::Refresher;
 use super::store::CredentialStore;
@@ -144,7 +144,7 @@ impl Authenticator {
     }
 
     /// Resolves like [`Authenticator::resolve`], with nothing configured being an error that names
-    /// the remedy.
+    /// the hint.
     pub async fn require(
         &self,
         provider: &ProviderAuth,
@@ -155,7 +155,7 @@ impl Authenticator {
             .await?
             .ok_or_else(|| AuthError::Missing {
                 provider: provider.provider.clone(),
-                remedy: provider.remedy(),
+                hint: provider.setup_hint(),
             })
     }
 
@@ -235,7 +235,7 @@ impl Authenticator {
             }
             AuthKind::ApiKey => {
                 let api_key = provider.api_key.as_ref().ok_or_else(no_sign_in)?;
-                unless_cancelled(cancel, api_key.ask(interaction))
+                unless_cancelled(cancel, api_key.prompt(interaction))
                     .await
                     .map(Credential::ApiKey)
             }
@@ -251,8 +251,8 @@ impl Authenticator {
     ///
     /// Call it before the process ends: a renewal outlives the request that started it, because a
     /// one-use refresh token that was sent must not be lost.
-    pub async fn settle(&self) {
-        self.refresher.settle().await;
+    pub async fn wait_for_refreshes(&self) {
+        self.refresher.wait_for_refreshes().await;
     }
 
     async fn resolve_oauth(
@@ -387,7 +387,7 @@ async fn with_configured(
                 "providers.{}.authHeader in models.json, which needs a key",
                 provider.provider
             ),
-            reason: Unresolved::Empty,
+            reason: ValueTemplateError::Empty,
         })?;
         let bearer = format!("Bearer {}", key.expose_secret());
         set_header(&mut auth.headers, "authorization", Some(bearer));

@@ -1,4 +1,4 @@
-//! What can go wrong with credentials: one error, naming the file, the field and the remedy.
+//! What can go wrong with credentials: one error, naming the file, the field and the hint.
 
 use std::fmt;
 use std::io;
@@ -15,11 +15,11 @@ use crate::oauth::OAuthError;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthError {
     /// Nothing is configured for the provider.
-    #[error("no credentials for {provider}: {remedy}")]
+    #[error("no credentials for {provider}: {hint}")]
     Missing {
         provider: String,
         /// What the user can do.
-        remedy: String,
+        hint: String,
     },
     /// A file is not what it should be; it was left as it is.
     #[error(
@@ -72,7 +72,7 @@ pub enum AuthError {
     Unresolved {
         /// Which value, with its place: `anthropic.key in auth.json`.
         what: String,
-        reason: Unresolved,
+        reason: ValueTemplateError,
     },
     /// The tokens of a sign-in could not be renewed. They are still stored.
     #[error("cannot renew the sign-in of {provider}: {source}{}", advice(source, *interrupted))]
@@ -129,7 +129,7 @@ impl fmt::Display for FilePosition {
 
 /// Why a value template has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unresolved {
+pub enum ValueTemplateError {
     /// Variables it names are not set.
     #[error("set {}", names.iter().map(|name| format!("${name}")).collect::<Vec<_>>().join(", "))]
     MissingVariables { names: Vec<String> },

@@ -15,12 +15,12 @@ const LOCAL_SERVER: &str = "http://127.0.0.1:8080";
 
 impl ApiKeyAuth {
     /// Returns whether more than a key is asked for.
-    pub fn asks_for_more(&self) -> bool {
+    pub fn needs_extra_fields(&self) -> bool {
         !matches!(self.source, KeySource::Variables(_) | KeySource::Anthropic)
     }
 
     /// Asks for the credential. Nothing is checked with the provider.
-    pub async fn ask(
+    pub async fn prompt(
         &self,
         interaction: &dyn LoginInteraction,
     ) -> Result<ApiKeyCredential, OAuthError> {

@@ -81,7 +81,7 @@ pub(super) struct KeyAuth {
 
 impl ProviderAuth {
     /// Creates the description of a provider that takes plain keys from these variables.
-    pub fn key_from(
+    pub fn from_key_source(
         provider: impl Into<String>,
         name: impl Into<Cow<'static, str>>,
         source: KeySource,
@@ -98,7 +98,7 @@ impl ProviderAuth {
     }
 
     /// Says what the user can do when nothing is configured.
-    pub fn remedy(&self) -> String {
+    pub fn setup_hint(&self) -> String {
         let mut ways = Vec::new();
         if let Some(template) = &self.configured.api_key {
             let names = template.variables();

@@ -6,7 +6,7 @@
 //! - **One renewal at a time.** Requests of this process share one task per provider; other
 //!   processes wait at the store's lock, look again under it, and adopt what they find.
 //! - **Nothing cuts a renewal short.** It runs in a task of its own. A request that is cancelled
-//!   stops waiting; the renewal goes on and stores its result. [`Refresher::settle`] waits for it.
+//!   stops waiting; the renewal goes on and stores its result. [`Refresher::wait_for_refreshes`] waits for it.
 //! - **Stored before used.** The answer is written, durably, before anybody sees the new token and
 //!   before any further request.
 //! - **The store is proven writable first.** Before the token is sent, the entry is written with
@@ -137,7 +137,7 @@ impl Refresher {
         Ok(Some(credential))
     }
 
-    pub(super) async fn settle(&self) {
+    pub(super) async fn wait_for_refreshes(&self) {
         let under_way: Vec<_> = lock(&self.state).under_way.values().cloned().collect();
         for outcome in under_way {
             if let Err(error) = outcome.await {

@@ -81,12 +81,12 @@ pub trait LockedCredential: Send {
 
 /// Credentials that live as long as the process.
 #[derive(Default, Clone)]
-pub struct InMemoryCredentials {
+pub struct InMemoryCredentialStore {
     entries: Arc<RwLock<BTreeMap<String, Credential>>>,
     writer: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl InMemoryCredentials {
+impl InMemoryCredentialStore {
     /// Creates a store of these credentials.
     pub fn new(entries: impl IntoIterator<Item = (String, Credential)>) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl InMemoryCredentials {
     }
 }
 
-impl CredentialStore for InMemoryCredentials {
+impl CredentialStore for InMemoryCredentialStore {
     fn read<'a>(
         &'a self,
         provider: &'a str,
@@ -141,7 +141,7 @@ impl CredentialStore for InMemoryCredentials {
 struct LockedEntry {
     current: Option<Credential>,
     provider: String,
-    store: InMemoryCredentials,
+    store: InMemoryCredentialStore,
     _guard: OwnedMutexGuard<()>,
 }
 

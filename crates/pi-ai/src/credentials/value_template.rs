@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::sync::OnceCell;
 
-use super::error::Unresolved;
+use super::error::ValueTemplateError;
 use crate::env::Env;
 
 /// A value as the user wrote it. It may be the secret itself, so `Debug` does not show it.
@@ -50,7 +50,7 @@ impl ValueTemplate {
         &self,
         env: &Env,
         reuse: CommandReuse<'_>,
-    ) -> Result<SecretString, Unresolved> {
+    ) -> Result<SecretString, ValueTemplateError> {
         if let Some(script) = self.command() {
             return match reuse {
                 CommandReuse::Fresh => command::run(script).await,
@@ -73,10 +73,10 @@ impl ValueTemplate {
             }
         }
         if !missing.is_empty() {
-            return Err(Unresolved::MissingVariables { names: missing });
+            return Err(ValueTemplateError::MissingVariables { names: missing });
         }
         if value.is_empty() {
-            return Err(Unresolved::Empty);
+            return Err(ValueTemplateError::Empty);
         }
         Ok(value.into())
     }

@@ -26,7 +26,7 @@ pub struct FauxCall {
 /// A block ends when the next begins or the answer does, so that a gate or a fault after a block
 /// finds it open, as a real stream would be.
 #[derive(Debug, Default)]
-pub struct FauxAnswer {
+pub struct FauxResponse {
     pub(super) steps: Vec<Step>,
     pub(super) ending: Ending,
 }
@@ -52,7 +52,7 @@ pub(super) enum Step {
     Factory(Factory),
 }
 
-type Factory = Box<dyn FnOnce(FauxCall) -> BoxFuture<'static, FauxAnswer> + Send>;
+type Factory = Box<dyn FnOnce(FauxCall) -> BoxFuture<'static, FauxResponse> + Send>;
 
 impl std::fmt::Debug for Step {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -67,13 +67,13 @@ impl std::fmt::Debug for Step {
     }
 }
 
-impl From<&str> for FauxAnswer {
+impl From<&str> for FauxResponse {
     fn from(text: &str) -> Self {
         Self::text(text)
     }
 }
 
-impl FauxAnswer {
+impl FauxResponse {
     /// Answers with nothing at all; the beginning of a chain.
     pub fn empty() -> Self {
         Self::default()
@@ -195,7 +195,7 @@ impl FauxAnswer {
 
     /// Loses the connection here.
     #[must_use]
-    pub fn then_cut(self) -> Self {
+    pub fn then_disconnect(self) -> Self {
         self.then_fail(ProviderError::network("The connection was lost"))
     }
 

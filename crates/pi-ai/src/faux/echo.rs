@@ -1,16 +1,16 @@
 //! The demonstration model: it repeats what it is told, so that a newcomer without a key sees an
 //! answer stream.
 
-use super::answer::{FauxAnswer, FauxCall};
+use super::answer::{FauxResponse, FauxCall};
 use crate::content::join_text;
 use crate::message::Message;
 
 pub(super) const MODEL_ID: &str = "echo";
 
 /// Answers from the last message alone.
-pub(super) fn answer(call: &FauxCall) -> FauxAnswer {
+pub(super) fn answer(call: &FauxCall) -> FauxResponse {
     let heard = call.request.messages.iter().rev().find_map(heard_text);
-    FauxAnswer::text(match heard {
+    FauxResponse::text(match heard {
         Some(text) => format!(
             "You said: {text}\n\nI am the built-in echo model. I repeat what I hear and know nothing; \
              choose a model of a provider you have a key for to get real answers."

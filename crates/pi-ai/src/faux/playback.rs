@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::FauxProvider;
-use super::answer::{Ending, FauxAnswer, FauxCall, Step};
+use super::answer::{Ending, FauxResponse, FauxCall, Step};
 use super::usage::with_output;
 use crate::content::{AssistantBlock, ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
@@ -38,7 +38,7 @@ impl Default for Pace {
 
 /// Creates the stream that plays an answer.
 pub(super) fn stream(
-    answer: Option<FauxAnswer>,
+    answer: Option<FauxResponse>,
     call: FauxCall,
     pace: Pace,
     provider: FauxProvider,
@@ -87,7 +87,7 @@ struct Player<'stream> {
 impl Player<'_> {
     async fn play(
         &mut self,
-        answer: Option<FauxAnswer>,
+        answer: Option<FauxResponse>,
         provider: &FauxProvider,
     ) -> Result<(), ProviderError> {
         self.usage = provider.state().prompts.prompt_usage(&self.call.request);
@@ -118,7 +118,7 @@ impl Player<'_> {
     }
 
     /// Performs a step. What a factory makes takes the place of the rest of the answer.
-    async fn take(&mut self, step: Step) -> Result<Option<FauxAnswer>, ProviderError> {
+    async fn take(&mut self, step: Step) -> Result<Option<FauxResponse>, ProviderError> {
         match step {
             Step::Start => {
                 self.writer.message().start();

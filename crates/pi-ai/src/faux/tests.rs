@@ -53,7 +53,7 @@ async fn events(stream: AssistantStream) -> Vec<Value> {
 async fn an_answer_streams_block_by_block() {
     let faux = FauxProvider::new().with_chunk_size(8..=8);
     faux.push(
-        FauxAnswer::thinking("hm")
+        FauxResponse::thinking("hm")
             .then_text("a text of some length")
             .then_tool_call("bash", json!({"command": "ls"}))
             .response_id("r1"),
@@ -80,7 +80,7 @@ async fn an_answer_streams_block_by_block() {
 async fn the_script_is_played_in_order_and_requests_are_recorded() {
     let faux = FauxProvider::new();
     faux.push("one");
-    faux.extend([FauxAnswer::text("two").stop(StopReason::Length)]);
+    faux.extend([FauxResponse::text("two").stop(StopReason::Length)]);
     assert_eq!(faux.pending(), 2);
     assert_eq!(answer(&faux).await.text(), "one");
     let second = answer(&faux).await;
@@ -98,20 +98,20 @@ async fn the_script_is_played_in_order_and_requests_are_recorded() {
         Some("The script of the faux provider has no answer for call 3")
     );
     faux.push("dropped");
-    faux.set_script([FauxAnswer::text("three")]);
+    faux.set_script([FauxResponse::text("three")]);
     assert_eq!(answer(&faux).await.text(), "three");
 }
 
 #[tokio::test]
 async fn factories_see_the_request() {
     let faux = FauxProvider::new();
-    faux.push(FauxAnswer::from_fn(|call| {
+    faux.push(FauxResponse::from_fn(|call| {
         let count = call.request.messages.len();
-        FauxAnswer::text(format!("{} {count} {}", call.number, call.request.model.id))
+        FauxResponse::text(format!("{} {count} {}", call.number, call.request.model.id))
     }));
-    faux.push(FauxAnswer::from_async_fn(|call| async move {
+    faux.push(FauxResponse::from_async_fn(|call| async move {
         tokio::task::yield_now().await;
-        FauxAnswer::text(format!("{:?}", call.request.options.temperature))
+        FauxResponse::text(format!("{:?}", call.request.options.temperature))
     }));
     assert_eq!(answer(&faux).await.text(), "1 1 faux-1");
     let options = StreamOptions {
@@ -127,7 +127,7 @@ async fn chunk_sizes_are_random_within_bounds_and_repeatable() {
     let text = "füñf ".repeat(40);
     let deltas = async |seed| {
         let faux = FauxProvider::new().with_seed(seed).with_chunk_size(2..=7);
-        faux.push(FauxAnswer::text(&text));
+        faux.push(FauxResponse::text(&text));
         let deltas: Vec<String> = ask(&faux)
             .filter_map(|event| async {
                 match event {
@@ -154,7 +154,7 @@ async fn a_speed_spreads_the_answer_over_time() {
     let faux = FauxProvider::new()
         .with_chunk_size(4..=4)
         .with_tokens_per_second(10.0);
-    faux.push(FauxAnswer::text("x".repeat(40)));
+    faux.push(FauxResponse::text("x".repeat(40)));
     let begun = tokio::time::Instant::now();
     answer(&faux).await;
     assert_eq!(begun.elapsed(), Duration::from_secs(1));
@@ -162,7 +162,7 @@ async fn a_speed_spreads_the_answer_over_time() {
 
 #[tokio::test]
 async fn the_prompt_cache_is_kept_per_session() {
-    let faux = FauxProvider::new().with_fallback(|_| FauxAnswer::text("12345"));
+    let faux = FauxProvider::new().with_fallback(|_| FauxResponse::text("12345"));
     let usage = async |messages: Vec<Message>, session: Option<&str>, retention| {
         let options = StreamOptions {
             session_id: session.map(str::to_owned),
@@ -207,19 +207,19 @@ async fn the_prompt_cache_is_kept_per_session() {
 async fn faults_end_the_stream_where_they_stand() {
     let refused = ProviderError::auth("no key");
     let cases = [
-        (FauxAnswer::error(refused.clone()), vec!["error"], "no key"),
+        (FauxResponse::error(refused.clone()), vec!["error"], "no key"),
         (
-            FauxAnswer::started().then_fail(refused),
+            FauxResponse::started().then_fail(refused),
             vec!["start", "error"],
             "no key",
         ),
         (
-            FauxAnswer::text("par").then_cut(),
+            FauxResponse::text("par").then_disconnect(),
             vec!["start", "text_start", "text_delta", "error"],
             "The connection was lost",
         ),
         (
-            FauxAnswer::text("all").stop(StopReason::Error),
+            FauxResponse::text("all").stop(StopReason::Error),
             vec!["start", "text_start", "text_delta", "text_end", "error"],
             "The scripted answer ends in an error",
         ),
@@ -242,11 +242,11 @@ async fn a_cancelled_request_ends_in_aborted_with_what_had_arrived() {
     let faux = FauxProvider::new();
     let gate = FauxGate::new();
     faux.push(
-        FauxAnswer::text("partial")
+        FauxResponse::text("partial")
             .wait_for(&gate)
             .then_text("never"),
     );
-    faux.push(FauxAnswer::stall());
+    faux.push(FauxResponse::stall());
     for expected in ["partial", ""] {
         let options = StreamOptions::default();
         let cancel = options.cancel.clone();
@@ -272,7 +272,7 @@ async fn a_cancelled_request_ends_in_aborted_with_what_had_arrived() {
 async fn a_gate_holds_the_answer_until_it_is_opened() {
     let faux = FauxProvider::new();
     let gate = FauxGate::new();
-    faux.push(FauxAnswer::after(&gate).then_text("late"));
+    faux.push(FauxResponse::after(&gate).then_text("late"));
     let (message, ()) = tokio::join!(answer(&faux), async {
         gate.reached().await;
         gate.open();
@@ -287,7 +287,7 @@ async fn an_answer_can_be_promised_for_later() {
         id: "later".into(),
         ..DeferredHandle::default()
     };
-    faux.push(FauxAnswer::deferred(handle.clone()));
+    faux.push(FauxResponse::deferred(handle.clone()));
     let message = answer(&faux).await;
     assert_eq!(message.stop_reason, StopReason::Deferred);
     assert_eq!(message.deferred.as_ref(), Some(&handle));
@@ -296,7 +296,7 @@ async fn an_answer_can_be_promised_for_later() {
 #[tokio::test]
 async fn a_refusal_keeps_its_class() {
     let faux = FauxProvider::new();
-    faux.push(FauxAnswer::error(ProviderError::new(
+    faux.push(FauxResponse::error(ProviderError::new(
         ErrorClass::Overloaded,
         "busy",
     )));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::content::{AssistantBlock, Content, InputBlock};
+use crate::content::{AssistantBlock, MessageContent, InputBlock};
 use crate::estimate::{character_tokens, text_tokens};
 use crate::json::{to_string, utf16_length};
 use crate::message::{Message, SystemMessage, ToolResultMessage};
@@ -85,10 +85,10 @@ fn system_message_text(message: &SystemMessage) -> String {
     parts.join("\n")
 }
 
-fn content_text(content: &Content) -> String {
+fn content_text(content: &MessageContent) -> String {
     match content {
-        Content::Text(text) => text.clone(),
-        Content::Blocks(blocks) => blocks.iter().map(input_text).collect::<Vec<_>>().join("\n"),
+        MessageContent::Text(text) => text.clone(),
+        MessageContent::Blocks(blocks) => blocks.iter().map(input_text).collect::<Vec<_>>().join("\n"),
     }
 }
 

@@ -21,7 +21,7 @@ impl ModelPool for Pool {
         ids
     }
 
-    fn of_provider(&self, provider: &str) -> Vec<Arc<Model>> {
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
         let models = self.models.iter();
         models
             .filter(|model| model.provider == provider)

@@ -26,7 +26,7 @@ const TOKENS: TokenRules = TokenRules {
 
 /// Signs in to Claude Pro or Max.
 #[derive(Debug, Clone)]
-pub struct AnthropicSignIn {
+pub struct AnthropicOAuth {
     /// The page that asks the person.
     pub authorize_url: String,
     /// Where codes and refresh tokens are exchanged.
@@ -35,7 +35,7 @@ pub struct AnthropicSignIn {
     pub callback_port: u16,
 }
 
-impl Default for AnthropicSignIn {
+impl Default for AnthropicOAuth {
     fn default() -> Self {
         Self {
             authorize_url: "https://claude.ai/oauth/authorize".to_owned(),
@@ -45,7 +45,7 @@ impl Default for AnthropicSignIn {
     }
 }
 
-impl AnthropicSignIn {
+impl AnthropicOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -117,7 +117,7 @@ impl AnthropicSignIn {
     }
 }
 
-impl OAuthFlow for AnthropicSignIn {
+impl OAuthFlow for AnthropicOAuth {
     fn name(&self) -> &'static str {
         "Anthropic (Claude Pro/Max)"
     }

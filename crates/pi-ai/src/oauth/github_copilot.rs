@@ -35,7 +35,7 @@ const EXPIRY_SKEW: Duration = Duration::from_mins(5);
 ///
 /// `{domain}` in an address stands for the host of the account.
 #[derive(Debug, Clone)]
-pub struct GithubCopilotSignIn {
+pub struct GithubCopilotOAuth {
     /// Where a device code is asked for.
     pub device_code_url: String,
     /// Where the code is exchanged for a GitHub token.
@@ -48,7 +48,7 @@ pub struct GithubCopilotSignIn {
     pub knows_model: fn(&str) -> bool,
 }
 
-impl Default for GithubCopilotSignIn {
+impl Default for GithubCopilotOAuth {
     fn default() -> Self {
         Self {
             device_code_url: "https://{domain}/login/device/code".to_owned(),
@@ -60,7 +60,7 @@ impl Default for GithubCopilotSignIn {
     }
 }
 
-impl GithubCopilotSignIn {
+impl GithubCopilotOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -247,7 +247,7 @@ fn set_available(credential: &mut OAuthCredential, available: Vec<String>) {
         .insert("availableModelIds".to_owned(), Value::from(available));
 }
 
-impl OAuthFlow for GithubCopilotSignIn {
+impl OAuthFlow for GithubCopilotOAuth {
     fn name(&self) -> &'static str {
         "GitHub Copilot"
     }

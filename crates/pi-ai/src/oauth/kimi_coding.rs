@@ -23,12 +23,12 @@ const TOKENS: TokenRules = TokenRules {
 
 /// Signs in to Kimi Code.
 #[derive(Debug, Clone)]
-pub struct KimiCodingSignIn {
+pub struct KimiCodingOAuth {
     /// The service; all addresses are below it.
     pub auth_base_url: String,
 }
 
-impl Default for KimiCodingSignIn {
+impl Default for KimiCodingOAuth {
     fn default() -> Self {
         Self {
             auth_base_url: "https://auth.kimi.com".to_owned(),
@@ -36,7 +36,7 @@ impl Default for KimiCodingSignIn {
     }
 }
 
-impl KimiCodingSignIn {
+impl KimiCodingOAuth {
     /// Creates the sign-in at the host the environment names.
     pub fn from_env(env: &Env) -> Self {
         env.var(env_vars::KIMI_CODE_OAUTH_HOST)
@@ -90,7 +90,7 @@ impl KimiCodingSignIn {
     }
 }
 
-impl OAuthFlow for KimiCodingSignIn {
+impl OAuthFlow for KimiCodingOAuth {
     fn name(&self) -> &'static str {
         "Kimi Code (subscription)"
     }

@@ -24,7 +24,7 @@ const KEY_LIFETIME: Duration = Duration::from_hours(24);
 
 /// Signs in to Meta.
 #[derive(Debug, Clone)]
-pub struct MetaSignIn {
+pub struct MetaOAuth {
     /// Where a device code is asked for.
     pub device_code_url: String,
     /// Where the code is exchanged for an identity token.
@@ -33,7 +33,7 @@ pub struct MetaSignIn {
     pub key_url: String,
 }
 
-impl Default for MetaSignIn {
+impl Default for MetaOAuth {
     fn default() -> Self {
         Self {
             device_code_url: "https://auth.meta.com/oidc/device/authorization/".to_owned(),
@@ -43,7 +43,7 @@ impl Default for MetaSignIn {
     }
 }
 
-impl MetaSignIn {
+impl MetaOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -95,7 +95,7 @@ impl MetaSignIn {
     }
 }
 
-impl OAuthFlow for MetaSignIn {
+impl OAuthFlow for MetaOAuth {
     fn name(&self) -> &'static str {
         "Meta (Muse subscription)"
     }

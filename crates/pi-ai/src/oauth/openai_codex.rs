@@ -36,14 +36,14 @@ const TOKENS: TokenRules = TokenRules {
 
 /// Signs in to ChatGPT Plus or Pro.
 #[derive(Debug, Clone)]
-pub struct OpenAiCodexSignIn {
+pub struct OpenAiCodexOAuth {
     /// The service; all addresses are below it.
     pub auth_base_url: String,
     /// The port the browser is sent back to; the service knows only this one.
     pub callback_port: u16,
 }
 
-impl Default for OpenAiCodexSignIn {
+impl Default for OpenAiCodexOAuth {
     fn default() -> Self {
         Self {
             auth_base_url: "https://auth.openai.com".to_owned(),
@@ -52,7 +52,7 @@ impl Default for OpenAiCodexSignIn {
     }
 }
 
-impl OpenAiCodexSignIn {
+impl OpenAiCodexOAuth {
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.auth_base_url)
     }
@@ -205,7 +205,7 @@ pub(crate) fn codex_account(token: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-impl OAuthFlow for OpenAiCodexSignIn {
+impl OAuthFlow for OpenAiCodexOAuth {
     fn name(&self) -> &'static str {
         "OpenAI (ChatGPT Plus/Pro)"
     }

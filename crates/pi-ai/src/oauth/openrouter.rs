@@ -23,14 +23,14 @@ const NEVER: i64 = 9_007_199_254_740_991;
 
 /// Signs in to OpenRouter.
 #[derive(Debug, Clone)]
-pub struct OpenRouterSignIn {
+pub struct OpenRouterOAuth {
     /// The page that asks the person.
     pub authorize_url: String,
     /// Where the code is exchanged for a key.
     pub key_url: String,
 }
 
-impl Default for OpenRouterSignIn {
+impl Default for OpenRouterOAuth {
     fn default() -> Self {
         Self {
             authorize_url: "https://openrouter.ai/auth".to_owned(),
@@ -39,7 +39,7 @@ impl Default for OpenRouterSignIn {
     }
 }
 
-impl OpenRouterSignIn {
+impl OpenRouterOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -89,7 +89,7 @@ impl OpenRouterSignIn {
     }
 }
 
-impl OAuthFlow for OpenRouterSignIn {
+impl OAuthFlow for OpenRouterOAuth {
     fn name(&self) -> &'static str {
         "OpenRouter OAuth"
     }

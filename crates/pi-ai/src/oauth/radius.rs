@@ -31,14 +31,14 @@ const TOKENS: TokenRules = TokenRules {
 
 /// Signs in to a Radius gateway.
 #[derive(Debug, Clone)]
-pub struct RadiusSignIn {
+pub struct RadiusOAuth {
     name: String,
     gateway: String,
     /// The port the browser is sent back to; gateways know only this one.
     pub callback_port: u16,
 }
 
-impl RadiusSignIn {
+impl RadiusOAuth {
     /// Creates the sign-in of a gateway, given by address or by host, with or without `/v1`.
     pub fn new(name: impl Into<String>, gateway: &str) -> Self {
         Self {
@@ -155,7 +155,7 @@ fn normalize_gateway(gateway: &str) -> String {
     }
 }
 
-impl OAuthFlow for RadiusSignIn {
+impl OAuthFlow for RadiusOAuth {
     fn name(&self) -> &str {
         &self.name
     }

@@ -19,14 +19,14 @@ const TOKENS: TokenRules = TokenRules {
 
 /// Signs in to xAI.
 #[derive(Debug, Clone)]
-pub struct XaiSignIn {
+pub struct XaiOAuth {
     /// Where a device code is asked for.
     pub device_code_url: String,
     /// Where codes and refresh tokens are exchanged.
     pub token_url: String,
 }
 
-impl Default for XaiSignIn {
+impl Default for XaiOAuth {
     fn default() -> Self {
         Self {
             device_code_url: "https://auth.x.ai/oauth2/device/code".to_owned(),
@@ -35,7 +35,7 @@ impl Default for XaiSignIn {
     }
 }
 
-impl XaiSignIn {
+impl XaiOAuth {
     async fn sign_in(
         &self,
         context: &OAuthContext,
@@ -63,7 +63,7 @@ impl XaiSignIn {
     }
 }
 
-impl OAuthFlow for XaiSignIn {
+impl OAuthFlow for XaiOAuth {
     fn name(&self) -> &'static str {
         "xAI (Grok/X subscription)"
     }

@@ -57,7 +57,7 @@ impl Provider for BuiltinProvider {
         Ok(self.overlay.models())
     }
 
-    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+    fn accessible_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
         match open_ids(credential) {
             Some(ids) => models
                 .iter()

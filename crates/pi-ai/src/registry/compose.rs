@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::config::{ConfiguredSignIn, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
+use super::config::{ConfiguredOAuth, CostOverride, ModelConfig, ModelOverride, ProviderConfig};
 use super::provider::HeaderTemplates;
 use crate::credentials::ConfiguredAuth;
 use crate::json::JsonObject;
@@ -109,7 +109,7 @@ fn apply_file(
     let mut models = own.to_vec();
     // A gateway's models carry the address the gateway told them.
     let base_url = match config.oauth {
-        Some(ConfiguredSignIn::Radius) => None,
+        Some(ConfiguredOAuth::Radius) => None,
         None => config.base_url.as_ref(),
     };
     if base_url.is_some() || config.compat.is_some() {

@@ -25,7 +25,7 @@ pub struct ProviderConfig {
     /// The wire API of models that name none.
     pub api: Option<String>,
     /// The kind of sign-in the provider offers.
-    pub oauth: Option<ConfiguredSignIn>,
+    pub oauth: Option<ConfiguredOAuth>,
     /// Headers of every request.
     pub headers: Option<BTreeMap<String, ValueTemplate>>,
     /// Deviations from the wire API that all models share.
@@ -41,7 +41,7 @@ pub struct ProviderConfig {
 /// A kind of sign-in that configuration can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ConfiguredSignIn {
+pub enum ConfiguredOAuth {
     /// The provider is a Radius gateway.
     Radius,
 }
@@ -131,7 +131,7 @@ impl ProviderConfig {
     /// Returns this configuration laid over an earlier one of the same provider: what this one
     /// names wins, the rest stays.
     #[must_use]
-    pub fn over(self, earlier: Self) -> Self {
+    pub fn merged_over(self, earlier: Self) -> Self {
         Self {
             name: self.name.or(earlier.name),
             base_url: self.base_url.or(earlier.base_url),

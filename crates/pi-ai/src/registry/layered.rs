@@ -146,7 +146,7 @@ impl Provider for LayeredProvider {
             None => None,
         };
         let mut auth = base.unwrap_or_else(|| {
-            ProviderAuth::key_from(&self.id, "API key", KeySource::Variables(&[]))
+            ProviderAuth::from_key_source(&self.id, "API key", KeySource::Variables(&[]))
         });
         auth.oauth = oauth.or(auth.oauth);
         auth.configured = configured;
@@ -158,9 +158,9 @@ impl Provider for LayeredProvider {
             .map_err(|error| ProviderError::invalid(error.to_string()))
     }
 
-    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+    fn accessible_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
         match &self.base {
-            Some(base) => base.open_models(models, credential),
+            Some(base) => base.accessible_models(models, credential),
             None => models,
         }
     }

@@ -81,7 +81,7 @@ impl Provider for LlamaProvider {
     }
 
     fn auth(&self) -> Option<ProviderAuth> {
-        Some(ProviderAuth::key_from(
+        Some(ProviderAuth::from_key_source(
             PROVIDER,
             "Server address",
             KeySource::Llama,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::provider::ModelList;
-use crate::catalog::is_foreign_identity;
+use crate::catalog::is_client_identity_header;
 use crate::model::Model;
 
 /// The models a provider had from the start and those it learned of.
@@ -77,7 +77,7 @@ impl Overlay {
 /// We sign our own name, also where a fetched or shared catalog would have it otherwise.
 fn drop_foreign_identity(model: &mut Model) {
     if let Some(headers) = &mut model.headers {
-        headers.retain(|name, _| !is_foreign_identity(name));
+        headers.retain(|name, _| !is_client_identity_header(name));
         if headers.is_empty() {
             model.headers = None;
         }

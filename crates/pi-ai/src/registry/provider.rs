@@ -49,7 +49,7 @@ pub trait Provider: Send + Sync {
     fn models(&self) -> Result<ModelList, ProviderError>;
 
     /// Returns those of the models that a credential opens.
-    fn open_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
+    fn accessible_models(&self, models: ModelList, credential: Option<&Credential>) -> ModelList {
         let _ = credential;
         models
     }
@@ -105,9 +105,9 @@ pub struct ExtensionProvider {
 impl ExtensionProvider {
     /// Returns this registration laid over an earlier one: what this one names wins.
     #[must_use]
-    pub(super) fn over(self, earlier: Self) -> Self {
+    pub(super) fn merged_over(self, earlier: Self) -> Self {
         Self {
-            config: self.config.over(earlier.config),
+            config: self.config.merged_over(earlier.config),
             oauth: self.oauth.or(earlier.oauth),
             driver: self.driver.or(earlier.driver),
         }

@@ -18,7 +18,7 @@ use crate::env::Env;
 use crate::error::ProviderError;
 use crate::json::JsonObject;
 use crate::model::{Model, api};
-use crate::oauth::{PUBLIC_GATEWAY, RadiusSignIn};
+use crate::oauth::{PUBLIC_GATEWAY, RadiusOAuth};
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 
@@ -28,7 +28,7 @@ pub(super) const PROVIDER: &str = "radius";
 pub(super) struct RadiusProvider {
     id: String,
     name: String,
-    sign_in: RadiusSignIn,
+    sign_in: RadiusOAuth,
     overlay: Overlay,
     wire: WireApis,
 }
@@ -36,7 +36,7 @@ pub(super) struct RadiusProvider {
 impl RadiusProvider {
     /// Creates the provider of a gateway, given by address or host, with or without `/v1`.
     pub(super) fn new(id: &str, name: &str, gateway: &str, wire: WireApis) -> Self {
-        let sign_in = RadiusSignIn::new(name, gateway);
+        let sign_in = RadiusOAuth::new(name, gateway);
         let overlay = if sign_in.gateway() == PUBLIC_GATEWAY && id == PROVIDER {
             Overlay::over(PROVIDER)
         } else {
@@ -53,7 +53,7 @@ impl RadiusProvider {
 
     /// Creates the built-in provider: the public gateway, or the one the environment names.
     pub(super) fn builtin(wire: WireApis, env: &Env) -> Self {
-        let sign_in = RadiusSignIn::from_env(env);
+        let sign_in = RadiusOAuth::from_env(env);
         Self::new(PROVIDER, "Radius", sign_in.gateway(), wire)
     }
 
@@ -131,7 +131,7 @@ impl Provider for RadiusProvider {
 
     fn auth(&self) -> Option<ProviderAuth> {
         let key = KeySource::Variables(&["RADIUS_API_KEY"]);
-        let mut auth = ProviderAuth::key_from(&self.id, "Radius API key", key);
+        let mut auth = ProviderAuth::from_key_source(&self.id, "Radius API key", key);
         auth.oauth = Some(Arc::new(self.sign_in.clone()));
         Some(auth)
     }

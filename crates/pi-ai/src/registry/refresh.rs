@@ -16,7 +16,7 @@ use crate::error::ProviderError;
 
 /// Whether a refresh may ask services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NetworkUse {
+pub enum NetworkAccess {
     /// Only what is stored is read.
     #[default]
     None,
@@ -28,7 +28,7 @@ pub enum NetworkUse {
 #[derive(Debug, Clone, Default)]
 pub struct RefreshOptions {
     /// Whether to ask services.
-    pub network: NetworkUse,
+    pub network: NetworkAccess,
     /// Whether to ask even those whose last answer is recent.
     pub force: bool,
     /// The providers, by id; all of them when absent.
@@ -156,7 +156,7 @@ impl Models {
         };
         restored?;
         let offline = shared.env.var(env_vars::OFFLINE).is_some();
-        if options.network == NetworkUse::None || offline || !may_ask {
+        if options.network == NetworkAccess::None || offline || !may_ask {
             return Ok(());
         }
         if let Some(auth) = provider.auth() {

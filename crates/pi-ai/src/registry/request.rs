@@ -54,7 +54,7 @@ impl Models {
 
     /// Asks a model by the wire protocol it names, whoever else would answer for its provider: an
     /// extension that answers for one may itself ask this way.
-    pub fn stream_on_wire(
+    pub fn stream_with_wire_api(
         &self,
         model: &Arc<Model>,
         messages: impl Into<Arc<[Message]>>,

@@ -55,7 +55,7 @@ pub trait ModelsStore: Send + Sync {
 
 /// A store whose content was read beforehand.
 pub(super) struct ReadAhead {
-    entries: InMemoryModels,
+    entries: InMemoryModelsStore,
     store: Arc<dyn ModelsStore>,
 }
 
@@ -64,7 +64,7 @@ impl ReadAhead {
         entries: BTreeMap<String, StoredModels>,
         store: Arc<dyn ModelsStore>,
     ) -> Self {
-        let entries = InMemoryModels(Mutex::new(entries));
+        let entries = InMemoryModelsStore(Mutex::new(entries));
         Self { entries, store }
     }
 }
@@ -92,9 +92,9 @@ impl ModelsStore for ReadAhead {
 
 /// Catalogs that live as long as the process.
 #[derive(Debug, Default)]
-pub struct InMemoryModels(Mutex<BTreeMap<String, StoredModels>>);
+pub struct InMemoryModelsStore(Mutex<BTreeMap<String, StoredModels>>);
 
-impl ModelsStore for InMemoryModels {
+impl ModelsStore for InMemoryModelsStore {
     fn read<'a>(
         &'a self,
         provider: &'a str,

@@ -61,7 +61,7 @@ impl Provider for Acme {
 
     fn auth(&self) -> Option<ProviderAuth> {
         let source = KeySource::Variables(&["ACME_KEY"]);
-        Some(ProviderAuth::key_from("acme", "Acme API key", source))
+        Some(ProviderAuth::from_key_source("acme", "Acme API key", source))
     }
 
     fn models(&self) -> Result<ModelList, ProviderError> {

@@ -3,7 +3,7 @@
 //! The words are written in advance; what the tools return is not, and where a command fails the
 //! script says so instead of going on as if it had worked.
 
-use pi_ai::{FauxAnswer, FauxCall, FauxModel, FauxProvider, Message};
+use pi_ai::{FauxResponse, FauxCall, FauxModel, FauxProvider, Message};
 use serde_json::json;
 
 /// The provider's id; it names itself wherever pi shows the model.
@@ -29,18 +29,18 @@ pub(super) fn model() -> FauxProvider {
     };
     let provider = FauxProvider::new().with_id(PROVIDER).with_models([model]);
     provider.extend([
-        FauxAnswer::thinking("Two loops and printf. Plain sh, so that it runs on any machine.")
+        FauxResponse::thinking("Two loops and printf. Plain sh, so that it runs on any machine.")
             .then_text("I will write it in plain shell, so that it runs anywhere.")
             .then_tool_call("write", json!({"path": "table.sh", "content": PROGRAM})),
-        FauxAnswer::text("Now I run it.")
+        FauxResponse::text("Now I run it.")
             .then_tool_call("bash", json!({"command": "sh table.sh 5"})),
-        FauxAnswer::from_fn(|call| {
+        FauxResponse::from_fn(|call| {
             told(
                 call,
                 "It works: five rows, and each number is the product of its row and its column.",
             )
         }),
-        FauxAnswer::thinking("Each number takes as many columns as it has digits.")
+        FauxResponse::thinking("Each number takes as many columns as it has digits.")
             .then_text(
                 "Every number takes just the room of its digits. A fixed width settles that.",
             )
@@ -50,9 +50,9 @@ pub(super) fn model() -> FauxProvider {
                     {"oldText": "printf '%s ' \"$((row", "newText": "printf '%4s' \"$((row"}
                 ]}),
             ),
-        FauxAnswer::text("And a larger one:")
+        FauxResponse::text("And a larger one:")
             .then_tool_call("bash", json!({"command": "sh table.sh 9"})),
-        FauxAnswer::from_fn(|call| {
+        FauxResponse::from_fn(|call| {
             told(
                 call,
                 "Now the columns line up: `%4s` gives every number four places, filled from the \
@@ -64,14 +64,14 @@ pub(super) fn model() -> FauxProvider {
 }
 
 /// Says how it went, if it went well.
-fn told(call: &FauxCall, success: &str) -> FauxAnswer {
+fn told(call: &FauxCall, success: &str) -> FauxResponse {
     if last_tool_failed(call) {
-        return FauxAnswer::text(
+        return FauxResponse::text(
             "That did not work on this machine; the output above says why. A real model would now \
              look into it. This one is a script and can only tell you.",
         );
     }
-    FauxAnswer::text(success)
+    FauxResponse::text(success)
 }
 
 fn last_tool_failed(call: &FauxCall) -> bool {

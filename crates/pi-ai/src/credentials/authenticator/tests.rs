@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::credentials::testing::{FakeService, HOUR, NOW, credential, unreachable};
-use crate::credentials::{ConfiguredAuth, InMemoryCredentials, KeySource};
+use crate::credentials::{ConfiguredAuth, InMemoryCredentialStore, KeySource};
 
 fn authenticator(entries: &[(&str, serde_json::Value)]) -> Authenticator {
     let entries = entries.iter().map(|(provider, value)| {
@@ -14,13 +14,13 @@ fn authenticator(entries: &[(&str, serde_json::Value)]) -> Authenticator {
         )
     });
     Authenticator::new(
-        Arc::new(InMemoryCredentials::new(entries)),
+        Arc::new(InMemoryCredentialStore::new(entries)),
         HttpClient::new(),
     )
 }
 
 fn provider(source: KeySource) -> ProviderAuth {
-    ProviderAuth::key_from("p", "P key", source)
+    ProviderAuth::from_key_source("p", "P key", source)
 }
 
 fn configured(mut provider: ProviderAuth, key: &str) -> ProviderAuth {
@@ -393,7 +393,7 @@ async fn a_sign_in_is_checked_without_renewing_it() {
     };
     let entries = [("p".to_owned(), Credential::OAuth(credential(1, NOW)))];
     let store = Authenticator::new(
-        Arc::new(InMemoryCredentials::new(entries)),
+        Arc::new(InMemoryCredentialStore::new(entries)),
         HttpClient::new(),
     );
     let env = Env::fixed([("X", "")]).with_clock(|| NOW);

@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pretty_assertions::assert_eq;
 use tokio::sync::Semaphore;
 
-use super::super::store::{CredentialInfo, InMemoryCredentials};
+use super::super::store::{CredentialInfo, InMemoryCredentialStore};
 use super::super::testing::{FakeService, HOUR, NOW, credential, rejected, unreachable};
 use super::*;
 
@@ -18,7 +18,7 @@ struct Setup {
 impl Setup {
     fn new(service: FakeService, stored: OAuthCredential) -> Self {
         let entries = [("p".to_owned(), Credential::OAuth(stored))];
-        Self::with_store(service, Arc::new(InMemoryCredentials::new(entries)))
+        Self::with_store(service, Arc::new(InMemoryCredentialStore::new(entries)))
     }
 
     fn with_store(service: FakeService, store: Arc<dyn CredentialStore>) -> Self {
@@ -108,7 +108,7 @@ async fn a_renewal_outlives_the_request_that_started_it() {
         }
     }
     setup.service.gate.as_ref().unwrap().add_permits(1);
-    setup.refresher.settle().await;
+    setup.refresher.wait_for_refreshes().await;
     assert_eq!(setup.stored().await, credential(2, NOW + HOUR));
 }
 
@@ -128,7 +128,7 @@ async fn what_another_process_renewed_is_adopted() {
 
 #[tokio::test]
 async fn a_sign_out_meanwhile_is_no_error() {
-    let setup = Setup::with_store(FakeService::new(), Arc::new(InMemoryCredentials::default()));
+    let setup = Setup::with_store(FakeService::new(), Arc::new(InMemoryCredentialStore::default()));
     let gone = setup
         .refresher
         .fresh(&setup.store, &setup.flow, "p", expired(), &setup.env, None)
@@ -210,7 +210,7 @@ async fn what_the_caller_asks_for_must_hold_after_the_renewal() {
 /// A store that fails from the second write of a lock on while `full` is set: its disk is full, or
 /// somebody took the lock over and wrote their own.
 struct FailingStore {
-    inner: InMemoryCredentials,
+    inner: InMemoryCredentialStore,
     full: Arc<AtomicBool>,
     conflict: Option<OAuthCredential>,
 }
@@ -279,7 +279,7 @@ fn failing_store(conflict: Option<OAuthCredential>) -> (Arc<FailingStore>, Arc<A
     let full = Arc::new(AtomicBool::new(true));
     let entries = [("p".to_owned(), Credential::OAuth(expired()))];
     let store = Arc::new(FailingStore {
-        inner: InMemoryCredentials::new(entries),
+        inner: InMemoryCredentialStore::new(entries),
         full: Arc::clone(&full),
         conflict,
     });

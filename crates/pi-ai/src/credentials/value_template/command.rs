@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::credentials::error::Unresolved;
+use crate::credentials::error::ValueTemplateError;
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_LIMIT: usize = 1024 * 1024;
@@ -21,11 +21,11 @@ const OUTPUT_LIMIT: usize = 1024 * 1024;
 const DRAIN_LIMIT: Duration = Duration::from_millis(100);
 
 /// Returns what the command prints, without the blanks around it.
-pub(super) async fn run(script: &str) -> Result<SecretString, Unresolved> {
+pub(super) async fn run(script: &str) -> Result<SecretString, ValueTemplateError> {
     run_within(script, TIME_LIMIT).await
 }
 
-pub(super) async fn run_within(script: &str, limit: Duration) -> Result<SecretString, Unresolved> {
+pub(super) async fn run_within(script: &str, limit: Duration) -> Result<SecretString, ValueTemplateError> {
     let deadline = Instant::now() + limit;
     let mut child = shell(script)
         .stdin(Stdio::null())
@@ -87,8 +87,8 @@ async fn collect(
     Ok((output.len() <= OUTPUT_LIMIT).then_some(status))
 }
 
-fn failed(problem: impl Into<String>) -> Unresolved {
-    Unresolved::Command {
+fn failed(problem: impl Into<String>) -> ValueTemplateError {
+    ValueTemplateError::Command {
         problem: problem.into(),
     }
 }

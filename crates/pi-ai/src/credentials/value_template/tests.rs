@@ -6,15 +6,15 @@ fn env() -> Env {
     Env::fixed([("KEY", "k1"), ("OTHER_2", "o2"), ("_U", "u"), ("EMPTY", "")])
 }
 
-async fn resolve(template: &str) -> Result<String, Unresolved> {
+async fn resolve(template: &str) -> Result<String, ValueTemplateError> {
     ValueTemplate::from(template)
         .resolve(&env(), CommandReuse::Fresh)
         .await
         .map(|value| value.expose_secret().to_owned())
 }
 
-fn missing(names: &[&str]) -> Result<String, Unresolved> {
-    Err(Unresolved::MissingVariables {
+fn missing(names: &[&str]) -> Result<String, ValueTemplateError> {
+    Err(ValueTemplateError::MissingVariables {
         names: names.iter().map(|&name| name.to_owned()).collect(),
     })
 }
@@ -45,7 +45,7 @@ async fn templates_resolve_as_the_table_says() {
         ("$GONE", missing(&["GONE"])),
         ("$EMPTY", missing(&["EMPTY"])),
         ("$GONE-${ALSO}-$GONE", missing(&["GONE", "ALSO"])),
-        ("", Err(Unresolved::Empty)),
+        ("", Err(ValueTemplateError::Empty)),
     ];
     for (template, expected) in cases {
         assert_eq!(resolve(template).await, expected, "{template:?}");
@@ -77,8 +77,8 @@ mod commands {
 
     use super::*;
 
-    fn problem(text: &str) -> Result<String, Unresolved> {
-        Err(Unresolved::Command {
+    fn problem(text: &str) -> Result<String, ValueTemplateError> {
+        Err(ValueTemplateError::Command {
             problem: text.to_owned(),
         })
     }
@@ -121,7 +121,7 @@ mod commands {
         let outcome = command::run_within(&script, std::time::Duration::from_millis(1500)).await;
         assert_eq!(
             outcome.map(|_| ()),
-            Err(Unresolved::Command {
+            Err(ValueTemplateError::Command {
                 problem: "did not finish within 1.5 s".to_owned()
             })
         );

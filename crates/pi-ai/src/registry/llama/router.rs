@@ -73,7 +73,7 @@ pub struct LlamaProgress {
     /// What the server does.
     pub message: String,
     /// How much of it is done, from 0 to 1, where the server says so.
-    pub share: Option<f64>,
+    pub fraction: Option<f64>,
 }
 
 impl LlamaState {
@@ -239,7 +239,7 @@ impl LlamaRouter {
     }
 
     /// Has the server stop loading or downloading a model, without waiting.
-    pub async fn give_up(&self, model: &str) -> Result<(), ProviderError> {
+    pub async fn cancel(&self, model: &str) -> Result<(), ProviderError> {
         self.post("/models/unload", model).await
     }
 
@@ -358,7 +358,7 @@ impl LlamaProgress {
     fn of(message: &str) -> Self {
         Self {
             message: message.to_owned(),
-            share: None,
+            fraction: None,
         }
     }
 }
@@ -418,7 +418,7 @@ fn error_message(answer: &Value) -> Option<String> {
     (!message.is_empty()).then(|| message.to_owned())
 }
 
-/// Reads `{"progress": {"current": stage, "stages": [...], "value": share}}`.
+/// Reads `{"progress": {"current": stage, "stages": [...], "value": fraction}}`.
 fn load_progress(data: &Value) -> Option<LlamaProgress> {
     let progress = data.get("progress")?.as_object()?;
     let stage = progress.get("current").or_else(|| progress.get("stage"));
@@ -429,10 +429,10 @@ fn load_progress(data: &Value) -> Option<LlamaProgress> {
         .map(|stages| stages.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     let within = progress.get("value").and_then(Value::as_f64);
-    let within = within.map(|share| share.clamp(0.0, 1.0));
+    let within = within.map(|fraction| fraction.clamp(0.0, 1.0));
     let place = stages.iter().position(|known| Some(*known) == stage);
     #[expect(clippy::cast_precision_loss, reason = "a handful of stages")]
-    let share = match place {
+    let fraction = match place {
         Some(place) => Some((place as f64 + within.unwrap_or(0.0)) / stages.len() as f64),
         None => within,
     };
@@ -441,7 +441,7 @@ fn load_progress(data: &Value) -> Option<LlamaProgress> {
             Some(stage) => format!("Loading {}", stage.replace('_', " ")),
             None => "Loading the model".to_owned(),
         },
-        share,
+        fraction,
     })
 }
 
@@ -465,7 +465,7 @@ fn download_progress(data: &Value) -> Option<LlamaProgress> {
             done / MIB,
             total / MIB
         ),
-        share: Some((done / total).clamp(0.0, 1.0)),
+        fraction: Some((done / total).clamp(0.0, 1.0)),
     })
 }
 

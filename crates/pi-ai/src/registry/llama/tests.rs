@@ -9,11 +9,11 @@ use super::*;
 use crate::env::Env;
 use crate::model::Modality;
 use crate::registry::{
-    InMemoryModels, Models, ModelsOptions, ModelsStore as _, NetworkUse, RefreshOptions,
+    InMemoryModelsStore, Models, ModelsOptions, ModelsStore as _, NetworkAccess, RefreshOptions,
     RefreshReport,
 };
 
-fn models(address: &str, store: &Arc<InMemoryModels>) -> Models {
+fn models(address: &str, store: &Arc<InMemoryModelsStore>) -> Models {
     Models::new(ModelsOptions {
         env: Env::fixed([(env_vars::LLAMA_BASE_URL, address)]),
         store: Arc::clone(store) as _,
@@ -21,7 +21,7 @@ fn models(address: &str, store: &Arc<InMemoryModels>) -> Models {
     })
 }
 
-async fn ask(models: &Models, network: NetworkUse) -> RefreshReport {
+async fn ask(models: &Models, network: NetworkAccess) -> RefreshReport {
     let options = RefreshOptions {
         network,
         providers: Some(vec![PROVIDER.to_owned()]),
@@ -54,9 +54,9 @@ async fn a_router_tells_which_models_can_be_used() {
         answer(&json!({"chat_template": "{% if enable_thinking %}"})),
     ])
     .await;
-    let store = Arc::new(InMemoryModels::default());
+    let store = Arc::new(InMemoryModelsStore::default());
     let models = models(&format!("{}/v1/", server.url()), &store);
-    let report = ask(&models, NetworkUse::Allowed).await;
+    let report = ask(&models, NetworkAccess::Allowed).await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
 
     let found = models.models(PROVIDER);
@@ -90,9 +90,9 @@ async fn a_server_that_only_speaks_openai_is_understood() {
         answer(&json!({"object": "list", "data": [{"id": "qwen", "max_model_len": 32768}]})),
     ])
     .await;
-    let store = Arc::new(InMemoryModels::default());
+    let store = Arc::new(InMemoryModelsStore::default());
     let models = models(server.url().trim_start_matches("http://"), &store);
-    let report = ask(&models, NetworkUse::Allowed).await;
+    let report = ask(&models, NetworkAccess::Allowed).await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     let model = models.model(PROVIDER, "qwen").unwrap();
     assert_eq!(model.context_window, 32_768);
@@ -102,18 +102,18 @@ async fn a_server_that_only_speaks_openai_is_understood() {
 #[tokio::test]
 async fn what_was_listed_is_known_without_the_network() {
     let server = GatedServer::start([answer(&json!({"data": [{"id": "one"}]}))]).await;
-    let store = Arc::new(InMemoryModels::default());
-    ask(&models(&server.url(), &store), NetworkUse::Allowed).await;
+    let store = Arc::new(InMemoryModelsStore::default());
+    ask(&models(&server.url(), &store), NetworkAccess::Allowed).await;
     let later = models("http://127.0.0.1:1", &store);
-    ask(&later, NetworkUse::None).await;
+    ask(&later, NetworkAccess::None).await;
     assert_eq!(later.models(PROVIDER).len(), 1);
 }
 
 #[tokio::test]
 async fn trouble_is_reported_and_no_address_is_no_trouble() {
-    let store = Arc::new(InMemoryModels::default());
+    let store = Arc::new(InMemoryModelsStore::default());
     let nobody = models("ftp://127.0.0.1", &store);
-    let report = ask(&nobody, NetworkUse::Allowed).await;
+    let report = ask(&nobody, NetworkAccess::Allowed).await;
     assert!(
         report.errors[PROVIDER]
             .to_string()
@@ -124,7 +124,7 @@ async fn trouble_is_reported_and_no_address_is_no_trouble() {
         env: Env::fixed::<&str, &str>([]),
         ..ModelsOptions::default()
     });
-    let report = ask(&none, NetworkUse::Allowed).await;
+    let report = ask(&none, NetworkAccess::Allowed).await;
     assert!(report.errors.is_empty());
     assert!(!none.is_authenticated(PROVIDER));
 }

@@ -37,7 +37,7 @@ fn an_address_alone_keeps_the_models_and_can_be_taken_back() {
         "composed once"
     );
 
-    models.unregister("anthropic", Layer::ModelsFile);
+    models.unregister("anthropic", ProviderLayer::ModelsFile);
     assert!(Arc::ptr_eq(
         &models.models("anthropic"),
         &builtin_models("anthropic")
@@ -227,7 +227,7 @@ fn an_extension_replaces_the_list_and_the_users_overrides_come_last() {
     assert!(models.register("openai", bad).is_err());
     assert_eq!(ids(&models.models("openai")), ["one", "two"]);
 
-    models.unregister("openai", Layer::Extension);
+    models.unregister("openai", ProviderLayer::Extension);
     assert_eq!(
         models.models("openai").len(),
         builtin_models("openai").len()
@@ -247,8 +247,8 @@ fn a_registered_provider_stands_in_until_it_is_removed() {
     models.register("acme", file(more)).unwrap();
     assert_eq!(ids(&models.models("acme")), ["one", "two"]);
 
-    models.unregister("acme", Layer::ModelsFile);
-    models.unregister("acme", Layer::Provider);
+    models.unregister("acme", ProviderLayer::ModelsFile);
+    models.unregister("acme", ProviderLayer::Provider);
     assert!(models.provider("acme").is_none());
     assert_eq!(models.providers().len(), 42);
 }

@@ -15,14 +15,14 @@ const OLDER: &str = "Mon, 01 Jan 2024 00:00:00 GMT";
 
 struct World {
     models: Models,
-    store: Arc<InMemoryModels>,
+    store: Arc<InMemoryModelsStore>,
     clock: Arc<AtomicI64>,
 }
 
 fn world(server: &GatedServer, variables: &[(&str, &str)]) -> World {
     let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
     let now = Arc::clone(&clock);
-    let store = Arc::new(InMemoryModels::default());
+    let store = Arc::new(InMemoryModelsStore::default());
     let models = Models::new(ModelsOptions {
         env: Env::fixed(variables.iter().copied()).with_clock(move || now.load(Ordering::Relaxed)),
         store: Arc::clone(&store) as _,
@@ -39,7 +39,7 @@ fn world(server: &GatedServer, variables: &[(&str, &str)]) -> World {
 impl World {
     async fn ask(&self, provider: &str) -> RefreshReport {
         let options = RefreshOptions {
-            network: NetworkUse::Allowed,
+            network: NetworkAccess::Allowed,
             providers: Some(vec![provider.to_owned()]),
             ..RefreshOptions::default()
         };
@@ -186,7 +186,7 @@ async fn a_refresh_can_be_cancelled() {
     let server = GatedServer::start([Reply::silent()]).await;
     let world = world(&server, &[("GROQ_API_KEY", "k")]);
     let options = RefreshOptions {
-        network: NetworkUse::Allowed,
+        network: NetworkAccess::Allowed,
         providers: Some(vec!["groq".to_owned()]),
         ..RefreshOptions::default()
     };
@@ -314,7 +314,7 @@ async fn a_server_that_never_answers_is_given_up() {
 async fn a_refresh_of_all_reads_every_store_once() {
     #[derive(Default)]
     struct Counting {
-        store: InMemoryModels,
+        store: InMemoryModelsStore,
         reads: AtomicI64,
     }
 
@@ -353,7 +353,7 @@ async fn a_refresh_of_all_reads_every_store_once() {
     let credential = ("groq".to_owned(), Credential::api_key("k"));
     let models = Models::new(ModelsOptions {
         env: Env::fixed::<&str, &str>([]),
-        credentials: Arc::new(InMemoryCredentials::new([credential])),
+        credentials: Arc::new(InMemoryCredentialStore::new([credential])),
         store: Arc::clone(&store) as _,
         ..ModelsOptions::default()
     });

@@ -1,8 +1,8 @@
 //! ChatGPT, xAI, Kimi, Meta and Radius on another device.
 
 use pi_ai::{
-    Credential, KimiCodingSignIn, MetaSignIn, OAuthCredential, OAuthError, OAuthFlow,
-    OpenAiCodexSignIn, RadiusSignIn, XaiSignIn,
+    Credential, KimiCodingOAuth, MetaOAuth, OAuthCredential, OAuthError, OAuthFlow,
+    OpenAiCodexOAuth, RadiusOAuth, XaiOAuth,
 };
 use pi_test_support::GatedServer;
 use pretty_assertions::assert_eq;
@@ -49,8 +49,8 @@ async fn login(flow: &dyn OAuthFlow, person: &Person) -> Result<Value, OAuthErro
         .map(stored)
 }
 
-fn xai(service: &GatedServer) -> XaiSignIn {
-    XaiSignIn {
+fn xai(service: &GatedServer) -> XaiOAuth {
+    XaiOAuth {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
     }
@@ -189,7 +189,7 @@ async fn kimi_sends_its_token_as_a_bearer() {
         ),
     ])
     .await;
-    let flow = KimiCodingSignIn {
+    let flow = KimiCodingOAuth {
         auth_base_url: service.url(),
     };
     let credential = login(&flow, &person(&[])).await.unwrap();
@@ -232,8 +232,8 @@ async fn kimi_sends_its_token_as_a_bearer() {
     "#);
 }
 
-fn meta(service: &GatedServer) -> MetaSignIn {
-    MetaSignIn {
+fn meta(service: &GatedServer) -> MetaOAuth {
+    MetaOAuth {
         device_code_url: format!("{}/device", service.url()),
         token_url: format!("{}/token", service.url()),
         key_url: format!("{}/key", service.url()),
@@ -320,7 +320,7 @@ async fn chatgpt_has_a_device_flow_of_its_own() {
         ),
     ])
     .await;
-    let flow = OpenAiCodexSignIn {
+    let flow = OpenAiCodexOAuth {
         auth_base_url: service.url(),
         callback_port: 0,
     };
@@ -383,7 +383,7 @@ async fn radius_takes_a_code_too() {
         json_reply(200, &tokens()),
     ])
     .await;
-    let flow = RadiusSignIn::new("Radius", &service.url());
+    let flow = RadiusOAuth::new("Radius", &service.url());
     let credential = login(&flow, &person(&["device-code"])).await.unwrap();
     assert_eq!(
         credential,
@@ -413,7 +413,7 @@ async fn radius_takes_a_code_too() {
 #[tokio::test]
 async fn a_choice_that_is_none_and_an_answer_that_is_refused() {
     let service = GatedServer::start([]).await;
-    let flow = RadiusSignIn::new("Radius", &service.url());
+    let flow = RadiusOAuth::new("Radius", &service.url());
     let error = login(&flow, &person(&["carrier-pigeon"]))
         .await
         .unwrap_err();

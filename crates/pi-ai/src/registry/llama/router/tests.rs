@@ -213,7 +213,7 @@ async fn a_load_tells_how_far_it_is_and_ends_with_the_model() {
     let told = Mutex::new(Vec::new());
     let cancel = CancellationToken::new();
     let progress = |progress: LlamaProgress| {
-        let is_half = progress.share == Some(0.75);
+        let is_half = progress.fraction == Some(0.75);
         told.lock().unwrap().push(progress.message);
         if is_half {
             fake.set("a", "loaded");
@@ -257,10 +257,10 @@ async fn a_download_ends_when_the_server_says_so() {
     let fake = FakeRouter::start(&[]).await;
     let router = fake.router().await;
     let cancel = CancellationToken::new();
-    let shares = Mutex::new(Vec::new());
+    let fractions = Mutex::new(Vec::new());
     let progress = |progress: LlamaProgress| {
-        shares.lock().unwrap().push(progress.share);
-        if progress.share.is_none() {
+        fractions.lock().unwrap().push(progress.fraction);
+        if progress.fraction.is_none() {
             let files = json!({"one.gguf": {"done": 1 << 20, "total": 4 << 20}});
             fake.tell("o/r:Q4", "download_progress", &json!({ "progress": files }));
         } else {
@@ -269,7 +269,7 @@ async fn a_download_ends_when_the_server_says_so() {
         }
     };
     router.download("o/r:Q4", progress, &cancel).await.unwrap();
-    assert_eq!(*shares.lock().unwrap(), [None, Some(0.25)]);
+    assert_eq!(*fractions.lock().unwrap(), [None, Some(0.25)]);
 }
 
 #[tokio::test]
@@ -280,7 +280,7 @@ async fn giving_up_ends_the_wait() {
     let stop = |_| cancel.cancel();
     let error = router.load("a", stop, &cancel).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Aborted);
-    router.give_up("a").await.unwrap();
+    router.cancel("a").await.unwrap();
     assert_eq!(fake.asked().last().unwrap(), "POST /models/unload a");
 }
 
