@@ -1,15 +1,15 @@
-//! Recognizes that a conversation no longer fits the model's window.
+//! Detects context overflow: a conversation that exceeds the model's context window.
 //!
-//! There is no common error code for it: each service has its own sentence, some accept the request
-//! and report an impossible size, and some cut the prompt silently. The sentences are a table with
-//! a test row for every service.
+//! There is no common error code: each service has its own error message, some accept the request
+//! and report an impossible size, and some truncate the prompt silently. The messages are a table
+//! with a test case for every service.
 
 use crate::message::AssistantMessage;
 use crate::model::Model;
 use crate::stop_reason::StopReason;
 use crate::text_pattern::{any_matches, matches};
 
-/// Sentences that mean something else although they may speak of tokens.
+/// Messages that mention tokens but mean something else.
 const OTHER_TROUBLE: [&str; 4] = [
     "^throttling error:",
     "^service unavailable:",
@@ -17,7 +17,7 @@ const OTHER_TROUBLE: [&str; 4] = [
     "too many requests",
 ];
 
-/// How services say that the prompt is too long; see [`crate::text_pattern`].
+/// Messages for prompts that are too long; see [`crate::text_pattern`] for the syntax.
 const OVERFLOWS: [&str; 24] = [
     "prompt [is ]too long",
     "request_too_large",
@@ -45,27 +45,27 @@ const OVERFLOWS: [&str; 24] = [
     "token limit exceeded",
 ];
 
-/// Cerebras refuses a long prompt with a status and nothing else.
+/// Cerebras rejects a long prompt with only a status code.
 const CEREBRAS_OVERFLOWS: [&str; 2] = [
     "^400[ ][status code][bad request][ ](no body)",
     "^413[ ][status code][payload too large][ ](no body)",
 ];
 
-/// A prompt that fills this much of the window, in percent, was cut to fit.
+/// A prompt that fills this percentage of the window was truncated to fit.
 const FULL_WINDOW_PERCENT: u64 = 99;
 
-/// Returns whether an answer failed, or is worthless, because the context was too large.
+/// Returns whether a response failed, or is useless, because the context was too large.
 ///
-/// A window of zero is unknown; then only error texts count.
+/// A window of 0 is unknown; then only error messages are checked.
 pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> bool {
     let prompt = message.usage.input.saturating_add(message.usage.cache_read);
     match message.stop_reason {
         StopReason::Error => message.error_message.as_deref().is_some_and(|text| {
             is_overflow_text(text) || (message.provider == "cerebras" && is_bodyless_refusal(text))
         }),
-        // z.ai takes more than fits and reports it.
+        // z.ai accepts more than fits and reports it.
         StopReason::Stop => context_window > 0 && prompt > context_window,
-        // Xiaomi cuts the prompt to the window, which leaves no room for an answer.
+        // Xiaomi truncates the prompt to the window, which leaves no room for output.
         StopReason::Length => {
             context_window > 0
                 && message.usage.output == 0
@@ -77,7 +77,7 @@ pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> b
     }
 }
 
-/// Returns whether an error text says that the prompt is too long.
+/// Returns whether an error message means that the prompt is too long.
 pub fn is_overflow_text(text: &str) -> bool {
     !any_matches(&OTHER_TROUBLE, text) && any_matches(&OVERFLOWS, text)
 }
@@ -88,8 +88,8 @@ fn is_bodyless_refusal(text: &str) -> bool {
         .any(|pattern| matches(pattern, text))
 }
 
-/// Returns whether an answer stopped at a length below the model's own limit, so that a shorter
-/// context may let it finish.
+/// Returns whether a response was cut off below the model's own output limit, so a shorter context
+/// may let it finish.
 pub fn is_recoverable_length(message: &AssistantMessage, model: &Model) -> bool {
     message.stop_reason == StopReason::Length && message.usage.output < model.max_tokens
 }

@@ -1,43 +1,41 @@
-//! The built-in providers, as data: what they are called, where they are reached, how one
-//! authenticates, and which model to begin with.
+//! The built-in providers, as data: names, base URLs, authentication and default models.
 //!
-//! Models are in [`crate::catalog`]; how a credential is found is [`crate::credentials`]'s matter.
+//! Models are in [`crate::catalog`]; credential resolution is in [`crate::credentials`].
 
 use crate::credentials::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
 use crate::env::Env;
 use crate::oauth::builtin_oauth_flow;
 
-/// A provider that comes with this crate.
+/// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderInfo {
-    /// The id models, settings and session files use.
+    /// ID used in models, settings and session files.
     pub id: &'static str,
-    /// The name people know.
+    /// Display name.
     pub name: &'static str,
-    /// Where it is reached, unless that depends on the API, the region or the account.
+    /// Base URL, unless it depends on the API, the region or the account.
     pub base_url: Option<&'static str>,
-    /// The model to begin with.
     pub default_model: &'static str,
-    /// The keys it takes, unless it only knows sign-ins.
+    /// Accepted keys; `None` if the provider supports only OAuth.
     pub key: Option<KeyInfo>,
-    /// Whether one can sign in; the flow is known by the provider's id.
+    /// Whether there is an OAuth flow; see [`builtin_oauth_flow`].
     pub has_oauth: bool,
 }
 
-/// The keys a built-in provider takes.
+/// The keys that a built-in provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyInfo {
-    /// What the user is asked for.
+    /// Label for the key prompt.
     pub label: &'static str,
-    /// Where a key is looked for when none is stored.
+    /// Where to find a key if none is stored.
     pub source: KeySource,
 }
 
 impl ProviderInfo {
-    /// Describes how requests to the provider authenticate; the environment decides where some of
-    /// the sign-ins live.
+    /// Returns how requests to the provider authenticate. The environment determines the hosts of
+    /// some OAuth flows.
     pub fn auth(&self, env: &Env) -> ProviderAuth {
         ProviderAuth {
             provider: self.id.to_owned(),
@@ -51,12 +49,11 @@ impl ProviderInfo {
     }
 }
 
-/// Returns all built-in providers, in the order in which a first model is looked for.
+/// Returns all built-in providers, in the order in which a default model is chosen.
 pub fn builtin_providers() -> &'static [ProviderInfo] {
     &PROVIDERS
 }
 
-/// Returns a built-in provider by its id.
 pub fn builtin_provider(id: &str) -> Option<&'static ProviderInfo> {
     PROVIDERS.iter().find(|provider| provider.id == id)
 }

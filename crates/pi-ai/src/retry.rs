@@ -1,8 +1,8 @@
-//! Which failed answers are worth asking for again, and when.
+//! Which failed turns are worth retrying, and when.
 //!
-//! This is the retry of a whole turn, which any front end may do; a request that never got an answer
-//! is repeated by the transport. Sessions keep only the text of an error, so the text decides here:
-//! limits of an account first, which no waiting lifts, then everything that passes.
+//! This is the retry of an entire turn, available to all front ends; the transport retries requests
+//! that got no response. Sessions store only the error message, so it decides here: account limits
+//! first, which waiting does not lift, then transient errors.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::message::AssistantMessage;
 use crate::stop_reason::StopReason;
 use crate::text_pattern::any_matches;
 
-/// Limits of an account or a budget; see [`crate::text_pattern`].
+/// Messages about limits of an account or budget; see [`crate::text_pattern`] for the syntax.
 const LASTING: [&str; 8] = [
     "gousagelimiterror",
     "freeusagelimiterror",
@@ -22,7 +22,7 @@ const LASTING: [&str; 8] = [
     "billing",
 ];
 
-/// Trouble on the side of the service, on the way to it, or in the middle of an answer.
+/// Messages about transient failures of the service, the connection or the stream.
 const PASSING: [&str; 45] = [
     "overloaded",
     "currently experiencing high demand",
@@ -71,9 +71,9 @@ const PASSING: [&str; 45] = [
     "connection reset",
 ];
 
-/// Returns whether a failed answer may succeed when it is asked for again.
+/// Returns whether a failed turn may succeed when retried.
 ///
-/// Context overflow has its own remedy; callers look for it first, with [`crate::overflow`].
+/// Context overflow is handled separately; callers check [`crate::overflow`] first.
 pub fn is_retryable(message: &AssistantMessage) -> bool {
     message.stop_reason == StopReason::Error
         && message
@@ -82,19 +82,18 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
             .is_some_and(|text| !is_account_limit(text) && any_matches(&PASSING, text))
 }
 
-/// Returns whether an error text speaks of a limit that no waiting lifts.
+/// Returns whether an error message is about an account limit that waiting does not lift.
 pub fn is_account_limit(text: &str) -> bool {
     any_matches(&LASTING, text)
 }
 
-/// How often a failed turn is tried again, and after what time.
+/// How often a failed turn is retried, and after what delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Whether to try again at all.
     pub enabled: bool,
-    /// Attempts after the first.
+    /// Maximum number of retries.
     pub max_retries: u32,
-    /// The wait before the first of them; it doubles with each.
+    /// Delay before the first retry; doubles with each retry.
     pub base_delay: Duration,
     pub max_delay: Duration,
 }
@@ -111,13 +110,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the wait before the given attempt, counted from one.
+    /// Returns the delay before the given retry, counted from 1.
     pub fn delay(&self, attempt: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempt.saturating_sub(1));
         self.base_delay.saturating_mul(factor).min(self.max_delay)
     }
 
-    /// Returns whether the given attempt, counted from one, is still allowed.
+    /// Returns whether the given retry, counted from 1, is allowed.
     pub fn allows(&self, attempt: u32) -> bool {
         self.enabled && attempt <= self.max_retries
     }

@@ -1,5 +1,5 @@
-//! A Radius gateway: the public one, or one that `models.json` names. It says itself which models
-//! it has, at `/v1/config`.
+//! A Radius gateway: the public one, or one configured in `models.json`. Its model list comes from
+//! `/v1/config`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::dispatch::WireApis;
-use super::overlay::Overlay;
+use super::overlay::ModelOverlay;
 use super::provider::{ModelList, Provider, RefreshContext};
 use super::remote_catalog::{get, store_failed};
 use super::store::StoredModels;
@@ -22,25 +22,25 @@ use crate::oauth::{PUBLIC_GATEWAY, RadiusOAuth};
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 
-/// The id of the public gateway.
+/// ID of the public gateway.
 pub(super) const PROVIDER: &str = "radius";
 
 pub(super) struct RadiusProvider {
     id: String,
     name: String,
     sign_in: RadiusOAuth,
-    overlay: Overlay,
+    overlay: ModelOverlay,
     wire: WireApis,
 }
 
 impl RadiusProvider {
-    /// Creates the provider of a gateway, given by address or host, with or without `/v1`.
+    /// Creates the provider for a gateway, given as a URL or host, with or without `/v1`.
     pub(super) fn new(id: &str, name: &str, gateway: &str, wire: WireApis) -> Self {
         let sign_in = RadiusOAuth::new(name, gateway);
         let overlay = if sign_in.gateway() == PUBLIC_GATEWAY && id == PROVIDER {
-            Overlay::over(PROVIDER)
+            ModelOverlay::over_builtin(PROVIDER)
         } else {
-            Overlay::empty()
+            ModelOverlay::empty()
         };
         Self {
             id: id.to_owned(),
@@ -51,7 +51,7 @@ impl RadiusProvider {
         }
     }
 
-    /// Creates the built-in provider: the public gateway, or the one the environment names.
+    /// Creates the built-in provider: the gateway from the environment, or the public one.
     pub(super) fn builtin(wire: WireApis, env: &Env) -> Self {
         let sign_in = RadiusOAuth::from_env(env);
         Self::new(PROVIDER, "Radius", sign_in.gateway(), wire)
@@ -65,7 +65,7 @@ impl RadiusProvider {
                 self.overlay
                     .publish(stored.models.into_iter().filter(ours).collect());
             }
-            // Earlier versions kept the gateway's answer beside the tokens.
+            // Earlier versions stored the gateway's response with the tokens.
             None => {
                 let kept = context.credential.as_ref().and_then(Credential::as_oauth);
                 let kept = kept.and_then(|credential| credential.extra.get("gatewayConfig"));
@@ -82,16 +82,14 @@ impl RadiusProvider {
         let bearer = context.api_key.as_ref().map(ExposeSecret::expose_secret);
         let answer = get(http, &url, None, bearer, context).await?;
         if !(200..300).contains(&answer.status) {
-            let refused = ProviderError::network(format!(
-                "{gateway} did not tell its models: status {}",
+            let error = ProviderError::network(format!(
+                "cannot list models: {gateway}: HTTP {}",
                 answer.status
             ));
-            return Err(refused.with_status(answer.status));
+            return Err(error.with_status(answer.status));
         }
         let config = serde_json::from_slice(&answer.body).map_err(|error| {
-            ProviderError::protocol(format!(
-                "What {url} answered is not a gateway's configuration: {error}"
-            ))
+            ProviderError::protocol(format!("invalid gateway configuration: {url}: {error}"))
         })?;
         self.keep(config, context).await
     }
@@ -159,7 +157,7 @@ struct GatewayConfig {
     models: Vec<Value>,
 }
 
-/// Completes a gateway's record; `None` for one that is not a model.
+/// Converts a gateway's record to a model; `None` if it is invalid.
 fn gateway_model(provider: &str, base_url: &str, record: Value) -> Option<Model> {
     let mut fields: JsonObject = serde_json::from_value(record).ok()?;
     fields.extend([
