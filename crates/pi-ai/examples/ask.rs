@@ -192,11 +192,11 @@ struct AskArguments {
 impl AskArguments {
     fn parse(given: impl Iterator<Item = String>) -> Result<Self, AskError> {
         let mut arguments = Self::default();
-        let mut words = Vec::new();
+        let mut positional = Vec::new();
         let mut given = given;
         while let Some(argument) = given.next() {
             if !argument.starts_with("--") {
-                words.push(argument);
+                positional.push(argument);
                 continue;
             }
             let mut value = || {
@@ -218,10 +218,10 @@ impl AskArguments {
                 unknown => return Err(AskError::Usage(format!("unknown option {unknown}"))),
             }
         }
-        let [model, text] = <[String; 2]>::try_from(words).map_err(|words| {
+        let [model, text] = <[String; 2]>::try_from(positional).map_err(|positional| {
             AskError::Usage(format!(
                 "expected MODEL and TEXT, got {} arguments",
-                words.len()
+                positional.len()
             ))
         })?;
         Ok(Self {

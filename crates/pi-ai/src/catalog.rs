@@ -41,8 +41,8 @@ impl CatalogEntry {
 include!(concat!(env!("OUT_DIR"), "/catalog.rs"));
 
 fn entry(provider: &str) -> Option<&'static CatalogEntry> {
-    let place = CATALOG.binary_search_by_key(&provider, |entry| entry.provider);
-    CATALOG.get(place.ok()?)
+    let index = CATALOG.binary_search_by_key(&provider, |entry| entry.provider);
+    CATALOG.get(index.ok()?)
 }
 
 /// Returns the models of a built-in provider, sorted by API and ID; empty for an unknown provider.
@@ -240,7 +240,7 @@ mod tests {
     use crate::providers::builtin_providers;
 
     #[test]
-    fn the_catalog_has_every_provider_and_its_first_model() {
+    fn catalog_has_every_provider_and_its_default_model() {
         let mut ids: Vec<&str> = builtin_providers().iter().map(|info| info.id).collect();
         ids.sort_unstable();
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_reader_agrees_with_the_model_type() {
+    fn catalog_record_agrees_with_model() {
         for entry in &CATALOG {
             let provider = entry.provider;
             let models = builtin_models(provider);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn no_model_passes_for_another_client() {
+    fn no_model_impersonates_another_client() {
         for CatalogEntry { provider, .. } in &CATALOG {
             let models = builtin_models(provider);
             for model in models.iter() {
@@ -286,18 +286,18 @@ mod tests {
                 );
             }
         }
-        let kept = builtin_model("nvidia", "nvidia/nemotron-3-super-120b-a12b").unwrap();
-        let headers = kept.headers.as_ref().unwrap();
+        let model = builtin_model("nvidia", "nvidia/nemotron-3-super-120b-a12b").unwrap();
+        let headers = model.headers.as_ref().unwrap();
         assert_eq!(headers["NVCF-POLL-SECONDS"], "3600");
     }
 
     #[test]
-    fn an_unknown_provider_has_no_models() {
-        assert!(builtin_models("nobody").is_empty());
+    fn unknown_provider_has_no_models() {
+        assert!(builtin_models("unknown").is_empty());
     }
 
     #[test]
-    fn the_catalog_knows_its_date() {
+    fn catalog_has_a_date() {
         assert!(generated_at() > 1_700_000_000_000);
     }
 }

@@ -205,15 +205,20 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_usable_answer_counts_for_everything_before_it() {
-        let answer = |total: u64, reason: &str, time: i64| {
+    fn latest_usable_usage_covers_everything_before_it() {
+        let assistant = |total: u64, reason: &str, time: i64| {
             json!({"role": "assistant", "content": [], "stopReason": reason, "timestamp": time,
                 "usage": {"totalTokens": total}})
         };
         let user = |time: i64| json!({"role": "user", "content": "abcd", "timestamp": time});
         let estimate = |list: Value| context_tokens(&messages(list));
 
-        let counted = estimate(json!([user(1), answer(100, "stop", 2), user(3), user(4)]));
+        let counted = estimate(json!([
+            user(1),
+            assistant(100, "stop", 2),
+            user(3),
+            user(4)
+        ]));
         let expected = ContextEstimate {
             tokens: 102,
             usage_tokens: 100,
@@ -224,14 +229,14 @@ mod tests {
 
         let failed = estimate(json!([
             user(1),
-            answer(100, "stop", 2),
-            answer(900, "error", 3),
-            answer(900, "aborted", 4),
-            answer(0, "stop", 5)
+            assistant(100, "stop", 2),
+            assistant(900, "error", 3),
+            assistant(900, "aborted", 4),
+            assistant(0, "stop", 5)
         ]));
         assert_eq!(failed.last_usage_index, Some(1));
 
-        let summary_came_later = estimate(json!([user(9), answer(100, "stop", 2)]));
+        let summary_came_later = estimate(json!([user(9), assistant(100, "stop", 2)]));
         assert_eq!(
             (
                 summary_came_later.tokens,

@@ -157,7 +157,7 @@ pub fn resolve_model(
         };
     }
     // A known provider before the slash takes precedence, even if another provider has model IDs
-    // that start with the eq_ignore_case word.
+    // that start with the same word.
     let prefix = query.pattern.split_once('/');
     match prefix.and_then(|(prefix, rest)| Some((find(prefix)?, rest))) {
         Some((provider, rest)) => resolve_with_prefix(query, provider, rest, pool),

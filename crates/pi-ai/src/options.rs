@@ -147,11 +147,11 @@ impl StreamOptions {
     pub(crate) fn tool_choice_value(&self) -> Option<Value> {
         let own = self.provider_option("toolChoice");
         own.filter(|choice| !choice.is_null()).cloned().or_else(|| {
-            let word = match self.tool_choice? {
+            let name = match self.tool_choice? {
                 ToolChoice::Auto => "auto",
                 ToolChoice::None => "none",
             };
-            Some(word.into())
+            Some(name.into())
         })
     }
 }
@@ -271,7 +271,7 @@ mod tests {
     use crate::wire::testing;
 
     #[test]
-    fn the_options_and_then_the_variables_of_the_request_say_how_long_a_prompt_is_kept() {
+    fn cache_retention_comes_from_options_then_environment() {
         let cases = [
             (None, None, CacheRetention::Short),
             (None, Some("long"), CacheRetention::Long),
@@ -282,22 +282,22 @@ mod tests {
                 CacheRetention::None,
             ),
         ];
-        for (asked, variable, expected) in cases {
+        for (retention, variable, expected) in cases {
             let variable =
                 variable.map(|value| (env_vars::CACHE_RETENTION.to_owned(), value.to_owned()));
             let options = StreamOptions {
-                cache_retention: asked,
+                cache_retention: retention,
                 env: variable.into_iter().collect(),
                 ..StreamOptions::default()
             };
             let model = testing::model(api::ANTHROPIC_MESSAGES, json!({}));
             let request = testing::request(model, json!([]), options);
-            assert_eq!(request.cache_retention(), expected, "{asked:?}");
+            assert_eq!(request.cache_retention(), expected, "{retention:?}");
         }
     }
 
     #[test]
-    fn a_header_that_the_caller_deletes_is_not_sent_for_the_model() {
+    fn header_deleted_by_the_caller_is_not_sent() {
         let sends = |by_caller: Option<Option<&str>>, by_model: Option<&str>| {
             let headers = by_model.map_or(json!({}), |value| json!({"X-Key": value}));
             let options = StreamOptions {

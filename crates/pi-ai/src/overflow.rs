@@ -10,7 +10,7 @@ use crate::stop_reason::StopReason;
 use crate::text_pattern::{any_matches, matches};
 
 /// Messages that mention tokens but mean something else.
-const OTHER_TROUBLE: [&str; 4] = [
+const NON_OVERFLOW_ERRORS: [&str; 4] = [
     "^throttling error:",
     "^service unavailable:",
     "rate limit",
@@ -18,7 +18,7 @@ const OTHER_TROUBLE: [&str; 4] = [
 ];
 
 /// Messages for prompts that are too long; see [`crate::text_pattern`] for the syntax.
-const OVERFLOWS: [&str; 24] = [
+const OVERFLOW_ERRORS: [&str; 24] = [
     "prompt [is ]too long",
     "request_too_large",
     "input is too long for requested model",
@@ -46,7 +46,7 @@ const OVERFLOWS: [&str; 24] = [
 ];
 
 /// Cerebras rejects a long prompt with only a status code.
-const CEREBRAS_OVERFLOWS: [&str; 2] = [
+const CEREBRAS_OVERFLOW_ERRORS: [&str; 2] = [
     "^400[ ][status code][bad request][ ](no body)",
     "^413[ ][status code][payload too large][ ](no body)",
 ];
@@ -61,7 +61,8 @@ pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> b
     let prompt = message.usage.input.saturating_add(message.usage.cache_read);
     match message.stop_reason {
         StopReason::Error => message.error_message.as_deref().is_some_and(|text| {
-            is_overflow_text(text) || (message.provider == "cerebras" && is_bodyless_refusal(text))
+            is_overflow_text(text)
+                || (message.provider == "cerebras" && is_bodyless_rejection(text))
         }),
         // z.ai accepts more than fits and reports it.
         StopReason::Stop => context_window > 0 && prompt > context_window,
@@ -79,11 +80,11 @@ pub fn is_context_overflow(message: &AssistantMessage, context_window: u64) -> b
 
 /// Returns whether an error message means that the prompt is too long.
 pub fn is_overflow_text(text: &str) -> bool {
-    !any_matches(&OTHER_TROUBLE, text) && any_matches(&OVERFLOWS, text)
+    !any_matches(&NON_OVERFLOW_ERRORS, text) && any_matches(&OVERFLOW_ERRORS, text)
 }
 
-fn is_bodyless_refusal(text: &str) -> bool {
-    CEREBRAS_OVERFLOWS
+fn is_bodyless_rejection(text: &str) -> bool {
+    CEREBRAS_OVERFLOW_ERRORS
         .iter()
         .any(|pattern| matches(pattern, text))
 }
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_service_has_its_sentence() {
+    fn overflow_errors_of_all_services_are_detected() {
         for (provider, text) in [
             (
                 "anthropic",
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn other_trouble_is_no_overflow() {
+    fn other_errors_are_not_overflows() {
         for (provider, text) in [
             (
                 "amazon-bedrock",
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_size_is_an_overflow_without_an_error() {
+    fn impossible_usage_is_an_overflow() {
         for (stop_reason, input, cache_read, output, window, expected) in [
             (StopReason::Stop, 900, 101, 5, 1000, true),
             (StopReason::Stop, 900, 100, 5, 1000, false),
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_stop_below_the_limit_is_recoverable() {
+    fn length_stop_below_the_limit_is_recoverable() {
         let model = testing::model(api::OPENAI_COMPLETIONS, json!({"maxTokens": 100}));
         for (stop_reason, output, expected) in [
             (StopReason::Length, 99, true),

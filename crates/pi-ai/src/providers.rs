@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_provider_lets_one_in() {
+    fn every_provider_has_an_authentication_method() {
         let env = Env::fixed::<&str, &str>([]);
         let mut ids = BTreeSet::new();
         for info in builtin_providers() {
@@ -243,6 +243,6 @@ mod tests {
             );
         }
         assert_eq!(builtin_provider("zai").unwrap().name, "Z.AI");
-        assert!(builtin_provider("nobody").is_none());
+        assert!(builtin_provider("unknown").is_none());
     }
 }

@@ -11,7 +11,7 @@ use crate::stop_reason::StopReason;
 use crate::text_pattern::any_matches;
 
 /// Messages about limits of an account or budget; see [`crate::text_pattern`] for the syntax.
-const LASTING: [&str; 8] = [
+const ACCOUNT_LIMITS: [&str; 8] = [
     "gousagelimiterror",
     "freeusagelimiterror",
     "monthly usage limit reached",
@@ -23,7 +23,7 @@ const LASTING: [&str; 8] = [
 ];
 
 /// Messages about transient failures of the service, the connection or the stream.
-const PASSING: [&str; 45] = [
+const TRANSIENT_ERRORS: [&str; 45] = [
     "overloaded",
     "currently experiencing high demand",
     "rate?limit",
@@ -79,12 +79,12 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
         && message
             .error_message
             .as_deref()
-            .is_some_and(|text| !is_account_limit(text) && any_matches(&PASSING, text))
+            .is_some_and(|text| !is_account_limit(text) && any_matches(&TRANSIENT_ERRORS, text))
 }
 
 /// Returns whether an error message is about an account limit that waiting does not lift.
 pub fn is_account_limit(text: &str) -> bool {
-    any_matches(&LASTING, text)
+    any_matches(&ACCOUNT_LIMITS, text)
 }
 
 /// How often a failed turn is retried, and after what delay.
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn passing_trouble_is_retried() {
+    fn transient_errors_are_retried() {
         for text in [
             r#"529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
             "This model is currently experiencing high demand",
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn lasting_trouble_and_mistakes_are_not_retried() {
+    fn account_limits_and_invalid_requests_are_not_retried() {
         for text in [
             r#"429 {"type":"GoUsageLimitError"}"#,
             r#"429 {"type":"FreeUsageLimitError"}"#,
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_the_longest() {
+    fn delays_double_up_to_the_maximum() {
         let policy = RetryPolicy::default();
         let seconds: Vec<u64> = [0, 1, 2, 3, 5, 6, 7, u32::MAX]
             .map(|attempt| policy.delay(attempt).as_secs())

@@ -5,16 +5,11 @@
 //!
 //! | Syntax | Matches |
 //! |---|---|
-//! | `#`
-//! a number, with or without thousands separators |
-//! | `?`
-//! any character, or nothing |
-//! | `*`
-//! any characters on the same line |
-//! | `[words]`
-//! the words, or nothing |
-//! | `^`
-//! at the start of the pattern: the start of the text |
+//! | `#` | a number, with or without thousands separators |
+//! | `?` | any character, or nothing |
+//! | `*` | any characters on the same line |
+//! | `[words]` | the words, or nothing |
+//! | `^` | at the start of the pattern: the start of the text |
 
 /// Returns whether any of the lowercase patterns occurs in the text.
 pub(crate) fn any_matches(patterns: &[&str], text: &str) -> bool {
@@ -90,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_stand_for_what_the_table_says() {
+    fn syntax_matches_the_table() {
         for (pattern, text, expected) in [
             ("too long", "Prompt TOO LONG!", true),
             ("too long", "too  long", false),

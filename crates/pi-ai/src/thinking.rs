@@ -113,11 +113,11 @@ impl Model {
     }
 
     /// Returns the nearest supported level: the next higher one, else the next lower one.
-    pub fn clamp_thinking_level(&self, wanted: ThinkingLevel) -> ThinkingLevel {
+    pub fn clamp_thinking_level(&self, requested: ThinkingLevel) -> ThinkingLevel {
         let levels = self.thinking_levels();
         levels
             .iter()
-            .find(|level| **level >= wanted)
+            .find(|level| **level >= requested)
             .or_else(|| levels.last())
             .copied()
             .unwrap_or(ThinkingLevel::Off)

@@ -50,7 +50,7 @@ pub fn active_tools<'transcript>(
             tools.retain(|tool: &&Tool| tool.name != removed.name);
         }
         for added in message.tools_added.iter().flatten() {
-            declare(&mut tools, added);
+            upsert_tool(&mut tools, added);
         }
     }
     tools
@@ -60,12 +60,12 @@ pub fn active_tools<'transcript>(
 pub fn declared_tools(messages: &[Message]) -> Vec<Tool> {
     let mut tools = Vec::new();
     for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
-        declare(&mut tools, tool);
+        upsert_tool(&mut tools, tool);
     }
     tools.into_iter().cloned().collect()
 }
 
-fn declare<'transcript>(tools: &mut Vec<&'transcript Tool>, added: &'transcript Tool) {
+fn upsert_tool<'transcript>(tools: &mut Vec<&'transcript Tool>, added: &'transcript Tool) {
     match tools.iter_mut().find(|tool| tool.name == added.name) {
         Some(known) => *known = added,
         None => tools.push(added),
@@ -161,25 +161,24 @@ pub fn same_declaration(left: &Tool, right: &Tool) -> bool {
     left.name == right.name
         && left.description == right.description
         && left.constrained_sampling == right.constrained_sampling
-        && reads_the_same(&left.parameters, &right.parameters)
+        && serialize_identically(&left.parameters, &right.parameters)
 }
 
 /// Compares two values including key order, which the model sees.
-fn reads_the_same(left: &Value, right: &Value) -> bool {
+fn serialize_identically(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|(left, right)| left.0 == right.0 && reads_the_same(left.1, right.1))
+                && left.iter().zip(right).all(|(left, right)| {
+                    left.0 == right.0 && serialize_identically(left.1, right.1)
+                })
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
                 && left
                     .iter()
                     .zip(right)
-                    .all(|(left, right)| reads_the_same(left, right))
+                    .all(|(left, right)| serialize_identically(left, right))
         }
         (Value::Number(left), Value::Number(right)) => {
             left == right || left.as_f64().map(f64::to_bits) == right.as_f64().map(f64::to_bits)
@@ -334,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redefined_tool_is_removed_and_added() {
+    fn redefined_tool_is_removed_and_added() {
         let changes = ToolChanges::between(
             &[
                 &tool("same", "1"),

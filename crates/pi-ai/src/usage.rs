@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_is_priced_by_the_highest_tier_it_exceeds() {
+    fn long_prompt_is_priced_by_the_highest_tier_it_exceeds() {
         let prices = ModelCost {
             rates: rates(1.0),
             tiers: vec![

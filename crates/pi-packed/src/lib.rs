@@ -69,9 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_is_unpacked() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("packed");
+    fn packed_text_round_trips() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("packed");
         let text = "the same again, ".repeat(1000);
         pack(text.as_bytes(), &file).unwrap();
         let packed = std::fs::read(&file).unwrap();
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn texts_are_found_by_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("packed");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("packed");
         let texts = [("a", "α\n\"β\""), ("b", "")];
         let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned()));
         pack_texts(&BTreeMap::from(texts), &file).unwrap();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_others_hold_no_text() {
+    fn invalid_data_has_no_texts() {
         assert!(unpack(b"\xff\xff\xff").is_err());
         assert_eq!(PackedTexts::new(b"\xff\xff\xff").get("a"), None);
     }

@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stored_shapes_survive_a_round_trip() {
+    fn stored_credentials_round_trip() {
         for stored in [
             json!({"type": "api_key", "key": "sk-1"}),
             json!({"type": "api_key"}),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_shape_names_the_field() {
+    fn format_error_names_the_field() {
         for (stored, message) in [
             (json!("sk-1"), "must be an object"),
             (json!({}), "type must be \"api_key\" or \"oauth\""),

@@ -162,9 +162,9 @@ impl ResponsePlayer<'_> {
     }
 
     fn open_tool_call(&mut self, mut call: ToolCall) -> usize {
-        let place = self.writer.message().read(|message| message.content.len());
+        let index = self.writer.message().read(|message| message.content.len());
         if call.id.is_empty() {
-            call.id = format!("faux_{}_{place}", self.call.number);
+            call.id = format!("faux_{}_{index}", self.call.number);
         }
         self.writer.message().open_tool_call(ToolCall {
             arguments: crate::json::JsonObject::new(),

@@ -142,9 +142,15 @@ async fn chunk_sizes_are_random_within_bounds_and_repeatable() {
     };
     let first = deltas(1).await;
     let sizes: Vec<usize> = first.iter().map(|delta| delta.chars().count()).collect();
-    let (_, whole) = sizes.split_last().unwrap();
-    assert!(whole.iter().all(|size| (2..=7).contains(size)), "{sizes:?}");
-    assert!(whole.iter().any(|size| *size != whole[0]), "{sizes:?}");
+    let (_, full_chunks) = sizes.split_last().unwrap();
+    assert!(
+        full_chunks.iter().all(|size| (2..=7).contains(size)),
+        "{sizes:?}"
+    );
+    assert!(
+        full_chunks.iter().any(|size| *size != full_chunks[0]),
+        "{sizes:?}"
+    );
     assert_eq!(first, deltas(1).await);
     assert_ne!(first, deltas(2).await);
 }
@@ -161,7 +167,7 @@ async fn speed_limit_spreads_the_response_over_time() {
 }
 
 #[tokio::test]
-async fn the_prompt_cache_is_kept_per_session() {
+async fn prompt_cache_is_per_session() {
     let faux = FauxProvider::new().with_fallback(|_| FauxResponse::text("12345"));
     let usage = async |messages: Vec<Message>, session: Option<&str>, retention| {
         let options = StreamOptions {
@@ -232,11 +238,11 @@ async fn failures_end_the_stream_where_they_occur() {
         let faux = FauxProvider::new();
         faux.push(fault);
         let events = events(send(&faux)).await;
-        let told: Vec<&str> = events
+        let emitted: Vec<&str> = events
             .iter()
             .map(|event| event["type"].as_str().unwrap())
             .collect();
-        assert_eq!(told, kinds);
+        assert_eq!(emitted, kinds);
         assert_eq!(events.last().unwrap()["error"]["errorMessage"], message);
     }
 }
@@ -312,7 +318,7 @@ async fn refusal_keeps_its_error_class() {
 }
 
 #[tokio::test]
-async fn the_echo_model_repeats_the_last_message() {
+async fn echo_model_repeats_the_last_message() {
     let faux = FauxProvider::echo();
     let model = faux.model();
     assert_eq!(

@@ -17,8 +17,8 @@ pub fn compare_ids(left: &str, right: &str) -> Ordering {
 }
 
 fn weight(character: char) -> (u8, u32) {
-    if let Some(place) = PUNCTUATION.chars().position(|mark| mark == character) {
-        return (0, u32::try_from(place).unwrap_or(u32::MAX));
+    if let Some(index) = PUNCTUATION.chars().position(|mark| mark == character) {
+        return (0, u32::try_from(index).unwrap_or(u32::MAX));
     }
     if character.is_ascii_digit() {
         return (1, u32::from(character));

@@ -91,19 +91,19 @@ fn find_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
         let mut depth = 0_usize;
         let mut choices = Vec::new();
         let mut choice_start = 0;
-        for (place, character) in inside.char_indices() {
+        for (offset, character) in inside.char_indices() {
             match character {
                 '{' => depth += 1,
                 ',' if depth == 0 => {
-                    choices.push(inside.get(choice_start..place)?);
-                    choice_start = place + 1;
+                    choices.push(inside.get(choice_start..offset)?);
+                    choice_start = offset + 1;
                 }
                 '}' if depth == 0 => {
                     if choices.is_empty() {
                         break;
                     }
-                    choices.push(inside.get(choice_start..place)?);
-                    return Some((before, choices, inside.get(place + 1..)?));
+                    choices.push(inside.get(choice_start..offset)?);
+                    return Some((before, choices, inside.get(offset + 1..)?));
                 }
                 '}' => depth -= 1,
                 _ => {}
@@ -145,9 +145,9 @@ fn parse_class(text: &str) -> Option<(GlobToken, &str)> {
     let body = body.unwrap_or(text);
     let mut ranges = Vec::new();
     let mut characters = body.char_indices().peekable();
-    while let Some((place, first)) = characters.next() {
-        if first == ']' && place > 0 {
-            let after = body.get(place + 1..)?;
+    while let Some((offset, first)) = characters.next() {
+        if first == ']' && offset > 0 {
+            let after = body.get(offset + 1..)?;
             return Some((GlobToken::Class { ranges, negated }, after));
         }
         let mut ahead = characters.clone();
@@ -192,19 +192,19 @@ fn match_segments(pattern: &[GlobSegment], segments: &[Vec<char>]) -> bool {
 /// Matches one segment. Only the last `*` is retried, so the time is at most pattern length times
 /// text length.
 fn match_tokens(tokens: &[GlobToken], text: &[char]) -> bool {
-    let (mut token, mut place) = (0, 0);
+    let (mut token, mut position) = (0, 0);
     let mut retry = None;
     loop {
-        match (tokens.get(token), text.get(place)) {
+        match (tokens.get(token), text.get(position)) {
             (None, None) => return true,
             (Some(GlobToken::AnyCharacters), _) => {
-                retry = Some((token + 1, place));
+                retry = Some((token + 1, position));
                 token += 1;
                 continue;
             }
             (Some(expected), Some(character)) if expected.accepts(*character) => {
                 token += 1;
-                place += 1;
+                position += 1;
                 continue;
             }
             _ => {}
@@ -212,7 +212,7 @@ fn match_tokens(tokens: &[GlobToken], text: &[char]) -> bool {
         match retry {
             Some((after, from)) if from < text.len() => {
                 retry = Some((after, from + 1));
-                (token, place) = (after, from + 1);
+                (token, position) = (after, from + 1);
             }
             _ => return false,
         }

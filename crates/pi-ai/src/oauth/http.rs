@@ -262,7 +262,7 @@ impl TokenResponse {
         let json = self.json.as_ref();
         let field = |name: &str| json.and_then(|json| json.get(name)?.as_str());
         let nested = json.and_then(|json| json.get("error")?.get("message")?.as_str());
-        let words: Vec<&str> = [
+        let parts: Vec<&str> = [
             self.error_code(),
             field("error_description"),
             field("detail"),
@@ -275,7 +275,7 @@ impl TokenResponse {
         .filter(|text| !text.is_empty())
         .collect();
         let text = if json.is_some() {
-            words.join(": ")
+            parts.join(": ")
         } else {
             self.text.trim().to_owned()
         };

@@ -38,7 +38,7 @@ pub enum ConfigError {
     )]
     Empty { provider: String },
     #[error("providers.{provider}.oauth requires providers.{provider}.baseUrl")]
-    SignInWithoutBaseUrl { provider: String },
+    OAuthWithoutBaseUrl { provider: String },
     #[error("providers.{provider}.models has an entry without an id")]
     NoModelId { provider: String },
     #[error(
@@ -89,7 +89,7 @@ fn apply_file(
     config: &ProviderConfig,
 ) -> Result<Vec<Arc<Model>>, ConfigError> {
     if config.oauth.is_some() && config.base_url.is_none() {
-        return Err(ConfigError::SignInWithoutBaseUrl {
+        return Err(ConfigError::OAuthWithoutBaseUrl {
             provider: provider.to_owned(),
         });
     }
@@ -148,13 +148,13 @@ impl ModelConfig {
         &self,
         provider: &str,
         config: &ProviderConfig,
-        neighbors: &[Arc<Model>],
+        siblings: &[Arc<Model>],
     ) -> Result<Model, ConfigError> {
         self.check(provider)?;
         let requested_api = self.api.as_ref().or(config.api.as_ref());
-        let neighbor = find_neighbor(neighbors, &self.id, requested_api);
+        let similar = find_similar_model(siblings, &self.id, requested_api);
         let api = requested_api
-            .or(neighbor.map(|model| &model.api))
+            .or(similar.map(|model| &model.api))
             .ok_or_else(|| ConfigError::NoApi {
                 provider: provider.to_owned(),
                 model: self.id.clone(),
@@ -163,7 +163,7 @@ impl ModelConfig {
             .base_url
             .as_ref()
             .or(config.base_url.as_ref())
-            .or(neighbor.map(|model| &model.base_url))
+            .or(similar.map(|model| &model.base_url))
             .ok_or_else(|| ConfigError::NoBaseUrl {
                 provider: provider.to_owned(),
                 model: self.id.clone(),
@@ -214,7 +214,7 @@ impl ModelConfig {
 }
 
 /// Finds the model whose API and base URL a new one most likely shares.
-fn find_neighbor<'models>(
+fn find_similar_model<'models>(
     models: &'models [Arc<Model>],
     id: &str,
     requested_api: Option<&String>,
@@ -225,14 +225,14 @@ fn find_neighbor<'models>(
             .iter()
             .find(|model| Some(&model.api) == requested_api)
     };
-    let usual = || {
+    let default_api = || {
         models
             .iter()
             .find(|model| model.api == api::OPENAI_COMPLETIONS)
     };
     by_id
         .or_else(by_api)
-        .or_else(usual)
+        .or_else(default_api)
         .or_else(|| models.first())
         .map(Arc::as_ref)
 }
@@ -244,9 +244,9 @@ impl ModelOverride {
         set(&mut model.input, self.input.as_ref());
         set(&mut model.context_window, self.context_window.as_ref());
         set(&mut model.max_tokens, self.max_tokens.as_ref());
-        if let Some(words) = &self.thinking_level_map {
+        if let Some(names) = &self.thinking_level_map {
             let map = model.thinking_level_map.get_or_insert_default();
-            map.extend(words.iter().map(|(level, word)| (*level, word.clone())));
+            map.extend(names.iter().map(|(level, name)| (*level, name.clone())));
         }
         if let Some(limits) = &self.input_limits {
             merge_limits(model.input_limits.get_or_insert_default(), limits);

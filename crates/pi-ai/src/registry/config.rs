@@ -169,11 +169,11 @@ impl ProviderConfig {
 fn known_levels<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<BTreeMap<ThinkingLevel, Option<String>>>, D::Error> {
-    let words = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)?;
-    Ok(words.map(|words| {
-        words
+    let names = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)?;
+    Ok(names.map(|names| {
+        names
             .into_iter()
-            .filter_map(|(level, word)| Some((ThinkingLevel::from_name(&level)?, word)))
+            .filter_map(|(level, name)| Some((ThinkingLevel::from_name(&level)?, name)))
             .collect()
     }))
 }

@@ -67,10 +67,13 @@ impl RadiusProvider {
             }
             // Earlier versions stored the gateway's response with the tokens.
             None => {
-                let kept = context.credential.as_ref().and_then(Credential::as_oauth);
-                let kept = kept.and_then(|credential| credential.extra.get("gatewayConfig"));
-                if let Some(config) = kept.and_then(|kept| GatewayConfig::deserialize(kept).ok()) {
-                    self.keep(config, context).await?;
+                let stored_config = context.credential.as_ref().and_then(Credential::as_oauth);
+                let stored_config =
+                    stored_config.and_then(|credential| credential.extra.get("gatewayConfig"));
+                if let Some(config) = stored_config
+                    .and_then(|stored_config| GatewayConfig::deserialize(stored_config).ok())
+                {
+                    self.store_models(config, context).await?;
                 }
             }
         }
@@ -80,21 +83,21 @@ impl RadiusProvider {
         let gateway = self.sign_in.gateway();
         let url = format!("{gateway}/v1/config");
         let bearer = context.api_key.as_ref().map(ExposeSecret::expose_secret);
-        let answer = get(http, &url, None, bearer, context).await?;
-        if !(200..300).contains(&answer.status) {
+        let response = get(http, &url, None, bearer, context).await?;
+        if !(200..300).contains(&response.status) {
             let error = ProviderError::network(format!(
                 "cannot list models: {gateway}: HTTP {}",
-                answer.status
+                response.status
             ));
-            return Err(error.with_status(answer.status));
+            return Err(error.with_status(response.status));
         }
-        let config = serde_json::from_slice(&answer.body).map_err(|error| {
+        let config = serde_json::from_slice(&response.body).map_err(|error| {
             ProviderError::protocol(format!("invalid gateway configuration: {url}: {error}"))
         })?;
-        self.keep(config, context).await
+        self.store_models(config, context).await
     }
 
-    async fn keep(
+    async fn store_models(
         &self,
         config: GatewayConfig,
         context: &RefreshContext,

@@ -77,11 +77,11 @@ impl Models {
     ///
     /// A failing provider does not affect the others.
     pub async fn refresh(&self, options: RefreshOptions) -> RefreshReport {
-        let wanted = |provider: &Arc<dyn Provider>| match &options.providers {
+        let is_selected = |provider: &Arc<dyn Provider>| match &options.providers {
             Some(ids) => ids.iter().any(|id| id == provider.id()),
             None => true,
         };
-        let providers: Vec<_> = self.providers().into_iter().filter(wanted).collect();
+        let providers: Vec<_> = self.providers().into_iter().filter(is_selected).collect();
         let prefetched = match providers.as_slice() {
             [] | [_] => Prefetched::default(),
             _ => self.prefetch().await,

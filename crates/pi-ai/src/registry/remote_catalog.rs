@@ -43,10 +43,10 @@ pub(super) async fn refresh(
         .as_ref()
         .filter(|stored| !stored.models.is_empty())
         .and_then(|stored| stored.etag.clone());
-    let answer = get(http, &url, validator.as_deref(), None, context).await?;
+    let response = get(http, &url, validator.as_deref(), None, context).await?;
     let checked_at = Some(context.env.now_ms());
     let stored = stored.unwrap_or_default();
-    let (entry, outcome) = match answer.status {
+    let (entry, outcome) = match response.status {
         304 => (
             StoredModels {
                 checked_at,
@@ -65,10 +65,10 @@ pub(super) async fn refresh(
         }
         200..=299 => {
             let entry = StoredModels {
-                models: parse(provider, &answer.body)?,
+                models: parse(provider, &response.body)?,
                 checked_at,
-                last_modified: Some(answer.last_modified.unwrap_or(0)),
-                etag: answer.etag,
+                last_modified: Some(response.last_modified.unwrap_or(0)),
+                etag: response.etag,
             };
             overlay.publish(newer_models(provider, Some(&entry), bundled_at));
             (entry, Ok(()))
@@ -168,7 +168,7 @@ pub(super) async fn get(
 ) -> Result<FetchedDocument, ProviderError> {
     let mut attempt = 1;
     loop {
-        let answer = tokio::time::timeout(
+        let response = tokio::time::timeout(
             ATTEMPT_TIMEOUT,
             get_once(http, url, validator, bearer, context),
         )
@@ -179,12 +179,12 @@ pub(super) async fn get(
                 ATTEMPT_TIMEOUT.as_secs()
             )))
         });
-        let is_transient = match &answer {
-            Ok(answer) => TRANSIENT_STATUSES.contains(&answer.status),
+        let is_transient = match &response {
+            Ok(response) => TRANSIENT_STATUSES.contains(&response.status),
             Err(error) => error.class == ErrorClass::Network,
         };
         if !is_transient || attempt == ATTEMPTS {
-            return answer;
+            return response;
         }
         attempt += 1;
     }

@@ -53,22 +53,22 @@ impl AccountModels {
             .iter()
             .filter_map(read_model)
             .collect();
-        let pick = |wanted: &dyn Fn(&AccountModel) -> bool| -> Vec<String> {
+        let select_ids = |predicate: &dyn Fn(&AccountModel) -> bool| -> Vec<String> {
             models
                 .iter()
-                .filter(|model| wanted(model))
+                .filter(|model| predicate(model))
                 .map(|model| model.id.clone())
                 .collect()
         };
         let policy_is = |model: &AccountModel, state: &str| model.policy.as_deref() == Some(state);
-        let picked = pick(&|model| model.in_picker && !policy_is(model, "disabled"));
+        let picked = select_ids(&|model| model.in_picker && !policy_is(model, "disabled"));
         let by_policy = individual && picked.is_empty();
         let available = if by_policy {
-            pick(&|model| policy_is(model, "enabled"))
+            select_ids(&|model| policy_is(model, "enabled"))
         } else {
             picked
         };
-        let awaiting_consent = pick(&|model| {
+        let awaiting_consent = select_ids(&|model| {
             policy_is(model, "unconfigured")
                 && (model.in_picker || by_policy)
                 && knows_model(&model.id)
@@ -81,10 +81,10 @@ impl AccountModels {
 }
 
 fn read_model(item: &Value) -> Option<AccountModel> {
-    let calls_tools = item
+    let supports_tools = item
         .pointer("/capabilities/supports/tool_calls")
         .and_then(Value::as_bool);
-    if calls_tools == Some(false) {
+    if supports_tools == Some(false) {
         return None;
     }
     Some(AccountModel {

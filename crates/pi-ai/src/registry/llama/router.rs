@@ -84,7 +84,7 @@ impl LlamaState {
             Self::Failed => "failed to load",
             Self::Loading => "loading",
             Self::Downloading => "downloading",
-            Self::Other(word) => word,
+            Self::Other(value) => value,
         }
     }
 }
@@ -362,9 +362,9 @@ impl LlamaModel {
     fn parse(entry: &Value) -> Option<Self> {
         let id = entry.get("id")?.as_str()?.to_owned();
         let status = entry.get("status")?;
-        let word = status.get("value")?.as_str()?;
+        let value = status.get("value")?.as_str()?;
         let failed = status.get("failed").and_then(Value::as_bool) == Some(true);
-        let state = match word {
+        let state = match value {
             "unloaded" if failed => LlamaState::Failed,
             "loaded" => LlamaState::Loaded,
             "sleeping" => LlamaState::Sleeping,
@@ -448,9 +448,9 @@ fn download_progress(data: &Value) -> Option<LlamaProgress> {
     let (mut done, mut total) = (0.0, 0.0);
     for file in files.values() {
         let number = |name: &str| file.get(name).and_then(Value::as_f64);
-        if let (Some(part), Some(whole)) = (number("done"), number("total")) {
+        if let (Some(part), Some(file_total)) = (number("done"), number("total")) {
             done += part;
-            total += whole;
+            total += file_total;
         }
     }
     (total > 0.0).then(|| LlamaProgress {

@@ -17,7 +17,7 @@ fn built_in_models_are_unchanged_by_default() {
     ));
     assert!(models.model("openai", "gpt-5.5").is_some());
     assert!(models.model("openai", "gpt-0").is_none());
-    assert!(models.models("nobody").is_empty());
+    assert!(models.models("unknown").is_empty());
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn override_merges_set_fields_and_keeps_the_rest() {
                 "samplingParams": {"seed": 3}, "contextWindow": 7, "promptCache": {"long": 6},
                 "inputLimits": {"images": {"resize": {"maxHeight": 20}}},
                 "compat": {"supportsDeveloperRole": false, "openRouterRouting": {"only": ["b"]}}},
-            "nobody": {"name": "ignored"},
+            "unknown": {"name": "ignored"},
         },
     });
     models.register("local", file(listed)).unwrap();

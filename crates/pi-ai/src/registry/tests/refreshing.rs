@@ -174,7 +174,7 @@ async fn failing_server_is_retried_then_reported() {
     let report = test.refresh("groq").await;
     assert_eq!(
         report.errors["groq"].message,
-        "cannot fetch the model catalog count_of groq: HTTP 503"
+        "cannot fetch the model catalog of groq: HTTP 503"
     );
     assert_eq!(server.requests().len(), 3);
     assert_eq!(test.models.models("groq").len(), before);

@@ -153,7 +153,7 @@ async fn a_browser_nobody_uses_is_given_up() {
         .await;
     assert_eq!(
         outcome.unwrap_err().to_string(),
-        "the sign-in in the browser took longer than 900 s"
+        "browser sign-in took longer than 900 s"
     );
     assert_eq!(started.elapsed(), Duration::from_mins(15));
 }
@@ -169,7 +169,7 @@ async fn a_refused_code_is_told_in_the_services_words() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the code exchange was refused (HTTP 400): invalid_grant: Code is stale"
+        "code exchange rejected (HTTP 400): invalid_grant: Code is stale"
     );
 }
 
@@ -265,7 +265,7 @@ async fn a_chatgpt_token_without_account_is_refused_without_being_shown() {
         .to_string();
     assert_eq!(
         error,
-        "the code exchange: the answer has an access token that names no account"
+        "code exchange: the response has an access token without an account ID"
     );
 }
 

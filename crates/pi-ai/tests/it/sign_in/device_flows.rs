@@ -131,11 +131,11 @@ async fn a_code_can_be_denied_or_expire() {
         ),
         (
             json!({"error": "expired_token"}),
-            "the code expired before it was used; start the sign-in again",
+            "the code expired before it was used; sign in again",
         ),
         (
             json!({"error": "unsupported_grant_type"}),
-            "the device sign-in was refused (HTTP 400): unsupported_grant_type",
+            "device sign-in rejected (HTTP 400): unsupported_grant_type",
         ),
     ] {
         let service =
@@ -155,7 +155,7 @@ async fn a_page_that_is_none_is_not_shown() {
     let error = login(&xai(&service), &person).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the device code: the answer has a \"verification_uri\" that is no web address"
+        "device code request: the response has an invalid \"verification_uri\""
     );
     assert_eq!(person.events(), vec![]);
 }
@@ -282,12 +282,12 @@ async fn meta_mints_a_key_with_the_identity_token() {
     assert!(over.is_rejection());
     assert_eq!(
         over.to_string(),
-        "the key was refused (HTTP 401): session is over"
+        "key request rejected (HTTP 401): session is over"
     );
     let unfinished = flow.refresh(&credential, &context()).await.unwrap_err();
     assert_eq!(
         unfinished.to_string(),
-        "the key: the answer has no key; finish the setup at https://meta.example/setup"
+        "key request: the response has no key; complete the account setup at https://meta.example/setup"
     );
 }
 
@@ -419,7 +419,7 @@ async fn a_choice_that_is_none_and_an_answer_that_is_refused() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no choice called carrier-pigeon"
+        "unknown choice carrier-pigeon"
     );
     assert_eq!(
         login(&flow, &person(&[])).await.unwrap_err(),

@@ -158,7 +158,7 @@ async fn an_enterprise_has_its_own_host() {
         .login(&context(), &person, &CancellationToken::new())
         .await
         .unwrap_err();
-    assert_eq!(error.to_string(), "that is not a host or an address");
+    assert_eq!(error.to_string(), "not a valid host or URL");
 }
 
 #[test]
