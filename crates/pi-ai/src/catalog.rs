@@ -66,8 +66,8 @@ pub fn builtin_model(provider: &str, id: &str) -> Option<Arc<Model>> {
         .cloned()
 }
 
-/// Returns whether a catalog header would make requests look like another vendor's client. The
-/// catalog generator strips these headers.
+/// Returns whether a catalog header would identify requests as coming from another vendor's client.
+/// The catalog generator strips these headers.
 #[doc(hidden)]
 pub fn is_client_identity_header(header: &str) -> bool {
     const HEADERS: [&str; 4] = [

@@ -221,7 +221,7 @@ fn resolve_anywhere(
         .ok_or_else(|| ModelQueryError::NotFound(pattern.to_owned()))
 }
 
-/// Of several models with the eq_ignore_case ID, chooses the one whose provider has a credential.
+/// Of several models with the same ID, chooses the one whose provider has a credential.
 fn choose_usable(
     pattern: &str,
     candidates: &[Arc<Model>],

@@ -42,7 +42,7 @@ pub(crate) fn thinking_allowance(request: &ModelRequest) -> ThinkingAllowance {
     }
 }
 
-/// Caps a thinking budget so that it leaves available for the response.
+/// Caps a thinking budget so that it leaves room for the response.
 pub(crate) fn cap_thinking_budget(budget: u64, ceiling: u64) -> u64 {
     budget.min(ceiling.saturating_sub(RESPONSE_RESERVE))
 }

@@ -156,7 +156,7 @@ pub fn resolve(messages: &[Message], accepts_later_system_messages: bool) -> Vec
     head.into_iter().chain(rest).collect()
 }
 
-/// Returns whether two tools look identical to the model.
+/// Returns whether two tools declare the same interface to the model.
 pub fn same_declaration(left: &Tool, right: &Tool) -> bool {
     left.name == right.name
         && left.description == right.description
@@ -199,7 +199,7 @@ pub struct ToolChanges {
 impl ToolChanges {
     /// Compares two tool sets; a redefinition counts as removal and addition.
     pub fn between(previous: &[&Tool], current: &[&Tool]) -> Self {
-        let stands = |tool: &Tool, others: &[&Tool]| {
+        let is_declared = |tool: &Tool, others: &[&Tool]| {
             others
                 .iter()
                 .any(|other| other.name == tool.name && same_declaration(other, tool))
@@ -207,12 +207,12 @@ impl ToolChanges {
         Self {
             added: current
                 .iter()
-                .filter(|tool| !stands(tool, previous))
+                .filter(|tool| !is_declared(tool, previous))
                 .map(|tool| (*tool).clone())
                 .collect(),
             removed: previous
                 .iter()
-                .filter(|tool| !stands(tool, current))
+                .filter(|tool| !is_declared(tool, current))
                 .map(|tool| ToolReference::new(&tool.name))
                 .collect(),
         }

@@ -1,8 +1,8 @@
 //! Deserializes content blocks and lists of blocks.
 //!
 //! A long session has hundreds of thousands of blocks, and serde's derived tagged enums buffer
-//! every value before they look at the tag. Here each block is read into an object once, and its
-//! `type` field selects the variant.
+//! every value before reading the tag. Here each block is read into an object once, and its `type`
+//! field selects the variant.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -4,19 +4,20 @@
 //! worthless and the response holds the only copy of the next one. Guarantees:
 //!
 //! - **One refresh at a time.** Requests in this process share one task per provider. Other
-//! processes wait for the store's lock, re-read the entry under it, and adopt what they find.
+//!   processes wait for the store's lock, re-read the entry under it, and adopt what they find.
 //! - **A refresh is never cut short.** It runs in its own task. A canceled request stops waiting;
-//! the refresh continues and stores its result. [`Refresher::wait_for_refreshes`] waits for it.
+//!   the refresh continues and stores its result. [`Refresher::wait_for_refreshes`] waits for it.
 //! - **Stored before used.** The response is written durably before the new token is returned and
-//! before any further request is sent.
+//!   before any further request is sent.
 //! - **The store is known to be writable.** Before the token is sent, the entry is written with
-//! [`REFRESH_STARTED`] set. A full disk or a read-only file is detected while the token is still valid.
+//!   [`REFRESH_STARTED`] set. A full disk or a read-only file is detected while the token is still
+//!   valid.
 //! - **A crash is distinguishable from a revocation.** No client can store a response it never
-//! received: if the process dies between the service's decision and our write, the token is lost.
-//! The mark is still in the entry, though, so if the next refresh is rejected, the error can
-//! explain why. (It is attempted with the old token, because the request may never have arrived.)
-//! - **Nothing is deleted.** On any failure the stored credential is unsaved. A response that could
-//! not be written stays in memory and is written at the next opportunity.
+//!   received: if the process dies between the service's decision and our write, the token is lost.
+//!   The mark is still in the entry, though, so if the next refresh is rejected, the error can
+//!   explain why. (It is attempted with the old token, because the request may never have arrived.)
+//! - **Nothing is deleted.** On any failure the stored credential is kept. A response that could not
+//!   be written stays in memory and is written at the next opportunity.
 //!
 //! The mark is an extra field of the entry. The TypeScript version of pi ignores it, and drops it
 //! when it refreshes the token.

@@ -120,9 +120,9 @@ impl OAuthFlow for Arc<FakeService> {
                 gate.acquire().await.unwrap().forget();
             }
             let number = self.accept_refresh(current.refresh.expose_secret())?;
-            let mut renewed = credential(number, NOW + HOUR);
-            renewed.extra = current.extra.clone();
-            Ok(renewed)
+            let mut refreshed = credential(number, NOW + HOUR);
+            refreshed.extra = current.extra.clone();
+            Ok(refreshed)
         }
         .boxed()
     }

@@ -161,9 +161,9 @@ async fn speed_limit_spreads_the_response_over_time() {
         .with_chunk_size(4..=4)
         .with_tokens_per_second(10.0);
     faux.push(FauxResponse::text("x".repeat(40)));
-    let begun = tokio::time::Instant::now();
+    let started = tokio::time::Instant::now();
     respond(&faux).await;
-    assert_eq!(begun.elapsed(), Duration::from_secs(1));
+    assert_eq!(started.elapsed(), Duration::from_secs(1));
 }
 
 #[tokio::test]

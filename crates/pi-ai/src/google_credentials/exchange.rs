@@ -32,8 +32,8 @@ const ASSERTION_GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const ASSERTION_LIFETIME_SECONDS: i64 = 3600;
 const METADATA_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
 
-/// Short, because outside Google Cloud nothing responds at the metadata url and users should
-/// not wait long to find out.
+/// Short, because outside Google Cloud nothing responds at the metadata address and users
+/// should not wait long to find out.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(3);
 
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);

@@ -225,12 +225,12 @@ fn unlisted_model_is_based_on_the_default_model() {
         thinking,
     };
     let mut pool = pool(&[]);
-    let usual = Model {
+    let default_model = Model {
         context_window: 77,
         ..Model::clone(&model("zai/glm-5.3"))
     };
     pool.models.retain(|model| model.id != "glm-5.3");
-    pool.models.push(Arc::new(usual));
+    pool.models.push(Arc::new(default_model));
     let found = resolve_model(query("glm-9", None), &pool).unwrap();
     let expected = Model {
         id: "glm-9".to_owned(),

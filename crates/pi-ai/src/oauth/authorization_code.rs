@@ -74,13 +74,13 @@ impl Redirect {
             (
                 "Complete the sign-in in your browser. If the browser runs on another machine, paste \
                  the final URL.",
-                "Waiting for the browser. You can also paste the code or the final URL here:",
+                "Waiting for the browser. Or paste the code or final URL here:",
             )
         } else {
             (
                 "Complete the sign-in in your browser, then paste the final URL. \
                  (The callback port is already in use on this machine.)",
-                "Paste the code or the final URL here:",
+                "Paste the code or final URL here:",
             )
         };
         interaction.notify(LoginEvent::AuthUrl {

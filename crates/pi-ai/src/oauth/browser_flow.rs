@@ -49,7 +49,7 @@ impl BrowserFlow<'_> {
         };
         let redirect = Redirect::listen(config, &context.env).await;
         let redirect_uri = redirect.uri.clone();
-        let usual = [
+        let standard = [
             ("response_type", "code"),
             ("client_id", self.client_id),
             ("redirect_uri", &redirect_uri),
@@ -58,7 +58,7 @@ impl BrowserFlow<'_> {
             ("code_challenge_method", "S256"),
             ("state", &state),
         ];
-        let url = with_query(&self.authorize_url, &[&usual, self.parameters].concat())?;
+        let url = with_query(&self.authorize_url, &[&standard, self.parameters].concat())?;
         let code = redirect
             .obtain_code(url, self.limit, interaction, cancel)
             .await?;

@@ -21,7 +21,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// pause the loop would be busy-waiting.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a valid callback looks like.
+/// Path and state that a valid callback must have.
 #[derive(Debug, Clone)]
 pub(super) struct CallbackRoute {
     pub(super) path: String,
@@ -143,7 +143,7 @@ fn parse_callback(head: &str, route: &CallbackRoute) -> CallbackOutcome {
         .ok()
         .and_then(|base| base.join(target?).ok());
     let Some(url) = url.filter(|url| method == Some("GET") && url.path() == route.path) else {
-        return reject("404 Not Found", "ResultPage not found.");
+        return reject("404 Not Found", "Page not found.");
     };
     let parameter = |name: &str| {
         url.query_pairs()

@@ -1,7 +1,7 @@
 //! Device-code flow (RFC 8628): shows a code, then polls until it has been used.
 //!
-//! [`PollSchedule`] decides when to poll next and when the code has expired, without a clock of its own;
-//! [`poll`] does the waiting.
+//! [`PollSchedule`] decides when to poll next and when the code has expired, based on the time it is
+//! given; [`poll`] does the waiting.
 
 use std::time::Duration;
 

@@ -183,11 +183,11 @@ impl Provider for LayeredProvider {
         {
             return stream;
         }
-        let speaks = |base: &&Arc<dyn Provider>| {
+        let uses_api = |base: &&Arc<dyn Provider>| {
             let models = super::models_of(base.as_ref());
             models.iter().any(|model| model.api == request.model.api)
         };
-        match self.base.as_ref().filter(speaks) {
+        match self.base.as_ref().filter(uses_api) {
             Some(base) => base.stream(request),
             None => self.wire.stream(request),
         }

@@ -83,7 +83,7 @@ impl Provider for LlamaProvider {
     fn auth(&self) -> Option<ProviderAuth> {
         Some(ProviderAuth::from_key_source(
             PROVIDER,
-            "LlamaServer base_url",
+            "Server URL",
             KeySource::Llama,
         ))
     }
@@ -294,8 +294,7 @@ impl ListedModel {
         self.state() == Some("unloaded") && self.source.as_deref() == Some("preset")
     }
 
-    /// Returns whether requests succeed: the model is loaded, wakes up on demand, or is loaded on
-    /// demand.
+    /// Returns whether the model can respond: it is loaded, wakes up on demand, or is loaded on demand.
     fn is_usable(&self, autoload: bool) -> bool {
         let failed = self.status.as_ref().is_some_and(|status| status.failed);
         match self.state() {

@@ -56,7 +56,7 @@ impl RefreshLocks {
     }
 }
 
-/// Data read prefetched of a refresh of several providers; `None` where that failed.
+/// Data read ahead of a refresh of several providers; `None` where that failed.
 #[derive(Default)]
 struct Prefetched {
     credentials: Option<Mutex<AllCredentials>>,
@@ -113,13 +113,13 @@ impl Models {
         options: &RefreshOptions,
         prefetched: &Prefetched,
     ) -> Result<(), ProviderError> {
-        let turn = self.0.refreshes.of(provider.id());
+        let lock = self.0.refreshes.of(provider.id());
         let shared = &self.0;
         // After waiting for another refresh, the prefetched data may be outdated, so read again.
-        let waited = Prefetched::default();
-        let (_turn, prefetched) = match turn.try_lock() {
-            Ok(turn) => (turn, prefetched),
-            Err(_) => (turn.lock().await, &waited),
+        let empty = Prefetched::default();
+        let (_guard, prefetched) = match lock.try_lock() {
+            Ok(guard) => (guard, prefetched),
+            Err(_) => (lock.lock().await, &empty),
         };
         let credential = match prefetched.credential(provider.id()) {
             Some(credential) => credential,

@@ -268,8 +268,8 @@ async fn a_crash_between_exchange_and_save_is_explained() {
     let result = result_of(start("renew", &home, &service.url())).await;
     assert_eq!(
         result,
-        "cannot renew the sign-in of xai: token refresh rejected (HTTP 400): invalid_grant; \
-         an earlier renewal was interrupted before its result could be saved, sign in again"
+        "cannot refresh the OAuth token for xai: token refresh rejected (HTTP 400): invalid_grant; \
+         an earlier refresh was interrupted before its result was saved, sign in again"
     );
     assert_eq!(stored(&home)["refresh"], "r1", "nothing is deleted");
     assert!(!lock.exists());

@@ -359,8 +359,8 @@ async fn configured_headers_are_added() {
 #[tokio::test]
 async fn check_and_list_run_no_command() {
     let home = TempDir::new().unwrap();
-    let witness = home.path().join("ran");
-    let command = format!("!touch {}; echo k", witness.display());
+    let marker = home.path().join("ran");
+    let command = format!("!touch {}; echo k", marker.display());
     let store = authenticator(&[("p", json!({"type": "api_key", "key": command}))]);
     let env = Env::fixed([("X", "")]);
     let plain = provider(KeySource::Variables(&["P_KEY"]));
@@ -374,12 +374,12 @@ async fn check_and_list_run_no_command() {
         .unwrap()
         .unwrap();
     assert_eq!(status.source, AuthSource::Configured);
-    assert!(!witness.exists());
+    assert!(!marker.exists());
     store
         .resolve(&plain, &env, &AuthOverrides::default())
         .await
         .unwrap();
-    assert!(witness.exists());
+    assert!(marker.exists());
 }
 
 #[tokio::test]

@@ -231,7 +231,7 @@ impl LlamaRouter {
         run_or_cancel(operation, cancel).await
     }
 
-    /// Cancels the load or download of a model, without pending.
+    /// Cancels the load or download of a model, without waiting.
     pub async fn cancel(&self, model: &str) -> Result<(), ProviderError> {
         self.post("/models/unload", model).await
     }

@@ -13,13 +13,13 @@ const HOUR: i64 = 3_600_000;
 const NEWER: &str = "Fri, 01 Jan 2027 00:00:00 GMT";
 const OLDER: &str = "Mon, 01 Jan 2024 00:00:00 GMT";
 
-struct RefreshTest {
+struct CatalogRefreshTest {
     models: Models,
     store: Arc<InMemoryModelsStore>,
     clock: Arc<AtomicI64>,
 }
 
-fn test(server: &GatedServer, variables: &[(&str, &str)]) -> RefreshTest {
+fn refresh_test(server: &GatedServer, variables: &[(&str, &str)]) -> CatalogRefreshTest {
     let clock = Arc::new(AtomicI64::new(1_800_000_000_000));
     let now = Arc::clone(&clock);
     let store = Arc::new(InMemoryModelsStore::default());
@@ -29,14 +29,14 @@ fn test(server: &GatedServer, variables: &[(&str, &str)]) -> RefreshTest {
         catalog_server: server.url(),
         ..ModelsOptions::default()
     });
-    RefreshTest {
+    CatalogRefreshTest {
         models,
         store,
         clock,
     }
 }
 
-impl RefreshTest {
+impl CatalogRefreshTest {
     async fn refresh(&self, provider: &str) -> RefreshReport {
         let options = RefreshOptions {
             network: NetworkAccess::Allowed,
@@ -71,7 +71,7 @@ fn record(id: &str, name: &str) -> Value {
 async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
     let body = json!({"models": [record("openai/gpt-oss-120b", "Changed"), record("brand-new", "New"), {"id": 5}, "junk"]});
     let server = GatedServer::start([catalog(&body, NEWER), Reply::whole(304, &[], "")]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let before = test.models.models("groq").len();
 
     let report = test.refresh("groq").await;
@@ -121,7 +121,7 @@ async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
 async fn older_catalog_is_stored_but_not_used() {
     let body = json!([record("brand-new", "New")]);
     let server = GatedServer::start([catalog(&body, OLDER)]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     test.refresh("groq").await;
     assert!(test.models.model("groq", "brand-new").is_none());
     assert_eq!(test.stored("groq").await.models.len(), 1);
@@ -130,7 +130,7 @@ async fn older_catalog_is_stored_but_not_used() {
 #[tokio::test]
 async fn stored_models_are_available_offline() {
     let server = GatedServer::start([]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k"), ("PI_OFFLINE", "1")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k"), ("PI_OFFLINE", "1")]);
     let mut entry: StoredModels = serde_json::from_value(json!({
         "models": [record("brand-new", "New"), {"broken": true}], "lastModified": 1_900_000_000_000_i64}))
     .unwrap_or_default();
@@ -150,7 +150,7 @@ async fn stored_models_are_available_offline() {
 #[tokio::test]
 async fn provider_without_a_credential_is_not_queried() {
     let server = GatedServer::start([]).await;
-    let test = test(&server, &[]);
+    let test = refresh_test(&server, &[]);
     test.refresh("groq").await;
     assert!(server.requests().is_empty());
     assert!(!test.models.is_authenticated("groq"));
@@ -159,7 +159,7 @@ async fn provider_without_a_credential_is_not_queried() {
 #[tokio::test]
 async fn missing_remote_catalog_is_not_an_error() {
     let server = GatedServer::start([Reply::whole(404, &[], "")]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let report = test.refresh("groq").await;
     assert!(report.errors.is_empty(), "{:?}", report.errors);
     assert_eq!(test.stored("groq").await.last_modified, Some(0));
@@ -169,7 +169,7 @@ async fn missing_remote_catalog_is_not_an_error() {
 async fn failing_server_is_retried_then_reported() {
     let down = || Reply::whole(503, &[], "busy");
     let server = GatedServer::start([down(), down(), down()]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let before = test.models.models("groq").len();
     let report = test.refresh("groq").await;
     assert_eq!(
@@ -183,7 +183,7 @@ async fn failing_server_is_retried_then_reported() {
 #[tokio::test]
 async fn refresh_can_be_canceled() {
     let server = GatedServer::start([Reply::silent()]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let options = RefreshOptions {
         network: NetworkAccess::Allowed,
         providers: Some(vec!["groq".to_owned()]),
@@ -202,7 +202,7 @@ async fn refresh_can_be_canceled() {
 #[tokio::test]
 async fn concurrent_refreshes_send_one_request() {
     let server = GatedServer::start([catalog(&json!([]), NEWER)]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     tokio::join!(test.refresh("groq"), test.refresh("groq"));
     assert_eq!(server.requests().len(), 1);
 }
@@ -237,7 +237,7 @@ async fn gateway_lists_its_models() {
         Reply::whole(401, &[], "no"),
     ])
     .await;
-    let test = test(&server, &[]);
+    let test = refresh_test(&server, &[]);
     let gateway = json!({"oauth": "radius", "baseUrl": format!("{}/v1/", server.url()), "apiKey": "gate-key"});
     test.models.register("office", file(gateway)).unwrap();
     assert!(test.models.models("office").is_empty());
@@ -298,7 +298,7 @@ async fn oauth_credential_limits_available_models() {
 #[tokio::test(start_paused = true)]
 async fn unresponsive_server_times_out() {
     let server = GatedServer::start([Reply::silent(), Reply::silent(), Reply::silent()]).await;
-    let test = test(&server, &[("GROQ_API_KEY", "k")]);
+    let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     let report = tokio::time::timeout(Duration::from_mins(1), test.refresh("groq"))
         .await
         .unwrap();
