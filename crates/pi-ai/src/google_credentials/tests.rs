@@ -210,7 +210,7 @@ async fn service_account_signs_its_assertion() {
 async fn metadata_server_is_used_without_a_file() {
     let google = GatedServer::start([token("machine", 3600)]).await;
     let test = GoogleTest::new();
-    let env = test.env(&[("GCE_METADATA_HOST", &google.url().to_string())]);
+    let env = test.env(&[("GCE_METADATA_HOST", &google.address().to_string())]);
     assert_eq!(test.token(&env).await, "machine");
     assert_eq!(test.token(&env).await, "machine");
     let requests = google.requests();
@@ -342,9 +342,9 @@ async fn rejected_token_is_not_cached_and_leaks_no_secret() {
 async fn missing_credentials_include_a_setup_hint() {
     let test = GoogleTest::new();
     let unused = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = unused.local_addr().unwrap().to_string();
+    let host = unused.local_addr().unwrap().to_string();
     drop(unused);
-    let unreachable = test.env(&[("GCE_METADATA_HOST", &url)]);
+    let unreachable = test.env(&[("GCE_METADATA_HOST", &host)]);
     let switched_off = test.env(&[("METADATA_SERVER_DETECTION", "none")]);
     for env in [unreachable, switched_off] {
         let error = test.error(&env).await;

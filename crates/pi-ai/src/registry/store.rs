@@ -22,7 +22,7 @@ pub struct StoredModels {
     /// When the service last changed the catalog; 0 if it does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<i64>,
-    /// The service's ETag, including quotes.
+    /// The service's `ETag`, including quotes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
 }
