@@ -10,7 +10,7 @@ use crate::env_vars;
 use crate::json::JsonObject;
 use crate::oauth::{LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError, choose};
 
-/// Default address of llama.cpp's server.
+/// Default url of llama.cpp's server.
 const DEFAULT_LLAMA_URL: &str = "http://127.0.0.1:8080";
 
 impl ApiKeyAuth {
@@ -47,15 +47,15 @@ impl ApiKeyAuth {
                 ))
             }
             KeySource::Llama => {
-                let address = interaction
+                let url = interaction
                     .prompt(LoginPrompt::Text {
                         message: "Server URL:".to_owned(),
                         placeholder: Some(DEFAULT_LLAMA_URL.to_owned()),
                     })
                     .await?;
-                let address = match address.trim() {
+                let url = match url.trim() {
                     "" => DEFAULT_LLAMA_URL.to_owned(),
-                    address => address.to_owned(),
+                    url => url.to_owned(),
                 };
                 let key = interaction
                     .prompt(LoginPrompt::Secret {
@@ -64,7 +64,7 @@ impl ApiKeyAuth {
                     .await?;
                 let key = Some(key.trim()).filter(|key| !key.is_empty());
                 let key = key.map(SecretString::from);
-                Ok(credential(key, [(env_vars::LLAMA_BASE_URL, address)]))
+                Ok(credential(key, [(env_vars::LLAMA_BASE_URL, url)]))
             }
             KeySource::Bedrock => prompt_bedrock(interaction).await,
             KeySource::Vertex => prompt_vertex(interaction).await,

@@ -70,8 +70,8 @@ impl LlamaProvider {
             checked_at: Some(context.env.now_ms()),
             ..StoredModels::default()
         };
-        let input = context.store.write(PROVIDER, entry).await;
-        input.map_err(store_failed)
+        let written = context.store.write(PROVIDER, entry).await;
+        written.map_err(store_failed)
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) const PROVIDER: &str = "radius";
 pub(super) struct RadiusProvider {
     id: String,
     name: String,
-    sign_in: RadiusOAuth,
+    oauth: RadiusOAuth,
     overlay: ModelOverlay,
     wire: WireApis,
 }
@@ -36,8 +36,8 @@ pub(super) struct RadiusProvider {
 impl RadiusProvider {
     /// Creates the provider for a gateway, given as a URL or host, with or without `/v1`.
     pub(super) fn new(id: &str, name: &str, gateway: &str, wire: WireApis) -> Self {
-        let sign_in = RadiusOAuth::new(name, gateway);
-        let overlay = if sign_in.gateway() == PUBLIC_GATEWAY && id == PROVIDER {
+        let oauth = RadiusOAuth::new(name, gateway);
+        let overlay = if oauth.gateway() == PUBLIC_GATEWAY && id == PROVIDER {
             ModelOverlay::over_builtin(PROVIDER)
         } else {
             ModelOverlay::empty()
@@ -45,7 +45,7 @@ impl RadiusProvider {
         Self {
             id: id.to_owned(),
             name: name.to_owned(),
-            sign_in,
+            oauth,
             overlay,
             wire,
         }
@@ -53,8 +53,8 @@ impl RadiusProvider {
 
     /// Creates the built-in provider: the gateway from the environment, or the public one.
     pub(super) fn builtin(wire: WireApis, env: &Env) -> Self {
-        let sign_in = RadiusOAuth::from_env(env);
-        Self::new(PROVIDER, "Radius", sign_in.gateway(), wire)
+        let oauth = RadiusOAuth::from_env(env);
+        Self::new(PROVIDER, "Radius", oauth.gateway(), wire)
     }
 
     async fn update(&self, context: &RefreshContext) -> Result<(), ProviderError> {
@@ -80,7 +80,7 @@ impl RadiusProvider {
         let Some(http) = &context.network else {
             return Ok(());
         };
-        let gateway = self.sign_in.gateway();
+        let gateway = self.oauth.gateway();
         let url = format!("{gateway}/v1/config");
         let bearer = context.api_key.as_ref().map(ExposeSecret::expose_secret);
         let response = get(http, &url, None, bearer, context).await?;
@@ -133,7 +133,7 @@ impl Provider for RadiusProvider {
     fn auth(&self) -> Option<ProviderAuth> {
         let key = KeySource::Variables(&["RADIUS_API_KEY"]);
         let mut auth = ProviderAuth::from_key_source(&self.id, "Radius API key", key);
-        auth.oauth = Some(Arc::new(self.sign_in.clone()));
+        auth.oauth = Some(Arc::new(self.oauth.clone()));
         Some(auth)
     }
 
