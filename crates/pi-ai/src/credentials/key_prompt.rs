@@ -10,7 +10,7 @@ use crate::env_vars;
 use crate::json::JsonObject;
 use crate::oauth::{LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError, choose};
 
-/// Default url of llama.cpp's server.
+/// Default URL of llama.cpp's server.
 const DEFAULT_LLAMA_URL: &str = "http://127.0.0.1:8080";
 
 impl ApiKeyAuth {
